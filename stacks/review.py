@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import traceback
@@ -45,10 +46,12 @@ def main(
     today: date,
     deployments: Mapping[str, Deployment] = DEPLOYMENTS,
     app: Sequence[str] = APP,
+    *,
+    time: str = "",
 ) -> int:
     """Print the review and return the exit code that the module's docstring lists.
 
-    `app` are the arguments of Python that synthesise the deployments.
+    `app` are the arguments of Python that synthesise the deployments, `time` is the time that the review shows.
     """
     chosen = _arguments(arguments, deployments)
     if chosen.environment not in deployments:
@@ -56,7 +59,9 @@ def main(
         print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
         return Exit.INVALID_INPUT
     try:
-        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app)
+        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app, time)
+        if chosen.form is not None:
+            chosen.form.write_text(found.form.text, "ascii")
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
@@ -68,7 +73,12 @@ def main(
 
 
 def _reviewed(
-    chosen: argparse.Namespace, settings: Mapping[str, str], today: date, deployment: Deployment, app: Sequence[str]
+    chosen: argparse.Namespace,
+    settings: Mapping[str, str],
+    today: date,
+    deployment: Deployment,
+    app: Sequence[str],
+    time: str,
 ) -> Review:
     prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
     before = _object(chosen.before) if chosen.before else None
@@ -88,7 +98,21 @@ def _reviewed(
             region=deployment.region,
             accepted=chosen.accept_danger.strip(),
             tolerated=_ON_STAND_INS if deployment.is_local else {},
+            commit=chosen.commit or head_commit(),
+            time=time,
         )
+
+
+def head_commit() -> str:
+    """Return the commit of the checkout around this process, with a mark if files differ from it; empty without git."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    head, changes = (
+        subprocess.run([git, *arguments], capture_output=True, text=True, check=False)
+        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+    )
+    return "" if head.returncode else head.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
 
 
 def _object(file: Path) -> dict[str, Any]:
@@ -105,6 +129,10 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
+    parser.add_argument(
+        "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
+    )
+    parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
     parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
     return parser.parse_args(arguments)
 
@@ -114,7 +142,8 @@ def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOY
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
-        return main(arguments, os.environ, datetime.now(UTC).date(), deployments, app)
+        now = datetime.now(UTC)
+        return main(arguments, os.environ, now.date(), deployments, app, time=now.isoformat(" ", "minutes"))
     except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
         traceback.print_exc()
         return Exit.UNCHECKED

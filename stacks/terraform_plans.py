@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.review.masking import hidden
-from policies.review.review import StackPlan
+from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
 from stacks.deployments import Deployment
 

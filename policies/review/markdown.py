@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from policies.review import sections
 from policies.review.escaping import code, prose
+from policies.review.normal_form import SHOWN
 from policies.review.plan_changes import Verb
 from policies.review.review import Review, Verdict
 
@@ -82,7 +83,8 @@ def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Secti
 
 
 def _head(review: Review) -> list[str]:
-    lines = [f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**", "", _counted(review)]
+    title = f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**"
+    lines = [title, "", *_by_stack(review), _counted(review), "", _origin(review)]
     if review.accepted:
         lines += ["", f"Whoever asked for this review accepts the dangers: {prose(review.accepted)}"]
     for note in review.notes:
@@ -90,13 +92,34 @@ def _head(review: Review) -> list[str]:
     return lines
 
 
+_SIGNS = {"+": Verb.CREATE, "~": Verb.UPDATE, "-": Verb.DELETE, "±": Verb.REPLACE}
+
+
+def _by_stack(review: Review) -> list[str]:
+    """Return a line that counts the created, updated, deleted and replaced resources of each stack."""
+    counted = [
+        f"{code(stack)} {' '.join(f'{sign}{review.count(verb, stack)}' for sign, verb in _SIGNS.items())}"
+        for stack in review.stacks
+    ]
+    return [" · ".join(counted), ""] if counted else []
+
+
+def _origin(review: Review) -> str:
+    """Return the line that identifies what was reviewed."""
+    made = review.origin
+    parts = [f"Plan {code(review.form.digest[:SHOWN])}"]
+    parts += [f"commit {code(made.commit)}"] if made.commit else []
+    parts += [f"Terraform {code(made.terraform)}"] if made.terraform else []
+    parts += [prose(made.time)] if made.time else []
+    return f"{', '.join(parts)}."
+
+
 def _counted(review: Review) -> str:
     counted = [f"{review.count(verb)} {word}" for verb, (word, _) in _VERBS.items() if review.count(verb)]
     outputs = f"; {_number(len(review.outputs), 'output')} changed" if review.outputs else ""
     unchanged = f", {_number(len(review.unchanged), 'finding')} on what does not change" if review.unchanged else ""
     dangers = _number(len(review.dangers), "danger").capitalize()
-    stacks = ", ".join(map(code, review.stacks))
-    return f"{dangers}{unchanged}. Resources: {', '.join(counted) or 'none changes'}{outputs}. Stacks: {stacks}."
+    return f"{dangers}{unchanged}. Resources: {', '.join(counted) or 'none changes'}{outputs}."
 
 
 def _number(count: int, word: str) -> str:

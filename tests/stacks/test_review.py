@@ -17,7 +17,8 @@ import pytest
 
 from frazil.release.manifest import Architecture, manifest
 from policies.review.markdown import marker
-from policies.review.review import StackPlan
+from policies.review.normal_form import normal_form, read_form
+from policies.review.plan_gaps import StackPlan
 from stacks import review
 from stacks.deployed import Deployed, Held, write
 from stacks.deployments import DEPLOYMENTS, Deployment
@@ -352,3 +353,33 @@ def test_plans_are_told_by_their_files_names_or_by_name(tmp_path: Path, synthesi
 def test_an_unknown_environment_is_invalid_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert review.main(["nosuch"], {}, TODAY) == 2
     assert "the environment nosuch does not exist. Name one of dev" in capsys.readouterr().err
+
+
+def test_a_review_names_its_plan_its_commit_and_writes_the_normal_form(ended: Ended, tmp_path: Path) -> None:
+    file = tmp_path / "form.json"
+    made = plan(UNCHANGED, change(TOPIC, "update", topic(6), topic(12)), terraform_version="1.11.4")
+    _, out, _ = ended(made, "--commit", "c" * 40, "--form", str(file))
+    form = read_form(file.read_text())
+    assert f"Plan `{form.digest[:16]}`, commit `{'c' * 40}`, Terraform `1.11.4`." in out
+    assert "`dev-ingestion` +0 ~1 -0 ±0" in out
+    told = json.loads(ended(made, "--json")[1])
+    assert (told["digest"], told["terraform"]) == (form.digest, "1.11.4")
+
+
+@needs_terraform
+def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_has_another(
+    stack: Callable[..., dict[str, Path]],
+) -> None:
+    def digest(folders: dict[str, Path]) -> str:
+        return normal_form("dev", {name: each.plan for name, each in planned(folders).items()}).digest
+
+    folders = stack(one=data())
+    first = digest(folders)
+    assert digest(folders) == first
+    elsewhere = folders["one"].parent / "elsewhere"
+    shutil.copytree(folders["one"], elsewhere, ignore=shutil.ignore_patterns(".terraform*", "plan"))
+    assert digest({"one": elsewhere}) == first
+    assert digest(stack(one=data(input="y"))) != first
+    apply(stack(one=data())["one"])
+    assert digest(folders) not in {first}
+    assert digest(stack(one=data(triggers_replace="2"))) != digest(stack(one=data(triggers_replace="3")))

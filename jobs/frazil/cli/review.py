@@ -51,6 +51,10 @@ def review(
         str,
         typer.Option("--accept-danger", metavar="REASON", help="Accept dangers; the review names the reason."),
     ] = "",
+    form: Annotated[
+        Path | None, typer.Option("--form", metavar="FILE", help="Write the normal form of the plans.")
+    ] = None,
+    commit: Annotated[str, typer.Option("--commit", metavar="SHA", help="Commit that the review names.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Review a deployment: its changes, data, permissions and cost.
@@ -80,8 +84,9 @@ def review(
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
-    for flag, path_of in (("--before", before), ("--assumptions", assumptions)):
+    for flag, path_of in (("--before", before), ("--assumptions", assumptions), ("--form", form)):
         arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
+    arguments += [f"--commit={commit}"] if commit else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())

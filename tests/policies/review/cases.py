@@ -29,8 +29,9 @@ from frazil.declaration import (
 )
 from policies.documents import fill, placeholders
 from policies.review.markdown import markdown
+from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import Review, StackPlan, review
+from policies.review.review import Review, review
 from tests.policies.example import KEY, PLACES, VALUES, policy
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
 from tests.policies.reviewing import TODAY

@@ -10,8 +10,9 @@ import pytest
 
 from frazil.declaration.document import document as pipelines_document
 from policies.review.json_document import document
+from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import StackPlan, Verdict, review
+from policies.review.review import Verdict, review
 from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, PLANES, change, declared, documents, plan, reviewed
 from tests.policies.reviewing import TODAY
