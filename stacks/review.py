@@ -18,18 +18,20 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from frazil.exit_codes import Exit
+from policies.review.acceptance import in_comments, on_command_line
 from policies.review.json_document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.terraform_plans import APP, NotPlanned, given, plans, synthesise
+from stacks.terraform_command import NotPlanned
+from stacks.terraform_plans import APP, given, plans, synthesise
 
 EXITS = {
     Verdict.NOTHING: Exit.SUCCESS,
@@ -37,7 +39,7 @@ EXITS = {
     Verdict.REFUSED: Exit.DECISION_REQUIRED,
 }
 
-_ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
+ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
 
 
 def main(
@@ -80,8 +82,11 @@ def _reviewed(
     app: Sequence[str],
     time: str,
 ) -> Review:
-    prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
-    before = _object(chosen.before) if chosen.before else None
+    prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
+    before = json_object(chosen.before) if chosen.before else None
+    accepted = (
+        json_object(chosen.acceptances) if chosen.acceptances else {"environment": chosen.environment, "accepted": []}
+    )
     terraform = shutil.which("terraform", path=settings.get("PATH"))
     if terraform is None and not chosen.plan:
         raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
@@ -96,8 +101,11 @@ def _reviewed(
             today=today,
             before=before,
             region=deployment.region,
-            accepted=chosen.accept_danger.strip(),
-            tolerated=_ON_STAND_INS if deployment.is_local else {},
+            accepted=lambda digest: (
+                *on_command_line(chosen.accept_danger),
+                *in_comments(accepted, chosen.environment, digest),
+            ),
+            tolerated=ON_STAND_INS if deployment.is_local else {},
             commit=chosen.commit or head_commit(),
             time=time,
         )
@@ -115,7 +123,8 @@ def head_commit() -> str:
     return "" if head.returncode else head.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
 
 
-def _object(file: Path) -> dict[str, Any]:
+def json_object(file: Path) -> dict[str, Any]:
+    """Read a JSON object. Raises `ValueError` if the file is none."""
     content = json.loads(file.read_text("utf-8"))
     if not isinstance(content, dict):
         raise ValueError(f"{file}: the file is no JSON object")
@@ -129,6 +138,7 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
     parser.add_argument(
         "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
     )
@@ -138,12 +148,19 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
 
 
 def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOYMENTS, app: Sequence[str] = APP) -> int:
-    """Review as a process of its own, which removes its plans if it is ended. Returns the exit code."""
+    """Review as a process of its own, which removes its plans if it is ended. Return the exit code."""
+    now = datetime.now(UTC)
+    return ended_by_signals(
+        lambda: main(arguments, os.environ, now.date(), deployments, app, time=now.isoformat(" ", "minutes"))
+    )
+
+
+def ended_by_signals(work: Callable[[], int]) -> int:
+    """Return the exit code of work that cleans up if the process is asked to end. A defect is `UNCHECKED`."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
-        now = datetime.now(UTC)
-        return main(arguments, os.environ, now.date(), deployments, app, time=now.isoformat(" ", "minutes"))
+        return work()
     except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
         traceback.print_exc()
         return Exit.UNCHECKED

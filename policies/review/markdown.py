@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from policies.review import sections
+from policies.review.acceptance import Acceptance
 from policies.review.escaping import code, prose
 from policies.review.normal_form import SHOWN
 from policies.review.plan_changes import Verb
@@ -85,14 +86,26 @@ def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Secti
 def _head(review: Review) -> list[str]:
     title = f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**"
     lines = [title, "", *_by_stack(review), _counted(review), "", _origin(review)]
-    if review.accepted:
-        lines += ["", f"Whoever asked for this review accepts the dangers: {prose(review.accepted)}"]
+    for each in review.acceptances:
+        lines += ["", f"{_who(each)} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
+    if review.open_codes:
+        lines += ["", _how_to_accept(review)]
     for note in review.notes:
         lines += ["", f"> {prose(note)}"]
     return lines
 
 
 _SIGNS = {"+": Verb.CREATE, "~": Verb.UPDATE, "-": Verb.DELETE, "±": Verb.REPLACE}
+
+
+def _who(acceptance: Acceptance) -> str:
+    return code(acceptance.by) if acceptance.by else "Whoever asked for this review"
+
+
+def _how_to_accept(review: Review) -> str:
+    """Return the comment by which a code owner accepts what is open."""
+    line = f"frazil accept {review.form.digest[:SHOWN]} {', '.join(review.open_codes)}: "
+    return f"If this is intended, a code owner accepts it for this plan by a comment: {code(line + 'the reason', None)}"
 
 
 def _by_stack(review: Review) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -12,6 +12,7 @@ from frazil.declaration import InvalidDeclaration, Pipeline, parse
 from policies.finding import Finding
 from policies.resource_values import Facts
 from policies.resources import Resource, Reviewed, read, together
+from policies.review.acceptance import Acceptance
 from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
 from policies.review.dangers import Danger, change_dangers, effect_danger, expected, right_dangers
@@ -54,8 +55,8 @@ class Review:
     """A review of one environment, without secrets.
 
     `dangers` are caused by this change, `unchanged` are findings about unchanged resources, `expected` are findings that are
-    no reason to refuse, each with its reason. `accepted` is the reason for which an operator accepted the dangers. `form` is the
-    normal form of the plans, whose digest identifies what was reviewed.
+    no reason to refuse, each with its reason. `acceptances` are those of this plan. `form` is the normal form of the plans,
+    whose digest identifies what was reviewed.
     """
 
     environment: str
@@ -74,15 +75,21 @@ class Review:
     cost_after: Estimate
     prices: Prices
     region: str = ""
-    accepted: str = ""
+    acceptances: tuple[Acceptance, ...] = ()
     origin: Origin = Origin()  # frozen
 
     @property
     def verdict(self) -> Verdict:
         """Whether the deployment may be applied."""
-        if (self.dangers or self.unchanged) and not self.accepted:
+        if self.open_codes:
             return Verdict.REFUSED
         return Verdict.CHANGES if self.changes or self.outputs or self.effects or self.dangers else Verdict.NOTHING
+
+    @property
+    def open_codes(self) -> tuple[str, ...]:
+        """The rules of dangers and findings that are not accepted, sorted."""
+        rules = {*(each.rule for each in self.dangers), *(each.rule for each in self.unchanged)}
+        return tuple(sorted(rule for rule in rules if not any(each.covers(rule) for each in self.acceptances)))
 
     def count(self, verb: Verb, stack: str = "") -> int:
         """Return the number of resources with this kind of change, in one stack or in all."""
@@ -97,7 +104,7 @@ def review(
     today: date,
     before: Json | None = None,
     region: str = "",
-    accepted: str = "",
+    accepted: Callable[[str], Iterable[Acceptance]] = lambda digest: (),
     tolerated: Mapping[str, str] | None = None,
     commit: str = "",
     time: str = "",
@@ -105,7 +112,8 @@ def review(
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
     `before` is the deployed pipeline document, if the plans do not hold it. `tolerated` maps rules whose findings are
-    expected in this environment to the reason. Plans are Terraform's output; the first step removes their secrets.
+    expected in this environment to the reason. `accepted` returns the acceptances of a plan by its digest. Plans are
+    Terraform's output; the first step removes their secrets.
     """
     versions = sorted({str(each.plan.get("terraform_version", "")) for each in stacks if each.plan is not None} - {""})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
@@ -149,10 +157,11 @@ def review(
     changed = {change.address for change in changes}
     now, kept = estimate(old_resources, prices), {each.table.identifier for each in new}
     left = [each.name for each in old if each.name in now.pipelines and each.table.identifier not in kept]
+    form = form_of_cleaned(environment, {each.name: plans.get(each.name) for each in stacks})
     return Review(
         environment=environment,
         stacks=tuple(each.name for each in stacks),
-        form=form_of_cleaned(environment, {each.name: plans.get(each.name) for each in stacks}),
+        form=form,
         changes=changes,
         outputs=tuple(f"{name}: {output}" for name, plan in plans.items() for output in changed_outputs(plan)),
         dangers=tuple(dict.fromkeys(dangers)),
@@ -166,7 +175,7 @@ def review(
         cost_after=estimate(reviewed.resources, prices, left=left),
         prices=prices,
         region=region,
-        accepted=accepted,
+        acceptances=tuple(accepted(form.digest)),
         origin=Origin(commit=commit, time=time, terraform=", ".join(versions)),
     )
 

@@ -94,3 +94,17 @@ def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: p
 def test_two_deployments_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["infra_app.py"], [MINE, MINE], "none") == 2
     assert "mine is declared twice" in capsys.readouterr().err
+
+
+def test_an_apply_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stacks import apply
+
+    noted: list[Any] = []
+
+    def note(*given: Any) -> int:
+        noted.extend(given)
+        return 0
+
+    monkeypatch.setattr(apply, "run", note)
+    assert main(["infra_app.py", "apply", "--reviewed=f", "--", "mine"], [MINE], "none") == 0
+    assert noted == [["--reviewed=f", "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]

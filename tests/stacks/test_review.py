@@ -22,7 +22,8 @@ from policies.review.plan_gaps import StackPlan
 from stacks import review
 from stacks.deployed import Deployed, Held, write
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.terraform_plans import NotPlanned, given, plans, synthesise
+from stacks.terraform_command import NotPlanned
+from stacks.terraform_plans import given, plans, synthesise
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
 from tests.policies.reviewing import TODAY
@@ -383,3 +384,18 @@ def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_ha
     apply(stack(one=data())["one"])
     assert digest(folders) not in {first}
     assert digest(stack(one=data(triggers_replace="2"))) != digest(stack(one=data(triggers_replace="3")))
+
+
+def test_what_code_owners_accepted_counts_for_the_same_plan_only(ended: Ended, tmp_path: Path) -> None:
+    digest = json.loads(ended(plan(UNCHANGED, LOST), "--json")[1])["digest"]
+    file = tmp_path / "acceptances.json"
+    line = {"digest": digest[:16], "codes": ["data_lost"], "reason": "it is empty", "by": "ann", "url": ""}
+    file.write_text(json.dumps({"environment": "dev", "accepted": [line]}))
+    assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 4
+    assert ended(plan(UNCHANGED, change(TOPIC, "delete", topic(3))), "--acceptances", str(file))[0] == 4, (
+        "of one object"
+    )
+    other = {**topic(), "id": "lkc-2/flights"}
+    assert ended(plan(UNCHANGED, change(TOPIC, "delete", other)), "--acceptances", str(file))[0] == 1
+    file.write_text(json.dumps({"environment": "prod", "accepted": [line]}))
+    assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 5

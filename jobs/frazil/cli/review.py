@@ -51,6 +51,9 @@ def review(
         str,
         typer.Option("--accept-danger", metavar="REASON", help="Accept dangers; the review names the reason."),
     ] = "",
+    acceptances: Annotated[
+        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+    ] = None,
     form: Annotated[
         Path | None, typer.Option("--form", metavar="FILE", help="Write the normal form of the plans.")
     ] = None,
@@ -84,7 +87,8 @@ def review(
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
-    for flag, path_of in (("--before", before), ("--assumptions", assumptions), ("--form", form)):
+    files = {"--before": before, "--assumptions": assumptions, "--acceptances": acceptances, "--form": form}
+    for flag, path_of in files.items():
         arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
     arguments += [f"--commit={commit}"] if commit else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
