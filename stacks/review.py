@@ -30,6 +30,7 @@ from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.foreign_stacks import checked
 from stacks.terraform_command import NotPlanned
 from stacks.terraform_plans import APP, given, plans, synthesise
 
@@ -92,7 +93,10 @@ def _reviewed(
         raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
     # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
-        folders = synthesise(deployment, Path(folder), settings, app)
+        if chosen.synthesised is None:
+            folders = synthesise(deployment, Path(folder), settings, app)
+        else:
+            folders = checked(deployment, chosen.synthesised, Path(folder), settings, app)
         planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
         return review(
             chosen.environment,
@@ -135,6 +139,7 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser = argparse.ArgumentParser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
+    parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the checked stacks of another checkout")
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")

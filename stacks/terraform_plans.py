@@ -37,10 +37,7 @@ def synthesise(
     """
     environment = deployment.name
     out = folder / "cdktf.out"
-    state = Path.cwd() / ".frazil"
-    if state.is_dir():
-        # The state of the local environment is beside `cdktf.out`, and must be found from here too.
-        (folder / ".frazil").symlink_to(state)
+    link_local_state(folder)
     # Synthesis compares with the file of deployed objects and writes it; a review writes into a copy.
     file, copy = file_of(deployment, settings.get("FRAZIL_DEPLOYED", "")), folder / "deployed"
     copy.mkdir()
@@ -57,6 +54,13 @@ def synthesise(
     if ended.returncode:
         raise NotPlanned(ended.stderr.strip().removeprefix("error: ") or "synthesis failed")
     return {f"{environment}-{what}": out / "stacks" / f"{environment}-{what}" for what in STACKS}
+
+
+def link_local_state(folder: Path) -> None:
+    """Let stacks below `folder` find the state of the local environment, which is beside `cdktf.out`."""
+    state = Path.cwd() / ".frazil"
+    if state.is_dir():
+        (folder / ".frazil").symlink_to(state)
 
 
 def synthesised(folder: Path) -> dict[str, Any]:

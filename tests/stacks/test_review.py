@@ -19,7 +19,7 @@ from frazil.release.manifest import Architecture, manifest
 from policies.review.markdown import marker
 from policies.review.normal_form import normal_form, read_form
 from policies.review.plan_gaps import StackPlan
-from stacks import review
+from stacks import foreign_stacks, review
 from stacks.deployed import Deployed, Held, write
 from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.terraform_command import NotPlanned
@@ -399,3 +399,63 @@ def test_what_code_owners_accepted_counts_for_the_same_plan_only(ended: Ended, t
     assert ended(plan(UNCHANGED, change(TOPIC, "delete", other)), "--acceptances", str(file))[0] == 1
     file.write_text(json.dumps({"environment": "prod", "accepted": [line]}))
     assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 5
+
+
+# ── Stacks of another checkout ──────────────────────────────────────────────────────────────────
+def foreign(folder: Path, **changed: Any) -> Path:
+    """The stacks of dev as a fork's checkout could have written them."""
+    for what, content in stacks_of("dev").items():
+        (folder / f"dev-{what}").mkdir(parents=True)
+        (folder / f"dev-{what}" / "cdk.tf.json").write_text(json.dumps({**content, **changed.get(what, {})}))
+    return folder
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(deployment: Deployment, folder: Path, settings: Any, app: Any) -> dict[str, Path]:
+        return {each.name: each for each in foreign(folder / "trusted").iterdir()}
+
+    monkeypatch.setattr(foreign_stacks, "synthesise", done)
+
+
+def ran_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    file = folder.parent / "dev-ingestion.json"
+    file.write_text(json.dumps(plan(UNCHANGED)))
+    arguments = ["dev", "--synthesised", str(folder), "--plan", str(file)]
+    status = review.main(arguments, {"PATH": os.environ["PATH"]}, TODAY)
+    return status, capsys.readouterr().err
+
+
+def test_stacks_of_another_checkout_are_planned_after_they_are_checked(
+    trusted: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran_on(foreign(tmp_path / "a"), capsys) == (0, "")
+    status, said = ran_on(
+        foreign(tmp_path / "b", ingestion={"data": {"external": {"x": {"program": ["env"]}}}}), capsys
+    )
+    assert status == 5
+    assert (
+        "the stacks are not planned with credentials: dev-ingestion: data.external.x: the type is not allowed" in said
+    )
+
+
+def test_a_link_or_a_missing_stack_of_another_checkout_is_refused(
+    trusted: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = foreign(tmp_path / "a")
+    (folder / "dev-confluent" / "cdk.tf.json").unlink()
+    (folder / "dev-confluent" / "cdk.tf.json").symlink_to("/etc/passwd")
+    shutil.rmtree(folder / "dev-foundation")
+    status, said = ran_on(folder, capsys)
+    assert (status, said.count("it is no regular file")) == (5, 2)
+    assert "root:" not in said
+
+
+def test_what_terraform_reads_is_written_from_what_was_checked(trusted: None, tmp_path: Path) -> None:
+    folder = foreign(tmp_path / "a")
+    (folder / "dev-ingestion" / "evil.tf").write_text('data "external" "x" {}')
+    private = tmp_path / "private"
+    private.mkdir()
+    written = foreign_stacks.checked(DEPLOYMENTS["dev"], folder, private, {})
+    assert {file.name for each in written.values() for file in each.iterdir()} == {"cdk.tf.json"}
+    assert all(private in each.parents for each in written.values())

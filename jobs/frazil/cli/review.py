@@ -40,6 +40,9 @@ def review(
             help="Manifest of the release to run, or none.",
         ),
     ] = None,
+    synthesised: Annotated[
+        Path | None, typer.Option("--synthesised", metavar="DIR", help="Check and plan another checkout's stacks.")
+    ] = None,
     before: Annotated[
         Path | None, typer.Option("--before", metavar="FILE", help="Deployed document of pipelines.")
     ] = None,
@@ -87,7 +90,13 @@ def review(
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
-    files = {"--before": before, "--assumptions": assumptions, "--acceptances": acceptances, "--form": form}
+    files = {
+        "--synthesised": synthesised,
+        "--before": before,
+        "--assumptions": assumptions,
+        "--acceptances": acceptances,
+        "--form": form,
+    }
     for flag, path_of in files.items():
         arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
     arguments += [f"--commit={commit}"] if commit else []
