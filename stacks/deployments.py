@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.constraints import between, matching
+from frazil.declaration.environment import PUBLIC_KEY
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
@@ -151,6 +152,10 @@ class Deployment:
     github: Annotated[GitHub | None, "The repository whose workflows may assume the reviewer and deployer roles."] = (
         None
     )
+    trusted_keys: Annotated[
+        tuple[Annotated[str, PUBLIC_KEY], ...],
+        "The Ed25519 public keys of which one must have signed a release. If empty, unsigned releases may run.",
+    ] = ()
     log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
     generation: Annotated[
         int,

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from stacks.provider_lock import NAME, lock_stack
+
 PLAN = "plan"
 """The name of a saved plan in a stack's folder."""
 _ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
@@ -52,8 +54,10 @@ class TerraformCommand:
         return ended.stdout
 
     def initialised(self) -> None:
-        """Fetch the providers and read the state. Raises `NotPlanned`."""
-        self.must("init", "-input=false", "-no-color")
+        """Fetch the providers that the lock of the working folder allows, and read the state. Raises `NotPlanned`."""
+        stack = json.loads((self.folder / "cdk.tf.json").read_text("utf-8"))
+        is_locked = lock_stack(self.folder, stack, Path.cwd() / NAME)
+        self.must("init", "-input=false", "-no-color", *(["-lockfile=readonly"] if is_locked else []))
 
     def planned(self) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
         """Plan. Return the result, and the plan as JSON if it exists. The JSON is not written to a file."""

@@ -83,7 +83,7 @@ def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixtur
         (["artifact-bucket", "dev"], "the environment dev does not exist. Name one of mine"),
         (["artifact-bucket"], "artifact-bucket takes one environment"),
         (["built-for"], "built-for takes one environment"),
-        (["destroy"], "destroy does not exist. Write one of review, apply, built-for, artifact-bucket"),
+        (["destroy"], "destroy does not exist. Write one of review, apply, lock, built-for, artifact-bucket"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from frazil.clients.emr import Run
 from frazil.errors import InvalidInput, RolloutFailed
 from frazil.release.manifest import Release, parse_manifest
+from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.job_run_request import TAG_JOB, run_settings
@@ -65,7 +66,10 @@ class ReadinessCheck(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciler:
-    """A reconciler of any job. `bucket` is the name of the artifact bucket behind `store`; `on_step` is called with each step."""
+    """A reconciler of any job. `bucket` is the name of the artifact bucket behind `store`; `on_step` is called with each step.
+
+    `trusted` are the public keys of which one must have signed a release before a run of it starts.
+    """
 
     store: Store
     bucket: str
@@ -75,6 +79,7 @@ class Reconciler:
     wait: Callable[[float], None]
     on_step: Callable[[Step], None] = lambda step: None
     look_seconds: float = LOOK_SECONDS
+    trusted: Sequence[str] = ()
 
     def drift(self, job: str) -> tuple[Step, ...]:
         """Return the steps that `reconcile` would take; none if the desired generation runs."""
@@ -170,4 +175,10 @@ class Reconciler:
             raise InvalidInput(
                 "the release does not exist", where=f"s3://{self.bucket}/{desired.release}", do="Upload it, then deploy"
             )
-        return parse_manifest(held.data)
+        release = parse_manifest(held.data)
+        verify(release, self.trusted, lambda key: self._signature(release, key))
+        return release
+
+    def _signature(self, release: Release, public_key: str) -> bytes | None:
+        held = self.store.read(signature_key(release, public_key))
+        return None if held is None else held.data
