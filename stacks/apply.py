@@ -21,7 +21,7 @@ from frazil.exit_codes import Exit
 from policies.review.acceptance import in_comments
 from policies.review.escaping import code, prose
 from policies.review.markdown import markdown
-from policies.review.normal_form import SHOWN, NormalForm, differences, read_form
+from policies.review.normal_form import SHOWN, NormalForm, differences, is_empty, read_form
 from policies.review.prices import price_table
 from policies.review.review import Review, review
 from stacks.deployed import file_of
@@ -90,6 +90,8 @@ def _applied(
         time=now.isoformat(" ", "minutes"),
     )
     is_reviewed = reviewed is not None and reviewed.digest == saved.form.digest
+    if is_empty(saved.form):
+        is_reviewed = True  # nothing to review
     if not is_reviewed and not any(each.covers(PLAN_DIFFERS) for each in found.acceptances):
         print(_difference(found, reviewed))
         return Exit.DECISION_REQUIRED

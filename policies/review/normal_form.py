@@ -132,6 +132,14 @@ def _is_unknown(mark: Any) -> bool:
     return bool(mark)
 
 
+def is_empty(form: NormalForm) -> bool:
+    """Return whether all plans are complete and change nothing."""
+    return all(
+        stack is not None and stack["is_complete"] and not stack["resources"] and not stack["outputs"]
+        for stack in form.stacks.values()
+    )
+
+
 def differences(reviewed: NormalForm, planned: NormalForm) -> list[str]:
     """Return the addresses whose changes differ between two forms, each with its actions in both."""
     found = []

@@ -90,7 +90,7 @@ def upload(
     \b
     Existing objects are never overwritten.
     In a checkout, label and processors must match stacks/deployments.py.
-    If keys are trusted, one must have signed it.
+    Verifies the signature by the trusted keys.
 
     \b
     Exit codes:
