@@ -6,6 +6,7 @@ first, and the comment says how many.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from policies.review import sections
@@ -13,20 +14,22 @@ from policies.review.acceptance import Acceptance
 from policies.review.escaping import code, prose
 from policies.review.normal_form import SHOWN
 from policies.review.plan_changes import Verb
+from policies.review.policy_diff import PolicyChange
 from policies.review.review import Review, Verdict
 
+WIDENED = "policy_widened"
 LONGEST = 60_000
 """Characters; GitHub takes 65,536 for a comment."""
 
 _VERBS = {
     # verb: what is counted, the heading
-    Verb.DELETE: ("deleted", "Deleted"),
-    Verb.REPLACE: ("deleted and made again", "Deleted and made again"),
-    Verb.FORGET: ("forgotten", "Forgotten: it stays, and Terraform no longer knows it"),
-    Verb.UPDATE: ("changed in place", "Changed in place"),
-    Verb.IMPORT: ("taken over", "Taken over: it exists already"),
-    Verb.MOVE: ("moved", "Called by another address, and otherwise as it was"),
-    Verb.CREATE: ("made", "Made"),
+    Verb.DELETE: ("to delete", "Delete"),
+    Verb.REPLACE: ("to replace", "Replace: delete and create"),
+    Verb.FORGET: ("to forget", "Forget: the object stays, and Terraform no longer manages it"),
+    Verb.UPDATE: ("to update", "Update in place"),
+    Verb.IMPORT: ("to import", "Import: the object exists already"),
+    Verb.MOVE: ("to move", "Move to another address, without a change"),
+    Verb.CREATE: ("to create", "Create"),
 }
 _VERDICTS = {
     Verdict.NOTHING: "nothing changes",
@@ -142,6 +145,8 @@ def _number(count: int, word: str) -> str:
 def _sections(review: Review) -> list[_Section]:
     """Return the sections, the most important first."""
     effects = tuple(map(sections.effect, review.effects))
+    unexpected, following = _policies(review)
+    summary = sections.new_table_permissions(_roles(following), review.new_tables) if following else ""
     now, after, prices = review.cost_before, review.cost_after, review.prices
     return [
         _Section("⚠️ Dangers", tuple(sections.dangers(review.dangers))),
@@ -157,10 +162,13 @@ def _sections(review: Review) -> list[_Section]:
             effects,
             intro="| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else "",
         ),
-        _Section("Who may do what", tuple(map(sections.policy, review.policies))),
+        _Section("Who may do what", tuple(map(sections.policy, unexpected)), intro=summary),
         _Section("Changed outside of this code", tuple(sections.drift(*each) for each in review.drift)),
         _Section("Cost, estimated", (), intro=sections.cost_table(now, after, prices)),
         *(_changes(review, verb, heading) for verb, (_, heading) in _VERBS.items()),
+        _Section(
+            f"Permissions on new tables ({len(following)})", tuple(map(sections.policy, following)), is_folded=True
+        ),
         _Section(
             f"Findings that are expected ({len(review.expected)})",
             tuple(sections.expected(review.expected)),
@@ -172,6 +180,19 @@ def _sections(review: Review) -> list[_Section]:
             is_folded=True,
         ),
     ]
+
+
+def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
+    """Return the changed policies, and those of them that follow from new tables alone."""
+    open_ = {each.where for each in review.dangers}
+    expected = {each.resource for each, _ in review.expected if each.rule == WIDENED} - open_
+    following = [each for each in review.policies if each.address in expected and not each.is_unknown]
+    return [each for each in review.policies if each not in following], following
+
+
+def _roles(changes: Sequence[PolicyChange]) -> list[str]:
+    """Return the names of the roles whose policies change, without the environment's prefix if there is one."""
+    return list(dict.fromkeys(each.argument.removeprefix("all policies of ") for each in changes))
 
 
 def _changes(review: Review, verb: Verb, heading: str) -> _Section:

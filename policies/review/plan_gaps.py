@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.review.dangers import Danger
+from policies.review.danger import Danger
 from policies.review.plan_changes import is_complete
 
 Json = Mapping[str, Any]

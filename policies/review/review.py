@@ -15,7 +15,8 @@ from policies.resources import Resource, Reviewed, read, together
 from policies.review.acceptance import Acceptance
 from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
-from policies.review.dangers import Danger, change_dangers, effect_danger, expected, right_dangers
+from policies.review.danger import Danger
+from policies.review.dangers import change_dangers, effect_danger, expected, right_dangers
 from policies.review.declared_schemas import declared_schema_effects
 from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
@@ -54,9 +55,9 @@ class Origin:
 class Review:
     """A review of one environment, without secrets.
 
-    `dangers` are caused by this change, `unchanged` are findings about unchanged resources, `expected` are findings that are
-    no reason to refuse, each with its reason. `acceptances` are those of this plan. `form` is the normal form of the plans,
-    whose digest identifies what was reviewed.
+    `new_tables` are those that the change declares. `dangers` are caused by this change, `unchanged` are findings about
+    unchanged resources, `expected` are findings that are no reason to refuse, each with its reason. `acceptances` are those
+    of this plan. `form` is the normal form of the plans, whose digest identifies what was reviewed.
     """
 
     environment: str
@@ -68,6 +69,7 @@ class Review:
     unchanged: tuple[Finding, ...]
     expected: tuple[tuple[Finding, str], ...]
     policies: tuple[PolicyChange, ...]
+    new_tables: tuple[str, ...]
     effects: tuple[Effect, ...]
     drift: tuple[tuple[Planned, tuple[Difference, ...]], ...]
     notes: tuple[str, ...]
@@ -168,6 +170,7 @@ def review(
         unchanged=tuple(each for each in refusing if each.resource not in changed),
         expected=anticipated,
         policies=policies,
+        new_tables=tuple(sorted({t for p in new for t in p.tables} - {t for p in old for t in p.tables})),
         effects=tuple(sorted(all_effects, key=lambda effect: not effect.is_dangerous)),
         drift=tuple(each for name, plan in plans.items() for each in drifted(plan, name)),
         notes=tuple(notes(stacks, plans, has_pipelines=_has_pipelines(new_documents))),
