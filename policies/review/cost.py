@@ -10,19 +10,14 @@ from policies.metric_alarms import TYPE, Watch, watch
 from policies.resources import Resource
 from policies.review.job_runs import Landed, Run, Size, documents, pipelines, runs
 from policies.review.prices import Prices
+from policies.review.service_costs import Line, service_lines
 
-SERVICES = ("EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "Confluent egress", "CloudWatch")
+SERVICES = (
+    "EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "CloudWatch", "Kafka cluster", "Tableflow",
+    "Confluent egress",
+)  # fmt: skip
 _FREE_DISK_GB = 20
 _FREE_GLUE = Decimal(1_000_000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One part of the bill: a month's amount, and the arithmetic that it comes from, in words."""
-
-    service: str
-    amount: Decimal
-    how: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +54,7 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
         *_glue(2 * len(kept), batches, prices),
         *_network(listed, gb, prices),
         *_cloudwatch(listed, landed, len(reads), prices),
+        *service_lines(listed, prices),
     ]
     if gb:
         lines.append(

@@ -110,7 +110,6 @@ FACTS = {
         "  bucket: frazil-dev-tables-1 -> frazil-dev-tables-2",
     ],
     "partitions_lowered": [
-        "danger data_lost: confluent_kafka_topic.topic-flights",
         "danger partitions_lowered: confluent_kafka_topic.topic-flights",
         "replace confluent_kafka_topic.topic-flights, forced by partitions_count",
         "  partitions_count: 6 -> 3",
@@ -159,6 +158,7 @@ FACTS = {
         "drift delete aws_scheduler_schedule.ingest",
     ],
     "outputs_changed_before": [
+        "danger application_change: aws_emrserverless_application.spark",
         "update aws_emrserverless_application.spark",
         "  name: frazil-dev -> other",
         "output dev-foundation: application_id",
