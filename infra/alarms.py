@@ -18,7 +18,8 @@ from infra.tf import (
 
 OUTAGE_PERIODS = 3
 """How many periods in a row a service must be unavailable: 15 minutes for a run that follows its topics."""
-
+PIPELINE_ALARMS, GROUP_ALARMS = 6, 7
+"""How many alarms a pipeline or a group has."""
 LATEST_MINUTES = 180
 SEEN = (
     "alarms of a group see the latest three hours "

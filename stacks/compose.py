@@ -132,7 +132,7 @@ def _problems(
 ) -> list[Problem]:
     problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]
-    problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines)]
+    problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
     problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:

@@ -80,6 +80,9 @@ class Confluent:
         ],
         "Prefixes with one role binding for all their subjects. Default: one binding for each subject.",
     ] = ()
+    most_partitions: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
+    most_acls: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
+    most_role_bindings: Annotated[int, "What the organization may have for this environment.", between(1, 10**6)] = 1000
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

@@ -84,7 +84,7 @@ def test_by_namespaces_a_role_has_one_policy_however_many_pipelines_there_are() 
         {each["name"]: each["policy"] for each in resources(stack, "aws_iam_policy").values()} for stack in (few, more)
     )
     assert before == after
-    assert before.keys() == {f"frazil-dev-{role}-1" for role in ("ingest", "maintain", "scheduler")}
+    assert before.keys() == {f"frazil-dev-{role}-1" for role in ("ingest", "maintain", "reconcile-ingest", "scheduler")}
 
 
 def test_more_parts_than_a_role_may_have_are_refused() -> None:

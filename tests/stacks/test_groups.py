@@ -63,7 +63,7 @@ def test_a_group_has_a_stack_with_its_own_state(grouped: dict[str, dict[str, Any
     jobs = ("ingest-payments", "maintain-payments", "reconcile-ingest-payments")
     assert roles == {f"frazil-dev-{job}" for job in jobs}
     logs = {each["name"] for each in resources(grouped["ingestion-payments"], "aws_cloudwatch_log_group").values()}
-    assert logs == {"/frazil/dev/ingest-payments", "/frazil/dev/maintain-payments"}
+    assert logs == {f"/frazil/dev/{job}" for job in jobs}
 
 
 def test_a_group_has_its_own_desired_state_document_and_schedules(grouped: dict[str, dict[str, Any]]) -> None:
@@ -75,11 +75,18 @@ def test_a_group_has_its_own_desired_state_document_and_schedules(grouped: dict[
     assert desired.log_group == "/frazil/dev/ingest-payments"
     assert resources(stack, "aws_s3_object")["desired"]["key"] == "desired/ingest-payments.json"
     rates = {each["name"]: each["schedule_expression"] for each in resources(stack, "aws_scheduler_schedule").values()}
-    assert rates == {"frazil-dev-ingest-payments": "rate(5 minutes)", "frazil-dev-maintain-payments": "rate(24 hours)"}
+    assert rates == {
+        "frazil-dev-ingest-payments": "rate(5 minutes)",
+        "frazil-dev-ingest-payments-reconcile": "rate(5 minutes)",
+        "frazil-dev-maintain-payments": "rate(24 hours)",
+    }
     for each in resources(stack, "aws_scheduler_schedule").values():
         request = json.loads(worked_out(each["target"]["input"], stack, KNOWN))
-        assert request["Tags"]["frazil:job"] in {"ingest-payments", "maintain-payments"}
-        assert request["ExecutionRoleArn"].endswith(request["Tags"]["frazil:job"])
+        if "maintain" in each["name"]:
+            assert request["Tags"]["frazil:job"] == "maintain-payments"
+            assert request["ExecutionRoleArn"].endswith("maintain-payments")
+        else:
+            assert request["job"] == "ingest-payments", "the reconciler starts its runs"
 
 
 def test_the_desired_state_of_a_group_names_the_environments_document(grouped: dict[str, dict[str, Any]]) -> None:
@@ -113,15 +120,23 @@ def test_one_groups_jobs_touch_no_table_of_another(grouped: dict[str, dict[str, 
             assert evaluate(request, documents).is_allowed is expected
 
 
+def _of_pipelines(stack: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the alarms of a stack but for those of the reconciler."""
+    alarms = resources(stack, "aws_cloudwatch_metric_alarm").values()
+    return [
+        each for each in alarms if "reconcile" not in each["alarm_name"] and "rolled-back" not in each["alarm_name"]
+    ]
+
+
 def test_alarms_of_a_group_are_on_its_own_metrics(grouped: dict[str, dict[str, Any]]) -> None:
-    alarms = resources(grouped["ingestion-payments"], "aws_cloudwatch_metric_alarm").values()
+    alarms = _of_pipelines(grouped["ingestion-payments"])
     assert {alarm["alarm_name"].removeprefix("frazil-dev-payments-") for alarm in alarms} >= {"late", "silent"}
     source = """SCHEMA("Frazil/dev", "group", pipeline) WHERE "group" = 'payments'"""
     assert all(source in alarm["metric_query"][0]["expression"] for alarm in alarms)
     [late] = [alarm for alarm in alarms if alarm["alarm_name"].endswith("-late")]
     assert (late["threshold"], late["metric_query"][0]["period"]) == (30 * 60, 300)
     each = synthesised(named(WIDE, alarms=AlarmsOf.PIPELINE), (*EXAMPLE, *PAYMENTS), EXAMPLE_TOPICS)
-    own = resources(each["ingestion-payments"], "aws_cloudwatch_metric_alarm").values()
+    own = _of_pipelines(each["ingestion-payments"])
     assert {json.dumps(alarm["dimensions"]) for alarm in own} == {
         json.dumps({"group": "payments", "pipeline": name}) for name in ("invoices", "refunds")
     }
@@ -153,14 +168,17 @@ def test_in_a_namespace_of_two_groups_each_role_names_its_tables() -> None:
 
 def test_operators_and_scheduler_may_start_the_runs_of_all_groups(grouped: dict[str, dict[str, Any]]) -> None:
     stack = grouped["ingestion"]
-    for role, service in (("reconciler", "emr-serverless"), ("scheduler", "emr-serverless")):
+    for role, kind in (("reconciler", "ingest"), ("scheduler", "maintain")):
         for group in ("", "-payments"):
             asked = Request(
                 action="iam:PassRole",
-                resource=DEV.names.role_arn(f"ingest{group}"),
-                context={"iam:PassedToService": f"{service}.amazonaws.com"},
+                resource=DEV.names.role_arn(f"{kind}{group}"),
+                context={"iam:PassedToService": "emr-serverless.amazonaws.com"},
             )
             assert evaluate(asked, policies(stack, f"frazil-dev-{role}")).is_allowed, (role, group)
+            function = f"arn:aws:lambda:{DEV.region}:{DEV.account}:function:frazil-dev-reconcile-ingest{group}"
+            call = Request(action="lambda:InvokeFunction", resource=function)
+            assert evaluate(call, policies(stack, "frazil-dev-scheduler")).is_allowed, group
 
 
 def test_without_a_pipeline_outside_of_groups_the_shared_parts_remain() -> None:
