@@ -19,11 +19,8 @@ class Account(Construct):
         super().__init__(scope, name)
         self._name = account
         self._declared = ServiceAccount(display_name=account, description=description).declare(self, "account")
-
-    @property
-    def principal(self) -> str:
+        self.principal = f"User:{self._declared.id}"
         """Who it is to Kafka's permissions."""
-        return f"User:{self._declared.id}"
 
     def bind(
         self, name: str, role: str, crn: str, *, is_awaited: bool = True, depends_on: Sequence[Any] = ()
