@@ -126,7 +126,9 @@ def test_a_difference_names_stack_address_actions_and_arguments() -> None:
 
 
 def test_a_change_between_secrets_that_another_resource_marks_is_a_change() -> None:
-    key = change("confluent_api_key.e", "update", {"secret": "secret-one"}, {"secret": "secret-two"}, secret={"secret": True})
+    key = change(
+        "confluent_api_key.e", "update", {"secret": "secret-one"}, {"secret": "secret-two"}, secret={"secret": True}
+    )
     here = {"policy": "allow secret-one"}
     one, other = (
         plan(key, change("aws_iam_policy.p", "update", here, {"policy": text})) for text in ("allow secret-two", "allow secret-one")
