@@ -67,7 +67,10 @@ def deploy_reconciler(
         architecture=deployment.architecture,
         role_arn=role.arn,
         variables=Settings(
-            job=job, bucket=foundation.artifact_bucket, metrics_namespace=names.metrics_namespace
+            job=job,
+            bucket=foundation.artifact_bucket,
+            metrics_namespace=names.metrics_namespace,
+            trusted_keys=tuple(deployment.trusted_keys),
         ).variables(),
         application_id=foundation.application_id,
         log_group=log_group,
@@ -82,7 +85,7 @@ def deploy_reconciler(
         FunctionSchedule(
             stack,
             f"{what}-schedule" if what == job else f"{job}-{what}-schedule",
-            schedule=f"{names.prefix}-{job}" if what == job else f"{names.prefix}-{job}-{what}",
+            schedule=f"{names.prefix}-{job}" if what == job else function,  # the group `a-reconcile` beside `a`
             group=names.schedule_group,
             minutes=minutes,
             event=event,

@@ -112,7 +112,10 @@ def _masked(value: Any, marks: Any, beside: Any, known: list[str], mask: str) ->
             _masked(part, _at(inner_marks, index), _at(other_items, index), known, mask)
             for index, part in enumerate(value)
         ]
-    return _without(value, known)
+    shown = _without(value, known)
+    if mask is OTHER and isinstance(shown, str) and value != beside and shown == _without(beside, known):
+        return shown.replace(MASK, OTHER)
+    return shown
 
 
 def _without(value: Any, known: list[str]) -> Any:

@@ -42,4 +42,5 @@ def test_a_block_of_code_accepts_nothing_whatever_is_inside() -> None:
     assert lines(f"````\n```\n{line}\n````") == []
     assert lines(f"~~~\n```\n{line}\n~~~") == []
     assert lines(f"```\n{line}") == []
+    assert lines(f"```\n``` x\n{line}\n```") == []
     assert len(lines(f"```\nx\n```\n{line}")) == 1

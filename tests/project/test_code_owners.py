@@ -32,6 +32,15 @@ def test_files_in_a_folder_below_do_not_match_a_single_star() -> None:
     assert owners("deployed/ @ann", "deployed/eu/prod.json") == ("@ann",)
 
 
+def test_a_star_after_a_slash_names_files_at_the_top_only() -> None:
+    assert owners("/deployed/ @ann\n/* @all", FILE) == ("@ann",)
+    assert owners("/* @all", "README.md") == ("@all",)
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    assert owners("/deployed/ @ann\n# a comment\u2028* @eve\x0c* @eve", FILE) == ("@ann",)
+
+
 def test_the_last_line_counts_even_if_it_names_no_owner() -> None:
     text = "# owners\n* @all\n/deployed/ @org/platform @ben # the platform team\n"
     assert owners(text, FILE) == ("@org/platform", "@ben")

@@ -36,8 +36,11 @@ def test_it_is_imported_and_makes_its_clients_by_python_alone(root: Path, tmp_pa
     assert module == MODULE
     code = (
         f"import sys; sys.path[:0] = [{str(tmp_path / 'program')!r}]\n"
-        f"from {module} import {name}, _reconciler\n"
-        "_reconciler('artifacts')\n"
+        f"from {module} import {name}, reconciler_of\n"
+        "from frazil.release.ed25519 import is_signed\n"
+        "from frazil.rollout.function_settings import Settings\n"
+        "reconciler_of(Settings(job='ingest', bucket='artifacts', metrics_namespace='Frazil'))\n"
+        "assert not is_signed(bytes(32), bytes(64), b'')\n"
         "assert not set(sys.modules) & {'pyspark', 'confluent_kafka', 'pyiceberg', 'pyarrow'}\n"
     )
     python = str(Path(getattr(sys, "_base_executable", sys.executable)).resolve())

@@ -14,7 +14,9 @@ from frazil.errors import FrazilError, LockHeld, ObjectDiffers, ReleaseUntrusted
 from frazil.release.signature import sign, signature_key
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Mode, desired_document, desired_key
+from frazil.rollout.function_settings import Settings
 from frazil.rollout.readiness import Readiness
+from frazil.rollout.reconciler_function import reconciler_of
 from frazil.rollout.state import LEASE_SECONDS, state_key, stored_state
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.rollout_world import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
@@ -588,3 +590,11 @@ def test_a_release_that_no_trusted_key_has_signed_is_never_started(world: World)
     world.store.put(signature_key(release(), public), content)
     trusting.reconcile(JOB, holder="a", patience_seconds=10_000)
     assert world.running().request["tags"]["frazil:release"] == release().version
+
+
+def test_the_deployed_reconciler_starts_only_what_its_keys_have_signed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    settings = Settings(job=JOB, bucket="artifacts", metrics_namespace="Frazil", trusted_keys=("ab" * 32,))
+    assert Settings.of(settings.variables()) == settings
+    assert reconciler_of(settings).trusted == settings.trusted_keys
+    assert reconciler_of(replace(settings, trusted_keys=())).trusted == ()

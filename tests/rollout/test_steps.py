@@ -124,6 +124,14 @@ def test_a_drain_is_not_proven_by_running() -> None:
     assert decided(drain, PROVEN, [run(drain, RunState.FAILED)], Readiness.CAUGHT_UP) == [Start]
 
 
+def test_one_commit_of_a_running_drain_proves_nothing_about_its_other_pipelines() -> None:
+    drain = desired(2, mode=Mode.DRAIN)
+    failed = [run(drain, RunState.FAILED, id=f"r{n}", minutes=9 - n) for n in range(3)]
+    assert decided(drain, PROVEN, [run(drain)], Readiness.COMMITTED) == [Wait]
+    assert decided(drain, PROVEN, [*failed[:1], run(drain)], Readiness.COMMITTED) == [Wait]
+    assert decided(drain, PROVEN, failed, Readiness.COMMITTED) == [GiveUp]
+
+
 @pytest.mark.parametrize("readiness", [Readiness.UNKNOWN, Readiness.CAUGHT_UP, Readiness.COMMITTED])
 def test_a_drain_that_ended_well_is_proof_unless_records_are_known_to_be_left(readiness: Readiness) -> None:
     drain = desired(2, mode=Mode.DRAIN)

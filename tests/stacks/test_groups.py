@@ -10,6 +10,7 @@ import pytest
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat, parse
 from frazil.rollout.desired import Mode, parse_desired
+from frazil.rollout.function_settings import Settings
 from infra.capacity import Capacity
 from policies.evaluate import Request, evaluate
 from stacks.deployments import DEPLOYMENTS, AlarmsOf, Jobs
@@ -77,7 +78,7 @@ def test_a_group_has_its_own_desired_state_document_and_schedules(grouped: dict[
     rates = {each["name"]: each["schedule_expression"] for each in resources(stack, "aws_scheduler_schedule").values()}
     assert rates == {
         "frazil-dev-ingest-payments": "rate(5 minutes)",
-        "frazil-dev-ingest-payments-reconcile": "rate(5 minutes)",
+        "frazil-dev-reconcile-ingest-payments": "rate(5 minutes)",
         "frazil-dev-maintain-payments": "rate(24 hours)",
     }
     for each in resources(stack, "aws_scheduler_schedule").values():
@@ -221,3 +222,21 @@ def test_groups_are_in_the_order_of_their_names() -> None:
         "a",
         "b",
     ]
+
+
+def test_a_group_may_be_called_like_a_schedule_of_another() -> None:
+    deployment = named(WIDE, groups={"reconcile": QUICK, "payments": QUICK, "payments-reconcile": QUICK})
+    others = [of(group, f"of_{number}") for number, group in enumerate(deployment.groups)]
+    stacks = synthesised(deployment, (*EXAMPLE, *others), EXAMPLE_TOPICS)
+    names = [each["name"] for stack in stacks.values() for each in resources(stack, "aws_scheduler_schedule").values()]
+    assert len(names) == 12
+    assert len(set(names)) == len(names)
+
+
+def test_the_deployed_reconciler_trusts_the_keys_of_the_deployment() -> None:
+    signed = synthesised(replace(DEV, trusted_keys=("ab" * 32, "cd" * 32)), EXAMPLE, EXAMPLE_TOPICS)
+    [function] = resources(signed["ingestion"], "aws_lambda_function").values()
+    variables = {
+        key: worked_out(text, signed["ingestion"], KNOWN) for key, text in function["environment"]["variables"].items()
+    }
+    assert Settings.of(variables).trusted_keys == ("ab" * 32, "cd" * 32)

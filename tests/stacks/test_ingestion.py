@@ -136,7 +136,7 @@ def test_no_schedule_names_a_release_of_the_ingest_job(environment: str) -> None
     """After a rollback, it would start the rejected one again."""
     calls = {name: event for name, event in schedules(environment).items() if not name.endswith("-maintain")}
     prefix = DEPLOYMENTS[environment].names.prefix
-    tick = {f"{prefix}-ingest-reconcile": {"job": "ingest"}}
+    tick = {f"{prefix}-reconcile-ingest": {"job": "ingest"}}
     drain = {f"{prefix}-ingest": {"job": "ingest", EXECUTION: "<aws.scheduler.execution-id>"}}
     is_drain = DEPLOYMENTS[environment].runs.mode is Mode.DRAIN
     assert calls == (tick | drain if is_drain else tick)

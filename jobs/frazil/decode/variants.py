@@ -11,8 +11,11 @@ from frazil.decode.decoding import DECODED
 from frazil.schemas.json_columns import has_variants
 from frazil.schemas.types import ListOf, MapOf, Struct, Type
 
-_PAST_A_DECIMAL = r"(?:^|[:,\[])\s*-?(?:\d{39,}|(?=\d+\.\d)[\d.]{40,})\s*(?:[,}\]]|$)"
+_PAST_A_DECIMAL = r"(?:^|[:,\[])\s*-?(?:\d{39,}|0\.\d{39,}|(?=[1-9]\d*\.\d)[\d.]{40,})\s*(?:[,}\]]|$)"
 """A number without an exponent that has more digits than a decimal: a variant would make a double of it."""
+_LARGE, _INFINITE = r"(?:[eE]\+?0*[1-9]\d\d|\d{100,}[\d.]*[eE])", '"-?Infinity"'
+"""A number that may be larger than any double, and what JSON says of the double that a variant makes of it."""
+_ESCAPE, _STRING = r"\\.", r'"[^"]*"'
 
 
 def as_variants(row: Column, of: Struct) -> Column:
@@ -54,7 +57,10 @@ def _is_kept(text: Column, made: Column, of: Type) -> Column:
         case MapOf(_, value):
             return _all(F.zip_with(F.map_values(text), F.map_values(made), lambda t, m: _is_kept(t, m, value)))
         case _:
-            return text.isNull() | (made.isNotNull() & ~text.rlike(_PAST_A_DECIMAL))
+            # Strings may contain what looks like a number. Escapes go first, so that each quote begins or ends a string.
+            bare = F.regexp_replace(F.regexp_replace(text, _ESCAPE, ""), _STRING, '""')
+            is_infinite = bare.rlike(_LARGE) & F.to_json(made).rlike(_INFINITE)
+            return text.isNull() | (made.isNotNull() & ~bare.rlike(_PAST_A_DECIMAL) & ~is_infinite)
 
 
 def _all(kept: Column) -> Column:

@@ -80,7 +80,7 @@ def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
             ticks = opening[1]
             if not fence:
                 fence = ticks
-            elif ticks[0] == fence[0] and len(ticks) >= len(fence):
+            elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not line[opening.end() :].strip():
                 fence = ""
         elif not fence and (said := _LINE.fullmatch(line.rstrip())):
             found.append((said[1], tuple(re.split(r"[ ,]+", said[2])), said[3]))

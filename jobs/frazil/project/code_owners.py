@@ -19,7 +19,7 @@ def owners(text: str, path: str) -> tuple[str, ...]:
     Addresses of e-mail are left out, because no comment can be attributed to one. Lines that GitHub refuses are ignored.
     """
     found: tuple[str, ...] = ()
-    for line in text.splitlines():
+    for line in text.split("\n"):
         pattern, *named = _COMMENT.sub("", line).split() or [""]
         if pattern and not pattern.startswith("!") and not set(pattern) & set("[]\\") and _matches(pattern, path):
             found = tuple(each for each in named if each.startswith("@"))
@@ -35,6 +35,6 @@ def _matches(pattern: str, path: str) -> bool:
         steps.append(
             {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part))
         )
-    # `docs/*` names the files of a folder and not those below; each other pattern names a folder with all of its content.
-    below = "/.*" if pattern.endswith("/") else "" if body.endswith("/*") else "(?:/.*)?"
+    # `docs/*` and `/*` name the files of a folder and not those below; each other pattern names a folder with all of its content.
+    below = "/.*" if pattern.endswith("/") else "" if pattern.endswith("/*") else "(?:/.*)?"
     return re.fullmatch(("" if is_anchored else "(?:.*/)?") + "".join(steps) + below, path) is not None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from frazil.errors import InvalidInput, ReleaseUntrusted
+from frazil.release.ed25519 import is_signed
 from frazil.release.manifest import Release, manifest
 
 SIGNATURES = "signature-*.json"
@@ -83,12 +84,8 @@ def in_folder(folder: Path) -> Callable[[str], bytes | None]:
 
 def _is_signed(release: Release, public_key: str, content: bytes | None) -> bool:
     """Return whether a file holds a signature of this release by this key. The key in the file is for people only."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     try:
         signature = bytes.fromhex(json.loads(content or b"{}")["signature"])
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(signature, _CONTEXT + manifest(release))
-    except (InvalidSignature, ValueError, TypeError, KeyError):
+        return is_signed(bytes.fromhex(public_key), signature, _CONTEXT + manifest(release))
+    except (ValueError, TypeError, KeyError):
         return False
-    return True

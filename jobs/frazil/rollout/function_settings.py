@@ -20,6 +20,7 @@ class Settings:
     job: str
     bucket: str
     metrics_namespace: str
+    trusted_keys: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables of the function."""
@@ -27,6 +28,7 @@ class Settings:
             "FRAZIL_JOB": self.job,
             "FRAZIL_ARTIFACT_BUCKET": self.bucket,
             "FRAZIL_METRICS_NAMESPACE": self.metrics_namespace,
+            **({"FRAZIL_TRUSTED_KEYS": ",".join(self.trusted_keys)} if self.trusted_keys else {}),
         }
 
     @classmethod
@@ -36,4 +38,5 @@ class Settings:
             job=variables["FRAZIL_JOB"],
             bucket=variables["FRAZIL_ARTIFACT_BUCKET"],
             metrics_namespace=variables["FRAZIL_METRICS_NAMESPACE"],
+            trusted_keys=tuple(filter(None, variables.get("FRAZIL_TRUSTED_KEYS", "").split(","))),
         )

@@ -56,8 +56,12 @@ class ProofReadiness:
     def _proofs(self, desired: Desired) -> Iterable[RunProof]:
         for key in self._store.keys(f"{proof_prefix(desired.job)}{desired.run_prefix}"):
             held = self._store.read(key)
-            if held is not None:
+            if held is None:
+                continue
+            try:
                 yield parse_proof(held.data)
+            except InvalidInput:
+                continue  # A release that writes no readable proof shows nothing, and must not keep itself.
 
 
 def _readiness(others: set[Reached], *, has_commit: bool) -> Readiness:

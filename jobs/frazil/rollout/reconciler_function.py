@@ -35,7 +35,7 @@ def handle(event: Mapping[str, Any], context: Context) -> dict[str, Any]:
     return answer(
         event,
         settings,
-        _reconciler(settings.bucket),
+        reconciler_of(settings),
         holder=f"function-{context.aws_request_id}",
         log=lambda line: print(json.dumps(line), file=sys.stdout, flush=True),
     )
@@ -69,15 +69,17 @@ def answer(
 
 
 @cache
-def _reconciler(bucket: str) -> Reconciler:
-    store = ObjectStore(s3_client(None), bucket)
+def reconciler_of(settings: Settings) -> Reconciler:
+    """Return the reconciler that a function with these settings calls."""
+    store = ObjectStore(s3_client(None), settings.bucket)
     return Reconciler(
         store=store,
-        bucket=bucket,
+        bucket=settings.bucket,
         emr=Emr(emr_client()),
         readiness=ProofReadiness(store),
         clock=time.time,
         wait=time.sleep,
+        trusted=settings.trusted_keys,
     )
 
 

@@ -152,7 +152,8 @@ def _running(target: Desired, state: RolloutState, run: Run, readiness: Readines
     age = now - run.created_at
     is_running, is_following = run.state is RunState.RUNNING, target.mode is Mode.FOLLOW
     is_late = age >= timedelta(seconds=target.proof_seconds)
-    if readiness is Readiness.COMMITTED and is_running:
+    # A drain proves its generation by its end: until then, one commit says nothing about its other pipelines.
+    if readiness is Readiness.COMMITTED and is_running and is_following:
         return (Prove(target, f"run {run.id} has committed"),)
     is_calm = is_running and age >= timedelta(seconds=target.calm_seconds)
     if readiness is Readiness.CAUGHT_UP and is_calm and is_following:

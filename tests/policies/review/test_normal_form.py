@@ -123,3 +123,15 @@ def test_a_difference_names_stack_address_actions_and_arguments() -> None:
         "dev-foundation: aws_sns_topic.b: update, with a difference in tags",
     ]
     assert differences(one, one) == []
+
+
+def test_a_change_between_secrets_that_another_resource_marks_is_a_change() -> None:
+    key = change(
+        "confluent_api_key.e", "update", {"secret": "secret-one"}, {"secret": "secret-two"}, secret={"secret": True}
+    )
+    here = {"policy": "allow secret-one"}
+    one, other = (
+        plan(key, change("aws_iam_policy.p", "update", here, {"policy": text})) for text in ("allow secret-two", "allow secret-one")
+    )  # fmt: skip
+    assert digest(one) != digest(other)
+    assert "secret-" not in normal_form("dev", {"dev-foundation": one}).text

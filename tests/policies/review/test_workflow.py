@@ -49,6 +49,13 @@ def steps(texts: dict[str, str]) -> list[dict[str, Any]]:
     return found
 
 
+def test_a_deployment_takes_no_review_of_a_forks_workflow(root: Path, texts: dict[str, str]) -> None:
+    """The branch of a fork may be called `main`, and its pull request's workflow uploads what it wants."""
+    template = (root / "jobs/frazil/project/templates/deploy.yml.template").read_text()
+    for text in (texts["deploy"], template):
+        assert ".workflow_run.head_repository_id == .workflow_run.repository_id" in text
+
+
 def problems(name: str, text: str) -> list[str]:
     """What a workflow does that it may not."""
     made = yaml.safe_load(text)
