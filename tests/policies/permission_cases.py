@@ -29,6 +29,8 @@ EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
 BOUNDARY, RIGHTS = (f"arn:aws:iam::{ACCOUNT}:policy/{name}" for name in ("boundary-frazil-dev", "frazil-dev-ingest-1"))
 BOUNDED = {"iam:PermissionsBoundary": BOUNDARY}
 NEW = {"s3:if-none-match": "*"}
+OWN_TAG, NEW_TAG = ({f"aws:{which}/frazil:environment": "dev"} for which in ("ResourceTag", "RequestTag"))
+NETWORK = f"arn:aws:ec2:{REGION}:{ACCOUNT}"
 OTHER_SECRET = SECRET.replace("kafka", "postgres")
 
 
@@ -139,6 +141,11 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
             f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
             {"iam:PassedToService": "lambda.amazonaws.com"},
         ),
+        ("ec2:CreateVpc", f"{NETWORK}:vpc/vpc-1", NEW_TAG),
+        ("ec2:CreateSubnet ec2:DeleteVpc", f"{NETWORK}:vpc/vpc-1", OWN_TAG),
+        ("ec2:CreateTags", f"{NETWORK}:subnet/subnet-1", {**NEW_TAG, "ec2:CreateAction": "CreateSubnet"}, OWN_TAG),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group/sg-1", OWN_TAG),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group-rule/sgr-1", NEW_TAG),
     ],
     "reviewer": [
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
@@ -272,6 +279,12 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("secretsmanager:GetSecretValue", SECRET.replace("/dev/", "/prod/")),
         ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
         ("kms:ScheduleKeyDeletion", KEY, {"aws:ResourceTag/frazil:environment": "prod"}, {}),
+        ("ec2:CreateVpc", f"{NETWORK}:vpc/vpc-1", {"aws:RequestTag/frazil:environment": "prod"}, {}, OWN_TAG),
+        ("ec2:DeleteVpc", f"{NETWORK}:vpc/vpc-1", {"aws:ResourceTag/frazil:environment": "prod"}, {}, NEW_TAG),
+        ("ec2:CreateSubnet ec2:CreateVpcEndpoint", f"{NETWORK}:vpc/vpc-1", {}, NEW_TAG),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group/sg-1", {}, NEW_TAG),
+        ("ec2:CreateTags", f"{NETWORK}:vpc/vpc-1", {}, NEW_TAG, {**NEW_TAG, "ec2:CreateAction": "RunInstances"}),
+        ("ec2:DisassociateAddress", f"{NETWORK}:network-interface/eni-1", {}),
     ],
     "reviewer": [
         ("s3:PutObject s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
