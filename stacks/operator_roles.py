@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
@@ -65,7 +66,18 @@ class OperatorRoles(Construct):
             role,
             role=self._deployment.names.role(role),
             boundary_arn=self._deployment.names.boundary_arn,
-            trust=fill("account_trust", {"principals": list(principals)}),
+            trust=_trust(principals, self._deployment.reader_external_ids if role == "reader" else {}),
             policy=fill(role, self._places.values(role, **more)),
             description=description,
         )
+
+
+def _trust(principals: Sequence[str], external_ids: Mapping[str, str]) -> dict[str, Any]:
+    """Return who may assume a role: principals by name, and those of other companies with their external id only."""
+    named = [each for each in principals if each not in external_ids]
+    documents = [fill("account_trust", {"principals": named})] if named else []
+    for number, (principal, external_id) in enumerate(sorted(external_ids.items()), 1):
+        document = fill("external_trust", {"principal": principal, "external_id": external_id})
+        [statement] = document["Statement"]
+        documents.append({**document, "Statement": [{**statement, "Sid": f"{statement['Sid']}{number}"}]})
+    return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}
