@@ -14,6 +14,7 @@ PRINCIPAL = matching(
     "Write arn:aws:iam::<account>:role/<name>",
 )
 EXTERNAL_ID = matching(r"[\w+=,.@:/-]{2,1224}", "an external id", "Copy it from the engine's vendor")
+WORKGROUP_NAME = matching(r"[A-Za-z0-9._-]{1,128}", "a workgroup's name", "Use a-z, A-Z, 0-9, . _ -")
 _SECRET = matching(
     r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
 )

@@ -23,7 +23,7 @@ from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan
 from policies.table_resources import Scope
-from stacks.access_settings import EXTERNAL_ID, PRINCIPAL
+from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP_NAME
 from stacks.access_settings import GitHub as GitHub
 from stacks.job_settings import Jobs as Jobs
 from stacks.job_settings import Runs as Runs
@@ -126,6 +126,9 @@ class Deployment:
         Mapping[str, Annotated[str, EXTERNAL_ID]],
         "External ids that principals of `reader_principals` must send, by their ARNs. Vendors of engines give them.",
     ] = FrozenMap()
+    athena_workgroup: Annotated[
+        str | None, "Athena's workgroup in which the reader role runs queries.", WORKGROUP_NAME
+    ] = None
     reconciler_principals: Annotated[
         tuple[Annotated[str, PRINCIPAL], ...],
         "Principals that may assume the reconciler role. If empty, the role is not created.",
@@ -153,6 +156,8 @@ class Deployment:
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
+        if self.athena_workgroup is not None and not self.reader_principals:
+            yield Problem("athena_workgroup", "no principal may assume the reader role", "Write reader_principals")
         for principal in self.reader_external_ids:
             if principal not in self.reader_principals:
                 do = "Add it to reader_principals"

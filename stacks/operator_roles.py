@@ -18,6 +18,9 @@ from stacks.foundation import FoundationOutputs
 from stacks.groups import Group
 from stacks.reconciler_rights import reconciler_values
 
+RESULTS = "athena"
+"""The prefix of Athena's results in the bucket of logs, where they expire like logs."""
+
 
 def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
     """Return the locations of the pipelines' tables, dead-letter tables and histories."""
@@ -48,7 +51,11 @@ class OperatorRoles(Construct):
         self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
         jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
-        self._made("reader", deployment.reader_principals, key, "Engines and people query tables.")
+        athena: dict[str, Value] = {}
+        if deployment.athena_workgroup is not None:
+            results = {"log_bucket": foundation.log_bucket, "results_prefix": RESULTS}
+            athena = {**key, **results, "workgroup": deployment.athena_workgroup}
+        self._made("reader", deployment.reader_principals, key, "Engines and people query tables.", athena)
         runs: dict[str, Value] = {
             **reconciler_values(deployment, foundation, jobs=jobs[INGEST]),
             "log_prefix": [*jobs[INGEST], *jobs[MAINTAIN]],
@@ -56,18 +63,29 @@ class OperatorRoles(Construct):
         }
         self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
 
-    def _made(self, role: str, principals: Sequence[str], values: Mapping[str, Value], description: str) -> None:
+    def _made(
+        self,
+        role: str,
+        principals: Sequence[str],
+        values: Mapping[str, Value],
+        description: str,
+        athena: Mapping[str, Value] | None = None,
+    ) -> None:
         if not principals:
             return
         wanted = placeholders(role)
         more = {key: value for key, value in values.items() if key in wanted}
+        policy = fill(role, self._places.values(role, **more))
+        if athena:
+            queries = fill("athena_reader", self._places.values("athena_reader", **athena))
+            policy = {**policy, "Statement": [*policy["Statement"], *queries["Statement"]]}
         ExecutionRole(
             self,
             role,
             role=self._deployment.names.role(role),
             boundary_arn=self._deployment.names.boundary_arn,
             trust=_trust(principals, self._deployment.reader_external_ids if role == "reader" else {}),
-            policy=fill(role, self._places.values(role, **more)),
+            policy=policy,
             description=description,
         )
 

@@ -38,6 +38,8 @@ VALUES: dict[str, Value] = {
     "proof_prefix": "reconcile/ingest/proof",
     "state_prefixes": ["reconcile"],
     "log_bucket": "frazil-dev-logs",
+    "workgroup": "analysts",
+    "results_prefix": "athena",
     "log_prefix": "runs",
     "log_group": "/frazil/dev/ingest",
     "function_log_groups": ["/frazil/dev/reconcile-ingest"],

@@ -31,6 +31,7 @@ BOUNDED = {"iam:PermissionsBoundary": BOUNDARY}
 NEW = {"s3:if-none-match": "*"}
 OWN_TAG, NEW_TAG = ({f"aws:{which}/frazil:environment": "dev"} for which in ("ResourceTag", "RequestTag"))
 NETWORK = f"arn:aws:ec2:{REGION}:{ACCOUNT}"
+WORKGROUP = f"arn:aws:athena:{REGION}:{ACCOUNT}:workgroup/analysts"
 OTHER_SECRET = SECRET.replace("kafka", "postgres")
 
 
@@ -92,6 +93,15 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("s3:ListBucket", TABLES, {"s3:prefix": "lake/shop.db/orders/"}),
         ("glue:GetTable", glue("shop/orders"), f"{GLUE}:database/shop", f"{GLUE}:catalog"),
         ("kms:Decrypt", KEY, S3),
+    ],
+    "athena_reader": [
+        ("athena:StartQueryExecution athena:GetQueryResults athena:GetWorkGroup", WORKGROUP),
+        ("glue:GetDatabases", f"{GLUE}:catalog", f"{GLUE}:database/shop"),
+        ("glue:GetPartitions", glue("shop/orders"), f"{GLUE}:database/shop"),
+        ("s3:PutObject s3:GetObject s3:AbortMultipartUpload", f"{LOGS}/athena/1.csv"),
+        ("s3:GetBucketLocation", LOGS),
+        ("s3:ListBucket", LOGS, {"s3:prefix": "athena/"}),
+        ("kms:GenerateDataKey kms:Decrypt", KEY, S3),
     ],
     "scheduler": [
         ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
@@ -207,6 +217,17 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", f"{LOGS}/runs/1/driver.gz"),
         ("secretsmanager:GetSecretValue", SECRET),
         ("kms:GenerateDataKey", KEY, S3),
+    ],
+    "athena_reader": [
+        ("athena:StartQueryExecution", WORKGROUP.replace("analysts", "primary")),
+        ("athena:UpdateWorkGroup athena:DeleteWorkGroup", WORKGROUP),
+        ("s3:PutObject s3:DeleteObject", DATA, METADATA, f"{LOGS}/athena2/1.csv"),
+        ("s3:GetObject s3:PutObject", f"{LOGS}/runs/1/driver.gz", f"{ARTIFACTS}/documents/1.json"),
+        ("s3:ListBucket", LOGS, {"s3:prefix": "runs/"}, {}),
+        ("s3:DeleteObject", f"{LOGS}/athena/1.csv"),
+        ("glue:UpdateTable glue:CreateTable glue:DeleteTable", glue("shop/orders")),
+        ("glue:GetPartitions", glue("hr/orders")),
+        ("kms:GenerateDataKey", KEY, {}),
     ],
     "scheduler": [
         ("emr-serverless:StartJobRun", f"{RUNS}/another"),

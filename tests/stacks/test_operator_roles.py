@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from frazil.rollout.document_copies import kept_key
 from frazil.rollout.state import state_key
 from policies.evaluate import Request, Verdict, evaluate
@@ -93,6 +93,32 @@ def test_a_reader_of_another_company_may_be_the_only_one() -> None:
     made = roles(synthesised(named(dev, reader_principals=(snow,), reader_external_ids={snow: "SNOW=1"}))["ingestion"])
     assert assumed(made["frazil-dev-reader"], snow, ExternalId="SNOW=1") is Verdict.ALLOWED
     assert assumed(made["frazil-dev-reader"], snow) is Verdict.IMPLICITLY_DENIED
+
+
+def test_the_reader_runs_queries_of_athena_only_in_the_declared_workgroup() -> None:
+    with pytest.raises(InvalidDeclaration):
+        named(dev, athena_workgroup="analysts")
+    stack = synthesised(named(dev, reader_principals=(READER,), athena_workgroup="analysts"))["ingestion"]
+    documents = [
+        json.loads(worked_out(each["policy"], stack, KNOWN))
+        for each in resources(stack, "aws_iam_policy").values()
+        if each["name"].startswith("frazil-dev-reader-")
+    ]
+    asked = {
+        (name, action): evaluate(Request(action=action, resource=resource), documents).is_allowed
+        for action in ("athena:StartQueryExecution", "s3:PutObject", "s3:GetObject")
+        for name, resource in {
+            "analysts": f"arn:aws:athena:{dev.region}:{dev.account}:workgroup/analysts",
+            "primary": f"arn:aws:athena:{dev.region}:{dev.account}:workgroup/primary",
+            "results": f"arn:aws:s3:::{dev.names.bucket('logs')}/athena/1.csv",
+            "logs": f"arn:aws:s3:::{dev.names.bucket('logs')}/ingest/1.gz",
+            "tables": f"arn:aws:s3:::{dev.names.bucket('tables')}/lake/nyc.db/flights/data/1.parquet",
+        }.items()
+    }
+    assert {each for each, is_allowed in asked.items() if is_allowed} == {
+        ("analysts", "athena:StartQueryExecution"), ("results", "s3:PutObject"), ("results", "s3:GetObject"), ("tables", "s3:GetObject"),
+    }  # fmt: skip
+    assert not may("reader", "athena:StartQueryExecution", f"arn:aws:athena:{dev.region}:1:workgroup/primary")
 
 
 @pytest.mark.parametrize("key", ["documents/1.json", kept_key("documents/1.json"), state_key("ingest")])
