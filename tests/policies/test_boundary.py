@@ -11,7 +11,7 @@ from policies.evaluate import Request, Verdict, evaluate
 from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
 from tests.policies.permission_cases import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
 
-DEPLOYED = {"ingest_job", "maintenance_job", "scheduler", "confluent_provider", "reader", "reconciler"}
+DEPLOYED = {"ingest_job", "maintenance_job", "scheduler", "confluent_provider", "reader", "athena_reader", "reconciler"}
 OURS = {"aws:ResourceTag/frazil:environment": "dev"}
 ANYTHING: dict[str, Any] = {
     "Version": "2012-10-17",

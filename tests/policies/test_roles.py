@@ -126,7 +126,15 @@ def without(document: dict[str, Any], sid: str) -> dict[str, Any]:
 
 def test_the_table_of_requests_notices_each_statement_that_is_missing() -> None:
     """Every statement about tables and secrets is needed by something that a job asks for, or the table has a hole."""
-    for role in ("ingest_job", "maintenance_job", "reader", "scheduler", "reconciler", "confluent_provider"):
+    for role in (
+        "ingest_job",
+        "maintenance_job",
+        "reader",
+        "athena_reader",
+        "scheduler",
+        "reconciler",
+        "confluent_provider",
+    ):
         for statement in policy(role)["Statement"]:
             poorer = without(policy(role), statement["Sid"])
             lost = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.evaluate import Request, Verdict, evaluate
-from tests.policies.example import ACCOUNT, APPLICATION, CONFLUENT, REGION, VALUES, policy
+from tests.policies.example import ACCOUNT, APPLICATION, CONFLUENT, REGION, VALUES, VENDOR, policy
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-any"
 EXTERNAL_ID = str(VALUES["external_id"])
@@ -78,6 +78,22 @@ def test_a_service_is_let_in_for_our_account_and_our_things_only(trust: str, ser
 def test_people_are_let_in_by_name() -> None:
     assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/analyst", {}) is Verdict.ALLOWED
     assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/another", {}) is Verdict.IMPLICITLY_DENIED
+
+
+@pytest.mark.parametrize(
+    ("who", "context", "verdict"),
+    [
+        (VENDOR, {"sts:ExternalId": EXTERNAL_ID}, Verdict.ALLOWED),
+        (VENDOR, {}, Verdict.IMPLICITLY_DENIED),
+        (VENDOR, {"sts:ExternalId": "another"}, Verdict.IMPLICITLY_DENIED),
+        (VENDOR.replace("snowflake", "another"), {"sts:ExternalId": EXTERNAL_ID}, Verdict.IMPLICITLY_DENIED),
+        ("arn:aws:iam::888888888888:root", {"sts:ExternalId": EXTERNAL_ID}, Verdict.IMPLICITLY_DENIED),
+    ],
+)
+def test_a_vendors_engine_is_let_in_with_its_external_id_only(
+    who: str, context: dict[str, str], verdict: Verdict
+) -> None:
+    assert assumed("external_trust", who, context) is verdict
 
 
 GITHUB = f"arn:aws:iam::{ACCOUNT}:oidc-provider/token.actions.githubusercontent.com"

@@ -104,6 +104,18 @@ def test_who_may_become_a_role_is_named(field: str, principal: str) -> None:
     assert list(problems_of(lambda: replace(dev, **{field: (principal,)}))) == [f"deployment.{field}[0]"]
 
 
+@pytest.mark.parametrize("external_id", ["", "x", "a b", "*", "${aws:userid}"])
+def test_an_external_id_is_one_that_sts_takes(external_id: str) -> None:
+    who = "arn:aws:iam::888888888888:user/snow"
+    assert problems_of(lambda: replace(dev, reader_principals=(who,), reader_external_ids={who: external_id}))
+
+
+def test_an_external_id_belongs_to_a_reader() -> None:
+    who = "arn:aws:iam::888888888888:user/snow"
+    assert problems_of(lambda: replace(dev, reader_external_ids={who: "SNOW=1"}))
+    assert replace(dev, reader_principals=(who,), reader_external_ids={who: "SNOW=1"}).reader_external_ids
+
+
 def test_every_problem_of_a_deployment_is_told_at_once() -> None:
     assert len(problems_of(lambda: replace(dev, name="", account="", region="", log_days=0))) == 4
 

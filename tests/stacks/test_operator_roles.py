@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
 from frazil.rollout.document_copies import kept_key
 from frazil.rollout.state import state_key
 from policies.evaluate import Request, Verdict, evaluate
@@ -41,8 +41,11 @@ def may(role: str, action: str, resource: str, context: dict[str, str] | None = 
     return evaluate(Request(action=action, resource=resource, context=context or {}), documents).is_allowed
 
 
-def assumed(role: dict[str, Any], principal: str) -> Verdict:
-    request = Request(action="sts:AssumeRole", resource="arn:aws:iam::1:role/it", principal=principal)
+def assumed(role: dict[str, Any], principal: str, **context: str) -> Verdict:
+    given: dict[str, str | list[str]] = {f"sts:{key}": value for key, value in context.items()}
+    request = Request(
+        action="sts:AssumeRole", resource="arn:aws:iam::1:role/it", principal=principal, context=dict(given)
+    )
     return evaluate(request, [], json.loads(role["assume_role_policy"])).verdict
 
 
@@ -68,6 +71,54 @@ def test_one_of_them_may_be_named_without_the_other() -> None:
     made = roles(synthesised(named(dev, reader_principals=(READER,)))["ingestion"])
     assert "frazil-dev-reader" in made
     assert "frazil-dev-reconciler" not in made
+
+
+def test_a_reader_with_an_external_id_must_send_its_own_and_the_others_need_none() -> None:
+    ids = {"arn:aws:iam::888888888888:user/snow": "SNOW=1", "arn:aws:iam::999999999999:role/bricks": "b2"}
+    deployment = named(
+        dev, reader_principals=(READER, *ids), reader_external_ids=ids, reconciler_principals=(OPERATOR,)
+    )
+    made = roles(synthesised(deployment)["ingestion"])
+    reader = made["frazil-dev-reader"]
+    assert assumed(reader, READER) is Verdict.ALLOWED
+    for principal in ids:
+        allowed = [each for each in ids.values() if assumed(reader, principal, ExternalId=each) is Verdict.ALLOWED]
+        assert allowed == [ids[principal]]
+        assert assumed(reader, principal) is Verdict.IMPLICITLY_DENIED
+    assert "ExternalId" not in made["frazil-dev-reconciler"]["assume_role_policy"]
+
+
+def test_a_reader_of_another_company_may_be_the_only_one() -> None:
+    snow = "arn:aws:iam::888888888888:user/snow"
+    made = roles(synthesised(named(dev, reader_principals=(snow,), reader_external_ids={snow: "SNOW=1"}))["ingestion"])
+    assert assumed(made["frazil-dev-reader"], snow, ExternalId="SNOW=1") is Verdict.ALLOWED
+    assert assumed(made["frazil-dev-reader"], snow) is Verdict.IMPLICITLY_DENIED
+
+
+def test_the_reader_runs_queries_of_athena_only_in_the_declared_workgroup() -> None:
+    with pytest.raises(InvalidDeclaration):
+        named(dev, athena_workgroup="analysts")
+    stack = synthesised(named(dev, reader_principals=(READER,), athena_workgroup="analysts"))["ingestion"]
+    documents = [
+        json.loads(worked_out(each["policy"], stack, KNOWN))
+        for each in resources(stack, "aws_iam_policy").values()
+        if each["name"].startswith("frazil-dev-reader-")
+    ]
+    asked = {
+        (name, action): evaluate(Request(action=action, resource=resource), documents).is_allowed
+        for action in ("athena:StartQueryExecution", "s3:PutObject", "s3:GetObject")
+        for name, resource in {
+            "analysts": f"arn:aws:athena:{dev.region}:{dev.account}:workgroup/analysts",
+            "primary": f"arn:aws:athena:{dev.region}:{dev.account}:workgroup/primary",
+            "results": f"arn:aws:s3:::{dev.names.bucket('logs')}/athena/1.csv",
+            "logs": f"arn:aws:s3:::{dev.names.bucket('logs')}/ingest/1.gz",
+            "tables": f"arn:aws:s3:::{dev.names.bucket('tables')}/lake/nyc.db/flights/data/1.parquet",
+        }.items()
+    }
+    assert {each for each, is_allowed in asked.items() if is_allowed} == {
+        ("analysts", "athena:StartQueryExecution"), ("results", "s3:PutObject"), ("results", "s3:GetObject"), ("tables", "s3:GetObject"),
+    }  # fmt: skip
+    assert not may("reader", "athena:StartQueryExecution", f"arn:aws:athena:{dev.region}:1:workgroup/primary")
 
 
 @pytest.mark.parametrize("key", ["documents/1.json", kept_key("documents/1.json"), state_key("ingest")])
