@@ -50,6 +50,11 @@ class Names:
         """The role of whoever deploys; it may not change itself, so this does not begin with `prefix` either."""
         return f"deployer-{self.prefix}"
 
+    @property
+    def reviewer(self) -> str:
+        """The role of workflows that review; deployers may not change it, so this does not begin with `prefix` either."""
+        return f"reviewer-{self.prefix}"
+
     def arn(self, service: str, resource: str) -> str:
         """Return an ARN in this account and region."""
         return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"

@@ -1,15 +1,18 @@
-"""The owner stack, which the account's owner deploys and the deployer may not change: the boundary and the deployer role."""
+"""The owner stack, which the account's owner deploys and the deployer may not change: the boundary, and who deploys and reviews."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from frazil.declaration import Pipeline
 from infra.execution_role import ExecutionRole
+from infra.github_provider import GithubProvider
 from infra.tf import Construct, IamPolicy
 from policies.documents import fill
-from stacks.deployments import Deployment
+from policies.documents.filling import Value
+from stacks.deployments import Deployment, GitHub
 from stacks.providers import EnvironmentStack
 from stacks.reconciler_rights import DOCUMENTS
 
@@ -21,7 +24,7 @@ class Owner(EnvironmentStack):
         # The deployer may write states below the environment's name, so this state has a folder of its own.
         super().__init__(scope, "owner", deployment, has_confluent=False, folder=f"owner/{deployment.name}")
         names = deployment.names
-        common = {
+        common: dict[str, Value] = {
             "account": deployment.account,
             "region": deployment.region,
             "prefix": names.prefix,
@@ -36,7 +39,7 @@ class Owner(EnvironmentStack):
             "deployer",
             role=names.deployer,
             boundary_arn=None,
-            trust=fill("account_trust", {"principals": list(deployment.deployer_principals)}),
+            trust=_trust(deployment, "deploy", deployment.deployer_principals),
             policy=fill(
                 "deployer",
                 {
@@ -49,3 +52,36 @@ class Owner(EnvironmentStack):
             ),
             description="Terraform makes and changes the stacks of the environment.",
         )
+        if deployment.github is not None:
+            self._for_github(deployment, deployment.github, common)
+
+    def _for_github(self, deployment: Deployment, github: GitHub, common: Mapping[str, Value]) -> None:
+        """Make the role of reviews, and the identity provider that lets workflows assume it."""
+        if not github.has_provider:
+            GithubProvider(self, "github")
+        ExecutionRole(
+            self,
+            "reviewer",
+            role=deployment.names.reviewer,
+            boundary_arn=None,
+            trust=_trust(deployment, "review", ()),
+            policy=fill(
+                "reviewer",
+                {
+                    **common,
+                    "artifact_bucket": deployment.names.bucket("artifacts"),
+                    "deployed_prefixes": [DOCUMENTS, "desired", "releases"],
+                    "review_secrets": list(github.review_secrets),
+                },
+            ),
+            description="Workflows plan the stacks of the environment and change nothing.",
+        )
+
+
+def _trust(deployment: Deployment, what: str, principals: Sequence[str]) -> dict[str, Any]:
+    """Return who may assume a role: principals, and workflows of the GitHub environment `<what>-<environment>`."""
+    documents = [fill("account_trust", {"principals": list(principals)})] if principals else []
+    if deployment.github is not None:
+        github = {"repository": deployment.github.repository, "github_environment": f"{what}-{deployment.name}"}
+        documents.append(fill("github_trust", {"account": deployment.account, **github}))
+    return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from frazil.errors import FrazilError, InvalidInput
 from frazil.project.declaration_file import checked, members, ran
 from frazil.project.project_file import stated_pipelines
 from frazil.release.manifest import Release, parse_manifest
+from frazil.release.signature import in_folder, verify
 from infra.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.compose import compose
@@ -77,7 +78,7 @@ def _guarded(
     app: App, deployment: Deployment, declared: Mapping[str, Any], folder: Path, settings: Mapping[str, str]
 ) -> tuple[Path, Deployed]:
     """Compose an environment. Return the path of its file of deployed objects and the file's new content."""
-    release = _release(settings["FRAZIL_RELEASE"].strip())
+    release = _release(settings["FRAZIL_RELEASE"].strip(), deployment.trusted_keys)
     file = file_of(deployment, settings.get("FRAZIL_DEPLOYED", ""))
     before = deployed_before(deployment, file, is_first=release is None)
     is_named = settings.get("FRAZIL_DESTROY_DATA") == deployment.name
@@ -106,8 +107,14 @@ def _declared(file: Path) -> dict[str, Any]:
     }
 
 
-def _release(manifest: str) -> Release | None:
-    return None if manifest == NO_RELEASE else parse_manifest(Path(manifest).read_bytes())
+def _release(manifest: str, trusted: Sequence[str]) -> Release | None:
+    """Read the release that should run: schedules start its runs, so a trusted key must have signed it."""
+    if manifest == NO_RELEASE:
+        return None
+    file = Path(manifest)
+    release = parse_manifest(file.read_bytes())
+    verify(release, trusted, in_folder(file.parent))
+    return release
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def compose(
     problems = [*check(pipelines), *_problems(deployment, pipelines, topics, release)]
     if problems:
         raise InvalidDeclaration(problems)
-    if deployment.deployer_principals:
+    if deployment.deployer_principals or deployment.github:
         Owner(app, deployment, pipelines)
     protection = Protection(is_disposable=deployment.is_disposable, is_named=is_named_for_destruction)
     foundation = Foundation(app, deployment, pipelines, protection=protection, today=today)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.constraints import between, matching
+from frazil.declaration.environment import PUBLIC_KEY
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
@@ -28,6 +29,9 @@ _PRINCIPAL = matching(
     r"arn:aws:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
     "the ARN of a role or a user",
     "Write arn:aws:iam::<account>:role/<name>",
+)
+_SECRET = matching(
+    r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
 )
 
 
@@ -65,6 +69,23 @@ class Confluent:
         if (self.environment_id is None) != (self.cluster_id is None):
             missing = "environment_id" if self.environment_id is None else "cluster_id"
             yield Problem(missing, "only one of environment and cluster has an id", "Write both ids or none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHub:
+    """The repository whose workflows review and deploy, as the GitHub environments review-<env> and deploy-<env>."""
+
+    repository: Annotated[
+        str, "The repository.", matching(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", "a repository", "Write OWNER/NAME")
+    ]
+    review_secrets: Annotated[
+        tuple[Annotated[str, _SECRET], ...],
+        "The secrets that reviews may read: the Confluent key with read permission.",
+    ] = ()
+    has_provider: Annotated[bool, "Whether the account has GitHub as an identity provider already."] = False
+
+    def __post_init__(self) -> None:
+        validate(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +147,14 @@ class Deployment:
     ] = ()
     deployer_principals: Annotated[
         tuple[Annotated[str, _PRINCIPAL], ...],
-        "Principals that may assume the deployer role. If empty, the stack `owner` does not exist.",
+        "Principals that may assume the deployer role. Without them and `github`, the stack `owner` does not exist.",
+    ] = ()
+    github: Annotated[GitHub | None, "The repository whose workflows may assume the reviewer and deployer roles."] = (
+        None
+    )
+    trusted_keys: Annotated[
+        tuple[Annotated[str, PUBLIC_KEY], ...],
+        "The Ed25519 public keys of which one must have signed a release. If empty, unsigned releases may run.",
     ] = ()
     log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
     generation: Annotated[

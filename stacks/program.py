@@ -4,6 +4,8 @@
 | --- | --- |
 | none | synthesise, as `cdktf.json` asks; `stacks.app` has the variables |
 | `review ENV …` | review a deployment, as `frazil review` asks |
+| `apply ENV …` | apply the reviewed plan, as `frazil apply` asks |
+| `lock` | write the lock of Terraform's providers |
 | `built-for ENV` | print the EMR label and architecture of an environment, as `frazil release` asks |
 | `artifact-bucket ENV` | print the name of the bucket of releases, for workflows |
 """
@@ -42,8 +44,14 @@ def main(argv: Sequence[str], deployments: Sequence[Deployment], release: str) -
         return _synthesise(named, release)
     if verb == "review":
         return _review(arguments, named, program)
+    if verb == "apply":
+        return _apply(arguments, named, program)
+    if verb == "lock" and not arguments:
+        from stacks import provider_lock
+
+        return provider_lock.main()
     if verb not in _OF_ONE:
-        return _refused(f"{verb} does not exist. Write one of review, {', '.join(_OF_ONE)}")
+        return _refused(f"{verb} does not exist. Write one of review, apply, lock, {', '.join(_OF_ONE)}")
     if len(arguments) != 1:
         return _refused(f"{verb} takes one environment")
     return _OF_ONE[verb](arguments[0], named)
@@ -66,6 +74,12 @@ def _review(arguments: Sequence[str], deployments: Mapping[str, Deployment], pro
     from stacks import review  # loads the rules of policies
 
     return review.run(arguments, deployments, (str(Path(program).absolute()),))
+
+
+def _apply(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
+    from stacks import apply
+
+    return apply.run(arguments, deployments, (str(Path(program).absolute()),))
 
 
 def _built_for(environment: str, deployments: Mapping[str, Deployment]) -> int:

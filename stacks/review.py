@@ -14,21 +14,25 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
 from frazil.exit_codes import Exit
+from policies.review.acceptance import in_comments, on_command_line
 from policies.review.json_document import document
 from policies.review.markdown import markdown
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.terraform_plans import APP, NotPlanned, given, plans, synthesise
+from stacks.foreign_stacks import checked
+from stacks.terraform_command import NotPlanned
+from stacks.terraform_plans import APP, given, plans, synthesise
 
 EXITS = {
     Verdict.NOTHING: Exit.SUCCESS,
@@ -36,7 +40,7 @@ EXITS = {
     Verdict.REFUSED: Exit.DECISION_REQUIRED,
 }
 
-_ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
+ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
 
 
 def main(
@@ -45,10 +49,12 @@ def main(
     today: date,
     deployments: Mapping[str, Deployment] = DEPLOYMENTS,
     app: Sequence[str] = APP,
+    *,
+    time: str = "",
 ) -> int:
     """Print the review and return the exit code that the module's docstring lists.
 
-    `app` are the arguments of Python that synthesise the deployments.
+    `app` are the arguments of Python that synthesise the deployments, `time` is the time that the review shows.
     """
     chosen = _arguments(arguments, deployments)
     if chosen.environment not in deployments:
@@ -56,7 +62,9 @@ def main(
         print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
         return Exit.INVALID_INPUT
     try:
-        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app)
+        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app, time)
+        if chosen.form is not None:
+            chosen.form.write_text(found.form.text, "ascii")
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
@@ -68,16 +76,27 @@ def main(
 
 
 def _reviewed(
-    chosen: argparse.Namespace, settings: Mapping[str, str], today: date, deployment: Deployment, app: Sequence[str]
+    chosen: argparse.Namespace,
+    settings: Mapping[str, str],
+    today: date,
+    deployment: Deployment,
+    app: Sequence[str],
+    time: str,
 ) -> Review:
-    prices = price_table(_object(chosen.assumptions) if chosen.assumptions else None)
-    before = _object(chosen.before) if chosen.before else None
+    prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
+    before = json_object(chosen.before) if chosen.before else None
+    accepted = (
+        json_object(chosen.acceptances) if chosen.acceptances else {"environment": chosen.environment, "accepted": []}
+    )
     terraform = shutil.which("terraform", path=settings.get("PATH"))
     if terraform is None and not chosen.plan:
         raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
     # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
-        folders = synthesise(deployment, Path(folder), settings, app)
+        if chosen.synthesised is None:
+            folders = synthesise(deployment, Path(folder), settings, app)
+        else:
+            folders = checked(deployment, chosen.synthesised, Path(folder), settings, app)
         planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
         return review(
             chosen.environment,
@@ -86,12 +105,30 @@ def _reviewed(
             today=today,
             before=before,
             region=deployment.region,
-            accepted=chosen.accept_danger.strip(),
-            tolerated=_ON_STAND_INS if deployment.is_local else {},
+            accepted=lambda digest: (
+                *on_command_line(chosen.accept_danger),
+                *in_comments(accepted, chosen.environment, digest),
+            ),
+            tolerated=ON_STAND_INS if deployment.is_local else {},
+            commit=chosen.commit or head_commit(),
+            time=time,
         )
 
 
-def _object(file: Path) -> dict[str, Any]:
+def head_commit() -> str:
+    """Return the commit of the checkout around this process, with a mark if files differ from it; empty without git."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    head, changes = (
+        subprocess.run([git, *arguments], capture_output=True, text=True, check=False)
+        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+    )
+    return "" if head.returncode else head.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """Read a JSON object. Raises `ValueError` if the file is none."""
     content = json.loads(file.read_text("utf-8"))
     if not isinstance(content, dict):
         raise ValueError(f"{file}: the file is no JSON object")
@@ -102,19 +139,33 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser = argparse.ArgumentParser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
+    parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the checked stacks of another checkout")
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
+    parser.add_argument(
+        "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
+    )
+    parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
     parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
     return parser.parse_args(arguments)
 
 
 def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOYMENTS, app: Sequence[str] = APP) -> int:
-    """Review as a process of its own, which removes its plans if it is ended. Returns the exit code."""
+    """Review as a process of its own, which removes its plans if it is ended. Return the exit code."""
+    now = datetime.now(UTC)
+    return ended_by_signals(
+        lambda: main(arguments, os.environ, now.date(), deployments, app, time=now.isoformat(" ", "minutes"))
+    )
+
+
+def ended_by_signals(work: Callable[[], int]) -> int:
+    """Return the exit code of work that cleans up if the process is asked to end. A defect is `UNCHECKED`."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
-        return main(arguments, os.environ, datetime.now(UTC).date(), deployments, app)
+        return work()
     except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
         traceback.print_exc()
         return Exit.UNCHECKED

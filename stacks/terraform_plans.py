@@ -7,7 +7,6 @@ nothing: it reads the state and the deployed resources.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -17,21 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from policies.review.masking import hidden
-from policies.review.review import StackPlan
+from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
 from stacks.deployments import Deployment
+from stacks.terraform_command import NotPlanned, TerraformCommand, error_headings
 
 STACKS = ("foundation", "confluent", "ingestion")
 """The stacks in the order of their deployment: each needs outputs of those before it."""
 
 APP = ("-m", "stacks.app")
 """The arguments of Python that synthesise the deployments of the checkout."""
-
-_ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
-
-
-class NotPlanned(Exception):
-    """Synthesis or Terraform failed. The text is its output."""
 
 
 def synthesise(
@@ -43,10 +37,7 @@ def synthesise(
     """
     environment = deployment.name
     out = folder / "cdktf.out"
-    state = Path.cwd() / ".frazil"
-    if state.is_dir():
-        # The state of the local environment is beside `cdktf.out`, and must be found from here too.
-        (folder / ".frazil").symlink_to(state)
+    link_local_state(folder)
     # Synthesis compares with the file of deployed objects and writes it; a review writes into a copy.
     file, copy = file_of(deployment, settings.get("FRAZIL_DEPLOYED", "")), folder / "deployed"
     copy.mkdir()
@@ -65,6 +56,13 @@ def synthesise(
     return {f"{environment}-{what}": out / "stacks" / f"{environment}-{what}" for what in STACKS}
 
 
+def link_local_state(folder: Path) -> None:
+    """Let stacks below `folder` find the state of the local environment, which is beside `cdktf.out`."""
+    state = Path.cwd() / ".frazil"
+    if state.is_dir():
+        (folder / ".frazil").symlink_to(state)
+
+
 def synthesised(folder: Path) -> dict[str, Any]:
     """Read a stack's JSON."""
     stack: dict[str, Any] = json.loads((folder / "cdk.tf.json").read_text("utf-8"))
@@ -73,11 +71,11 @@ def synthesised(folder: Path) -> dict[str, Any]:
 
 def plans(folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str) -> Iterator[StackPlan]:
     """Plan all stacks in parallel. Raises `NotPlanned` if Terraform fails for a reason other than the plan."""
-    runs = [_Terraform(folder, settings, terraform) for folder in folders.values()]
+    runs = [TerraformCommand(folder, settings, terraform) for folder in folders.values()]
     for run in runs:  # one after another: they share the cache of providers
-        run.must("init", "-input=false", "-no-color")
+        run.initialised()
     with ThreadPoolExecutor(len(runs)) as pool:
-        ended = list(pool.map(_Terraform.planned, runs))
+        ended = list(pool.map(TerraformCommand.planned, runs))
     waiting: list[str] = []
     for (name, folder), (planning, plan) in zip(folders.items(), ended, strict=True):
         why_not = ""
@@ -93,53 +91,10 @@ def plans(folders: Mapping[str, Path], settings: Mapping[str, str], terraform: s
 
 def _why_not(stderr: str, plan: Mapping[str, Any], waiting: Sequence[str]) -> str:
     """Return why Terraform made no complete plan: the headings of its errors, without the plan's secrets."""
-    said = hidden("; ".join(dict.fromkeys(_ERROR.findall(stderr))), plan) or "its log says why"
+    said = hidden(error_headings(stderr), plan) or "its log says why"
     if not waiting:
         return f"Terraform refuses this plan: {said}"
     return f"Terraform cannot plan it: {said}. Outputs of {', '.join(waiting)} do not exist yet: apply that, then review again"
-
-
-class _Terraform:
-    """The `terraform` command in a stack's folder."""
-
-    def __init__(self, folder: Path, settings: Mapping[str, str], program: str) -> None:
-        self._folder, self._program = folder, program
-        # Terraform's logs would contain the plan's values, and outlive the folder.
-        quiet = {name: value for name, value in settings.items() if not name.startswith("TF_LOG")}
-        self._settings = {**quiet, "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1", **_provider_cache(folder, quiet)}
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a command and return its result, whatever its exit code."""
-        return subprocess.run(
-            [self._program, *arguments],
-            cwd=self._folder,
-            env=self._settings,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def must(self, *arguments: str) -> str:
-        """Run a command and return its output. Raises `NotPlanned` if it fails."""
-        ended = self(*arguments)
-        if ended.returncode:
-            raise NotPlanned(f"{self._folder.name}: {(ended.stderr or ended.stdout).strip()}")
-        return ended.stdout
-
-    def planned(self) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
-        """Plan. Return the result, and the plan as JSON if it exists. The JSON is not written to a file."""
-        ended = self("plan", "-input=false", "-no-color", "-lock=false", "-detailed-exitcode", "-out=plan")
-        has_plan = (self._folder / "plan").is_file()
-        return ended, json.loads(self.must("show", "-json", "plan")) if has_plan else None
-
-
-def _provider_cache(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:
-    """Share one download of the providers between all stacks, unless the settings already configure a cache."""
-    if settings.keys() & {"TF_PLUGIN_CACHE_DIR", "TF_CLI_CONFIG_FILE"}:
-        return {}
-    shared = folder.parent.parent.parent / "providers"
-    shared.mkdir(exist_ok=True)
-    return {"TF_PLUGIN_CACHE_DIR": str(shared), "TF_PLUGIN_CACHE_MAY_BREAK_DEPENDENCY_LOCK_FILE": "1"}
 
 
 def _makes_outputs(plan: Mapping[str, Any]) -> bool:

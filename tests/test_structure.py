@@ -39,6 +39,7 @@ SOURCES = ("infra", "jobs", "policies", "stacks")
 TOP = {"infra", "jobs", "policies", "stacks", "tests", "docs"}
 SAYS_NOTHING = {"utils", "util", "common", "helpers", "helper", "core", "manager", "base", "misc", "impl"}
 SAME_NAME = {
+    "apply": "how an operator's decision is applied, and the entry point that applies a deployment",
     "buckets": "the buckets of an environment, and the rules about them",
     "catalogs": "the catalogs as declared, and as options of Spark and PyIceberg",
     "finding": "what a verification finds in a table, and what a rule finds in a plan",

@@ -51,6 +51,7 @@ _DECISION = (
     errors.RolloutFailed,
     errors.ObjectDiffers,
     errors.ReleaseIncomplete,
+    errors.ReleaseUntrusted,
     errors.RowsWouldChange,
     errors.RuntimeDiffers,
 )

@@ -22,7 +22,14 @@ _NAMED_BY = {
     "confluent_provider_integration": "display_name",
     "confluent_tableflow_topic": "display_name",
 }
+MOST_NAMED = 5
 _ALL_TABLES = {"aws_kms_key", "confluent_environment", "confluent_kafka_cluster"}
+
+
+def shortened(names: Sequence[str], most: int = MOST_NAMED) -> str:
+    """Return the first names and the number of the others."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def touched(change: Planned, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
@@ -36,8 +43,7 @@ def touched(change: Planned, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
     parts = [name] if name else []
     concerned = [each for each in pipelines if _concerns(change, name, each)]
     if concerned:
-        listed = ", ".join(f"{each.name} ({each.table.identifier})" for each in concerned)
-        parts.append(f"used by: {listed}")
+        parts.append(f"used by: {shortened([f'{each.name} ({each.table.identifier})' for each in concerned])}")
     return tuple(parts)
 
 

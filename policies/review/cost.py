@@ -9,19 +9,14 @@ from decimal import Decimal
 from policies.resources import Resource
 from policies.review.job_runs import Run, Size, documents, pipelines, runs
 from policies.review.prices import Prices
+from policies.review.service_costs import Line, service_lines
 
-SERVICES = ("EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "Confluent egress")
+SERVICES = (
+    "EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "CloudWatch", "Kafka cluster", "Tableflow",
+    "Confluent egress",
+)  # fmt: skip
 _FREE_DISK_GB = 20
 _FREE_GLUE = Decimal(1_000_000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One part of the bill: a month's amount, and the arithmetic that it comes from, in words."""
-
-    service: str
-    amount: Decimal
-    how: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +57,7 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
         *_s3(kept, batches, prices),
         *_glue(2 * len(kept), batches, prices),
         *_network(listed, gb, prices),
+        *service_lines(listed, len(reads), prices),
     ]
     if gb:
         lines.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from frazil.declaration import Pipeline
@@ -12,31 +11,14 @@ from policies.holds_data import HOLDS_DATA
 from policies.resource_values import Facts
 from policies.resources import Change
 from policies.review.affected_data import touched
+from policies.review.danger import Danger
 from policies.review.effects import Effect
+from policies.review.interruptions import interruptions
 from policies.review.plan_changes import Planned, Verb
 from policies.review.policy_diff import PolicyChange, follows_from
 
-_WIDENED = "policy_widened"
-_LOSING = {"data_lost", "partitions_lowered", "retention_under_lag"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Danger:
-    """One danger. `rule` names the rule that found it; `where` is an address, a pipeline or a stack; `touches` lists data."""
-
-    rule: str
-    where: str
-    what: str
-    do: str
-    stack: str = ""
-    touches: tuple[str, ...] = ()
-
-    @classmethod
-    def unread(cls, where: str, why: str) -> Danger:
-        """Return the danger that something could not be reviewed, so that it does not pass as harmless."""
-        return cls(
-            rule="not_reviewed", where=where, what=f"it is not reviewed: {why}", do="Fix the cause, and review again"
-        )
+_WIDENED, _LOST, _LOWERED = "policy_widened", "data_lost", "partitions_lowered"
+_LOSING = {_LOST, _LOWERED, "retention_under_lag"}
 
 
 def change_dangers(
@@ -47,8 +29,17 @@ def change_dangers(
 ) -> Iterator[Danger]:
     """Yield the dangers of changes: the rules' findings on changed resources, and dangers that only a review finds."""
     by_address = {change.address: change for change in changes}
+    lowered = {
+        finding.resource
+        for finding in findings
+        if finding.rule == _LOWERED
+        and finding.resource in by_address
+        and set(by_address[finding.resource].forced_by) <= {"partitions_count"}
+    }
     for finding in findings:
         change = by_address.get(finding.resource)
+        if finding.rule == _LOST and finding.resource in lowered:
+            continue  # fewer partitions are the cause, and named as such
         if change is not None:
             yield Danger(
                 rule=finding.rule,
@@ -69,7 +60,9 @@ def change_dangers(
                 stack=change.stack,
                 touches=touched(change, deployed),
             )
-    yield from _cut_off(changes)
+    cut_off = list(_cut_off(changes))
+    yield from cut_off
+    yield from (each for each in interruptions(changes) if not (cut_off and each.rule == "network_change"))
     known = {(each.resource, each.rule) for each in findings}
     for policy in policies:
         if policy.is_unknown and (policy.address, _WIDENED) not in known:

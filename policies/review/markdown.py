@@ -6,25 +6,30 @@ first, and the comment says how many.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from policies.review import sections
+from policies.review.acceptance import Acceptance
 from policies.review.escaping import code, prose
+from policies.review.normal_form import SHOWN
 from policies.review.plan_changes import Verb
+from policies.review.policy_diff import PolicyChange
 from policies.review.review import Review, Verdict
 
+WIDENED = "policy_widened"
 LONGEST = 60_000
 """Characters; GitHub takes 65,536 for a comment."""
 
 _VERBS = {
     # verb: what is counted, the heading
-    Verb.DELETE: ("deleted", "Deleted"),
-    Verb.REPLACE: ("deleted and made again", "Deleted and made again"),
-    Verb.FORGET: ("forgotten", "Forgotten: it stays, and Terraform no longer knows it"),
-    Verb.UPDATE: ("changed in place", "Changed in place"),
-    Verb.IMPORT: ("taken over", "Taken over: it exists already"),
-    Verb.MOVE: ("moved", "Called by another address, and otherwise as it was"),
-    Verb.CREATE: ("made", "Made"),
+    Verb.DELETE: ("to delete", "Delete"),
+    Verb.REPLACE: ("to replace", "Replace: delete and create"),
+    Verb.FORGET: ("to forget", "Forget: the object stays, and Terraform no longer manages it"),
+    Verb.UPDATE: ("to update", "Update in place"),
+    Verb.IMPORT: ("to import", "Import: the object exists already"),
+    Verb.MOVE: ("to move", "Move to another address, without a change"),
+    Verb.CREATE: ("to create", "Create"),
 }
 _VERDICTS = {
     Verdict.NOTHING: "nothing changes",
@@ -82,12 +87,47 @@ def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Secti
 
 
 def _head(review: Review) -> list[str]:
-    lines = [f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**", "", _counted(review)]
-    if review.accepted:
-        lines += ["", f"Whoever asked for this review accepts the dangers: {prose(review.accepted)}"]
+    title = f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**"
+    lines = [title, "", *_by_stack(review), _counted(review), "", _origin(review)]
+    for each in review.acceptances:
+        lines += ["", f"{_who(each)} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
+    if review.open_codes:
+        lines += ["", _how_to_accept(review)]
     for note in review.notes:
         lines += ["", f"> {prose(note)}"]
     return lines
+
+
+_SIGNS = {"+": Verb.CREATE, "~": Verb.UPDATE, "-": Verb.DELETE, "±": Verb.REPLACE}
+
+
+def _who(acceptance: Acceptance) -> str:
+    return code(acceptance.by) if acceptance.by else "Whoever asked for this review"
+
+
+def _how_to_accept(review: Review) -> str:
+    """Return the comment by which a code owner accepts what is open."""
+    line = f"frazil accept {review.form.digest[:SHOWN]} {', '.join(review.open_codes)}: "
+    return f"If this is intended, a code owner accepts it for this plan by a comment: {code(line + 'the reason', None)}"
+
+
+def _by_stack(review: Review) -> list[str]:
+    """Return a line that counts the created, updated, deleted and replaced resources of each stack."""
+    counted = [
+        f"{code(stack)} {' '.join(f'{sign}{review.count(verb, stack)}' for sign, verb in _SIGNS.items())}"
+        for stack in review.stacks
+    ]
+    return [" · ".join(counted), ""] if counted else []
+
+
+def _origin(review: Review) -> str:
+    """Return the line that identifies what was reviewed."""
+    made = review.origin
+    parts = [f"Plan {code(review.form.digest[:SHOWN])}"]
+    parts += [f"commit {code(made.commit)}"] if made.commit else []
+    parts += [f"Terraform {code(made.terraform)}"] if made.terraform else []
+    parts += [prose(made.time)] if made.time else []
+    return f"{', '.join(parts)}."
 
 
 def _counted(review: Review) -> str:
@@ -95,8 +135,7 @@ def _counted(review: Review) -> str:
     outputs = f"; {_number(len(review.outputs), 'output')} changed" if review.outputs else ""
     unchanged = f", {_number(len(review.unchanged), 'finding')} on what does not change" if review.unchanged else ""
     dangers = _number(len(review.dangers), "danger").capitalize()
-    stacks = ", ".join(map(code, review.stacks))
-    return f"{dangers}{unchanged}. Resources: {', '.join(counted) or 'none changes'}{outputs}. Stacks: {stacks}."
+    return f"{dangers}{unchanged}. Resources: {', '.join(counted) or 'none changes'}{outputs}."
 
 
 def _number(count: int, word: str) -> str:
@@ -106,6 +145,8 @@ def _number(count: int, word: str) -> str:
 def _sections(review: Review) -> list[_Section]:
     """Return the sections, the most important first."""
     effects = tuple(map(sections.effect, review.effects))
+    unexpected, following = _policies(review)
+    summary = sections.new_table_permissions(_roles(following), review.new_tables) if following else ""
     now, after, prices = review.cost_before, review.cost_after, review.prices
     return [
         _Section("⚠️ Dangers", tuple(sections.dangers(review.dangers))),
@@ -121,10 +162,13 @@ def _sections(review: Review) -> list[_Section]:
             effects,
             intro="| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else "",
         ),
-        _Section("Who may do what", tuple(map(sections.policy, review.policies))),
+        _Section("Who may do what", tuple(map(sections.policy, unexpected)), intro=summary),
         _Section("Changed outside of this code", tuple(sections.drift(*each) for each in review.drift)),
         _Section("Cost, estimated", (), intro=sections.cost_table(now, after, prices)),
         *(_changes(review, verb, heading) for verb, (_, heading) in _VERBS.items()),
+        _Section(
+            f"Permissions on new tables ({len(following)})", tuple(map(sections.policy, following)), is_folded=True
+        ),
         _Section(
             f"Findings that are expected ({len(review.expected)})",
             tuple(sections.expected(review.expected)),
@@ -136,6 +180,19 @@ def _sections(review: Review) -> list[_Section]:
             is_folded=True,
         ),
     ]
+
+
+def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
+    """Return the changed policies, and those of them that follow from new tables alone."""
+    open_ = {each.where for each in review.dangers}
+    expected = {each.resource for each, _ in review.expected if each.rule == WIDENED} - open_
+    following = [each for each in review.policies if each.address in expected and not each.is_unknown]
+    return [each for each in review.policies if each not in following], following
+
+
+def _roles(changes: Sequence[PolicyChange]) -> list[str]:
+    """Return the names of the roles whose policies change, without the environment's prefix if there is one."""
+    return list(dict.fromkeys(each.argument.removeprefix("all policies of ") for each in changes))
 
 
 def _changes(review: Review, verb: Verb, heading: str) -> _Section:

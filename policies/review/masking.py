@@ -35,7 +35,11 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
         kept = {key: value for key, value in change.items() if key != "change"}
         return {**_without(kept, known), "change": _change(change["change"], known)}
 
-    kept = {key: plan[key] for key in ("errored", "complete", "applyable", "format_version") if key in plan}
+    kept = {
+        key: plan[key]
+        for key in ("errored", "complete", "applyable", "format_version", "terraform_version")
+        if key in plan
+    }
     planned = plan.get("planned_values", {}).get("root_module", {})
     return {
         **kept,
@@ -43,7 +47,7 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
         "resource_drift": [resource(each) for each in plan.get("resource_drift") or ()],
         "relevant_attributes": _without(plan.get("relevant_attributes") or [], known),
         "output_changes": {
-            _hidden(name, known): {"actions": each.get("actions", [])}
+            _hidden(name, known): _change({"actions": [], **each}, known)
             for name, each in (plan.get("output_changes") or {}).items()
         },
         "planned_values": {"root_module": _module(planned, known)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -12,15 +12,19 @@ from frazil.declaration import InvalidDeclaration, Pipeline, parse
 from policies.finding import Finding
 from policies.resource_values import Facts
 from policies.resources import Resource, Reviewed, read, together
+from policies.review.acceptance import Acceptance
 from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
-from policies.review.dangers import Danger, change_dangers, effect_danger, expected, right_dangers
+from policies.review.danger import Danger
+from policies.review.dangers import change_dangers, effect_danger, expected, right_dangers
 from policies.review.declared_schemas import declared_schema_effects
 from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
 from policies.review.job_runs import documents
 from policies.review.masking import cleaned
-from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, is_complete, planned
+from policies.review.normal_form import NormalForm, form_of_cleaned
+from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, planned
+from policies.review.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import RoleRights, role_rights
@@ -39,31 +43,33 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StackPlan:
-    """A stack, its synthesised JSON, and its plan (`terraform show -json`), or why it has none."""
+class Origin:
+    """What a review was made of: the commit, the time (ISO 8601, UTC) and Terraform's version, as far as they are known."""
 
-    name: str
-    synthesised: Json | None = None
-    plan: Json | None = None
-    why_not: str = ""
+    commit: str = ""
+    time: str = ""
+    terraform: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """A review of one environment, without secrets.
 
-    `dangers` are caused by this change, `unchanged` are findings about unchanged resources, `expected` are findings that are
-    no reason to refuse, each with its reason. `accepted` is the reason for which an operator accepted the dangers.
+    `new_tables` are those that the change declares. `dangers` are caused by this change, `unchanged` are findings about
+    unchanged resources, `expected` are findings that are no reason to refuse, each with its reason. `acceptances` are those
+    of this plan. `form` is the normal form of the plans, whose digest identifies what was reviewed.
     """
 
     environment: str
     stacks: tuple[str, ...]
+    form: NormalForm
     changes: tuple[Planned, ...]
     outputs: tuple[str, ...]
     dangers: tuple[Danger, ...]
     unchanged: tuple[Finding, ...]
     expected: tuple[tuple[Finding, str], ...]
     policies: tuple[PolicyChange, ...]
+    new_tables: tuple[str, ...]
     effects: tuple[Effect, ...]
     drift: tuple[tuple[Planned, tuple[Difference, ...]], ...]
     notes: tuple[str, ...]
@@ -71,18 +77,25 @@ class Review:
     cost_after: Estimate
     prices: Prices
     region: str = ""
-    accepted: str = ""
+    acceptances: tuple[Acceptance, ...] = ()
+    origin: Origin = Origin()  # frozen
 
     @property
     def verdict(self) -> Verdict:
         """Whether the deployment may be applied."""
-        if (self.dangers or self.unchanged) and not self.accepted:
+        if self.open_codes:
             return Verdict.REFUSED
         return Verdict.CHANGES if self.changes or self.outputs or self.effects or self.dangers else Verdict.NOTHING
 
-    def count(self, verb: Verb) -> int:
-        """Return the number of resources with this kind of change."""
-        return sum(change.verb is verb for change in self.changes)
+    @property
+    def open_codes(self) -> tuple[str, ...]:
+        """The rules of dangers and findings that are not accepted, sorted."""
+        rules = {*(each.rule for each in self.dangers), *(each.rule for each in self.unchanged)}
+        return tuple(sorted(rule for rule in rules if not any(each.covers(rule) for each in self.acceptances)))
+
+    def count(self, verb: Verb, stack: str = "") -> int:
+        """Return the number of resources with this kind of change, in one stack or in all."""
+        return sum(change.verb is verb for change in self.changes if stack in {"", change.stack})
 
 
 def review(
@@ -93,14 +106,18 @@ def review(
     today: date,
     before: Json | None = None,
     region: str = "",
-    accepted: str = "",
+    accepted: Callable[[str], Iterable[Acceptance]] = lambda digest: (),
     tolerated: Mapping[str, str] | None = None,
+    commit: str = "",
+    time: str = "",
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
     `before` is the deployed pipeline document, if the plans do not hold it. `tolerated` maps rules whose findings are
-    expected in this environment to the reason. Plans are Terraform's output; the first step removes their secrets.
+    expected in this environment to the reason. `accepted` returns the acceptances of a plan by its digest. Plans are
+    Terraform's output; the first step removes their secrets.
     """
+    versions = sorted({str(each.plan.get("terraform_version", "")) for each in stacks if each.plan is not None} - {""})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
     plans = {name: cleaned(plan, shown.values()) for name, plan in shown.items()}
     synthesised = {each.name: each.synthesised for each in stacks if each.synthesised is not None}
@@ -133,7 +150,7 @@ def review(
         *(change for each in rights if (change := rights_change(each)) is not None),
     )
     dangers = [
-        *_unreviewed(stacks, plans),
+        *unreviewed(stacks, plans),
         *change_dangers(refusing, changes, policies, old),
         *right_dangers(changes, plans.values()),
         *(effect_danger(effect) for effect in all_effects if effect.is_dangerous),
@@ -142,23 +159,27 @@ def review(
     changed = {change.address for change in changes}
     now, kept = estimate(old_resources, prices), {each.table.identifier for each in new}
     left = [each.name for each in old if each.name in now.pipelines and each.table.identifier not in kept]
+    form = form_of_cleaned(environment, {each.name: plans.get(each.name) for each in stacks})
     return Review(
         environment=environment,
         stacks=tuple(each.name for each in stacks),
+        form=form,
         changes=changes,
-        outputs=tuple(f"{name}: {output}" for name, plan in plans.items() for output in _outputs(plan)),
+        outputs=tuple(f"{name}: {output}" for name, plan in plans.items() for output in changed_outputs(plan)),
         dangers=tuple(dict.fromkeys(dangers)),
         unchanged=tuple(each for each in refusing if each.resource not in changed),
         expected=anticipated,
         policies=policies,
+        new_tables=tuple(sorted({t for p in new for t in p.tables} - {t for p in old for t in p.tables})),
         effects=tuple(sorted(all_effects, key=lambda effect: not effect.is_dangerous)),
         drift=tuple(each for name, plan in plans.items() for each in drifted(plan, name)),
-        notes=tuple(_notes(stacks, plans, new_documents)),
+        notes=tuple(notes(stacks, plans, has_pipelines=_has_pipelines(new_documents))),
         cost_before=now,
         cost_after=estimate(reviewed.resources, prices, left=left),
         prices=prices,
         region=region,
-        accepted=accepted,
+        acceptances=tuple(accepted(form.digest)),
+        origin=Origin(commit=commit, time=time, terraform=", ".join(versions)),
     )
 
 
@@ -203,36 +224,3 @@ def _pipelines(found: Iterable[Json]) -> tuple[list[Pipeline], str]:
             except InvalidDeclaration as invalid:
                 return [], f"this release cannot read it: {'; '.join(map(str, invalid.problems[:3]))}"
     return listed, ""
-
-
-def _unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Danger]:
-    found = []
-    for each in stacks:
-        plan = plans.get(each.name)
-        if plan is None:
-            found.append(Danger.unread(each.name, each.why_not or "it has no plan"))
-        elif not is_complete(plan):
-            found.append(Danger.unread(each.name, each.why_not or "Terraform did not finish its plan"))
-    return found
-
-
-def _outputs(plan: Json) -> list[str]:
-    return [name for name, each in plan["output_changes"].items() if set(each["actions"]) - {"no-op"}]
-
-
-def _notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], new_documents: Sequence[Json]) -> list[str]:
-    problems = []
-    changing: list[str] = []
-    for each in stacks:
-        if changing and each.name in plans:
-            problems.append(
-                f"{each.name} was planned with the outputs that {', '.join(changing)} has now, and this change changes them: "
-                "plan it again when that is applied"
-            )
-        if each.name in plans and any(
-            "update" in one["actions"] for one in plans[each.name]["output_changes"].values()
-        ):
-            changing.append(each.name)
-    if not _has_pipelines(new_documents):
-        problems.append("no plan holds the pipeline document, so effects on data are unknown")
-    return problems

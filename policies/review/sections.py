@@ -9,8 +9,9 @@ from typing import Any
 
 from frazil.declaration.change_effects import Outcome
 from policies.finding import Finding
+from policies.review.affected_data import MOST_NAMED, shortened
 from policies.review.cost import SERVICES, Estimate
-from policies.review.dangers import Danger
+from policies.review.danger import Danger
 from policies.review.effects import Effect
 from policies.review.escaping import cell, code, prose
 from policies.review.plan_changes import LATER, Difference, Planned
@@ -46,7 +47,9 @@ def dangers(found: Sequence[Danger]) -> Iterator[str]:
             lines += [f"  - … and {len(whats) - _MOST_OF_A_RULE} more"] if len(whats) > _MOST_OF_A_RULE else []
         touches = list(dict.fromkeys(each for danger in group for each in danger.touches))
         if touches:
-            lines.append(f"  - It touches: {'; '.join(map(prose, touches))}.")
+            lines.append(
+                f"  - Affects: {prose(shortened(touches, MOST_NAMED) if len(touches) > MOST_NAMED else '; '.join(touches))}."
+            )
         lines.append(f"  - **Do**: {prose(_sentence(do))}")
         yield "\n".join(lines)
 
@@ -101,8 +104,16 @@ def drift(change: Planned, differences: Sequence[Difference]) -> str:
     return "\n".join([f"- {code(change.address, None)}: {what}", *_differences(differences)])
 
 
+def new_table_permissions(roles: Sequence[str], tables: Sequence[str]) -> str:
+    """Return one sentence for the permissions that follow from new tables."""
+    what = "the new table" if len(tables) == 1 else f"the {len(tables)} new tables"
+    return f"{' and '.join(map(code, roles))} may use {what}: {prose(shortened(tables))}."
+
+
 def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
-    """Return the estimate by service: now, after, and the difference."""
+    """Return the estimate by service: now, after, and the difference; one line if the difference is less than 1."""
+    if abs(after.total - before.total) < 1:
+        return f"About {_money(after.total)} {prices.currency} a month, as before."
     rows = [f"| {name} | {_money(before.of(name))} | {_money(after.of(name))} | {_signed(after.of(name) - before.of(name))} |"
             for name in SERVICES if before.of(name) or after.of(name)]  # fmt: skip
     total = f"| **total** | **{_money(before.total)}** | **{_money(after.total)}** | **{_signed(after.total - before.total)}** |"

@@ -15,7 +15,7 @@ def data_lost(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     for change in reviewed.changes:
         if change.verb in {"delete", "replace"} and change.type in HOLDS_DATA:
             forced = f", forced by {', '.join(change.forced_by)}" if change.forced_by else ""
-            done = "destroyed" if change.verb == "delete" else "destroyed and made again"
+            done = "deleted" if change.verb == "delete" else "replaced"
             what = f"it is {done}{forced}; this loses {HOLDS_DATA[change.type]}"
             do = "Undo its cause. If it is intended, empty it by hand first, and turn both keys"
             yield Finding("data_lost", change.address, what, do)
@@ -26,5 +26,5 @@ def partitions_lowered(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     for change in reviewed.changes:
         before, after = change.before.get("partitions_count"), change.after.get("partitions_count")
         if change.type == "confluent_kafka_topic" and before and after and int(after) < int(before):
-            what = f"partitions go from {before} to {after}"
+            what = f"partitions go from {before} to {after}, so the topic is replaced and loses all records that are not landed"
             yield Finding("partitions_lowered", change.address, what, f"Leave it at {before}, or use a new topic")

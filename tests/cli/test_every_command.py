@@ -25,7 +25,7 @@ CLAUSE = {
 """Words that begin a clause, where a verb or a noun phrase should begin."""
 
 BEGINNINGS = ("For example: ", "Exit codes:")
-ABOUT_AN_ENVIRONMENT = ("runs", "logs", "reconcile", "review", "release upload")
+ABOUT_AN_ENVIRONMENT = ("runs", "logs", "reconcile", "review", "release upload", "acceptances", "apply")
 
 
 def walk(command: Any, *path: str) -> Iterator[tuple[str, Any]]:

@@ -15,6 +15,7 @@ INGEST, MAINTENANCE = (
     f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-maintain",
 )
 SECRET = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:frazil/dev/kafka-AbCdEf"
+REVIEW_SECRET = f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:confluent-review-AbCdEf"
 APPLICATION = "00f1application"
 CONFLUENT = "arn:aws:iam::999999999999:role/confluent-dev"
 
@@ -54,6 +55,9 @@ VALUES: dict[str, Value] = {
     "deployed_prefixes": ["documents", "desired"],
     "state_bucket": "frazil-dev-state",
     "disposable_buckets": ["frazil-dev-logs"],
+    "repository": "shop/lake",
+    "github_environment": "review-dev",
+    "review_secrets": [REVIEW_SECRET],
 }
 _OF: dict[str, dict[str, Value]] = {"reconciler": {"artifact_prefixes": ["releases", "documents", "desired"]}}
 """What is another value for one document."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
+from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, REVIEW_SECRET, SECRET, policy
 
 TABLES, ARTIFACTS, LOGS = (
     "arn:aws:s3:::frazil-dev-tables",
@@ -140,6 +140,22 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
             {"iam:PassedToService": "lambda.amazonaws.com"},
         ),
     ],
+    "reviewer": [
+        ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
+        ("s3:ListBucket", "arn:aws:s3:::frazil-dev-state"),
+        ("s3:GetBucketPolicy s3:GetEncryptionConfiguration", TABLES),
+        ("s3:GetObject", f"{ARTIFACTS}/desired/ingest.json", f"{ARTIFACTS}/documents/1.json"),
+        ("iam:GetRole", INGEST),
+        ("iam:GetPolicyVersion", RIGHTS),
+        ("glue:GetDatabase", f"{GLUE}:database/shop", f"{GLUE}:catalog"),
+        ("emr-serverless:GetApplication", f"{RUNS}/{APPLICATION}", {"aws:ResourceTag/frazil:environment": "dev"}),
+        ("secretsmanager:GetSecretValue", SECRET, REVIEW_SECRET),
+        ("kms:DescribeKey", KEY, {"aws:ResourceTag/frazil:environment": "dev"}),
+        ("kms:Decrypt", KEY, {**VAULT, "aws:ResourceTag/frazil:environment": "dev"}),
+        ("scheduler:GetSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
+        ("cloudwatch:DescribeAlarms", f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-late"),
+        ("ec2:DescribeVpcs", "*"),
+    ],
     "confluent_provider": [
         ("s3:GetBucketLocation", TABLES, {"aws:ResourceAccount": ACCOUNT}),
         ("s3:GetObject s3:PutObject", DATA, {"aws:ResourceAccount": ACCOUNT}),
@@ -256,6 +272,27 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("secretsmanager:GetSecretValue", SECRET.replace("/dev/", "/prod/")),
         ("emr-serverless:StartJobRun", f"{RUNS}/{APPLICATION}"),
         ("kms:ScheduleKeyDeletion", KEY, {"aws:ResourceTag/frazil:environment": "prod"}, {}),
+    ],
+    "reviewer": [
+        ("s3:PutObject s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
+        ("s3:PutObject s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate.tflock"),
+        ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/prod/confluent.tfstate"),
+        ("s3:GetObject s3:PutObject s3:DeleteObject", DATA, METADATA, f"{LOGS}/runs/1/driver.gz"),
+        ("s3:PutObject", f"{ARTIFACTS}/desired/ingest.json", f"{ARTIFACTS}/documents/1.json", NEW),
+        ("s3:PutBucketPolicy s3:DeleteBucket", TABLES),
+        ("secretsmanager:GetSecretValue", SECRET.replace("/dev/", "/prod/"), REVIEW_SECRET.replace("review", "admin")),
+        ("secretsmanager:PutSecretValue secretsmanager:DeleteSecret", SECRET, REVIEW_SECRET),
+        ("iam:PassRole", INGEST, EMR),
+        ("iam:CreateRole iam:PutRolePolicy iam:AttachRolePolicy iam:UpdateAssumeRolePolicy", INGEST, BOUNDED),
+        ("sts:AssumeRole", INGEST),
+        ("glue:GetTable glue:UpdateTable glue:DeleteDatabase", glue("shop/orders"), f"{GLUE}:database/shop"),
+        (
+            "emr-serverless:StartJobRun emr-serverless:GetJobRun emr-serverless:UpdateApplication",
+            f"{RUNS}/{APPLICATION}",
+        ),
+        ("kms:Decrypt", KEY, {}, VAULT, {"aws:ResourceTag/frazil:environment": "dev"}),
+        ("kms:ScheduleKeyDeletion kms:PutKeyPolicy", KEY, {"aws:ResourceTag/frazil:environment": "dev"}),
+        ("scheduler:UpdateSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
     ],
     "confluent_provider": [
         ("s3:GetObject", DATA, {"aws:ResourceAccount": "999999999999"}, {}),

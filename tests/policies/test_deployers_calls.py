@@ -20,10 +20,10 @@ _SENT = (
 )
 
 
-def granted() -> set[str]:
+def granted(role: str = "deployer") -> set[str]:
     return {
         action
-        for statement in policy("deployer")["Statement"]
+        for statement in policy(role)["Statement"]
         if statement["Effect"] == "Allow"
         for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
     }
@@ -32,6 +32,20 @@ def granted() -> set[str]:
 def test_the_deployer_may_do_all_that_terraform_was_recorded_to_do() -> None:
     assert len(RECORDED) > 100
     assert set(RECORDED) - granted() - ASKED_OF_NOBODY == set()
+
+
+def test_the_reviewer_may_read_all_that_terraform_was_recorded_to_read() -> None:
+    """A plan reads the state and the resources. Reads of objects are `HeadObject`, which needs `s3:GetObject`."""
+    reads = {each for each in RECORDED if each.partition(":")[2].startswith(("Describe", "Get", "List"))}
+    assert len(reads) > 50
+    assert reads - granted("reviewer") - ASKED_OF_NOBODY == {"s3:ListBucketVersions"} & reads
+
+
+def test_the_reviewer_changes_nothing() -> None:
+    assert {
+        each for each in granted("reviewer") if not each.partition(":")[2].startswith(("Describe", "Get", "List"))
+    } == {"kms:Decrypt"}
+    assert granted("reviewer") - granted("deployer") == set()
 
 
 def test_a_log_is_read_as_actions(tmp_path: Path) -> None:

@@ -78,3 +78,36 @@ def test_a_service_is_let_in_for_our_account_and_our_things_only(trust: str, ser
 def test_people_are_let_in_by_name() -> None:
     assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/analyst", {}) is Verdict.ALLOWED
     assert assumed("account_trust", f"arn:aws:iam::{ACCOUNT}:role/another", {}) is Verdict.IMPLICITLY_DENIED
+
+
+GITHUB = f"arn:aws:iam::{ACCOUNT}:oidc-provider/token.actions.githubusercontent.com"
+AUD, SUB = (f"token.actions.githubusercontent.com:{claim}" for claim in ("aud", "sub"))
+CLAIMS = {AUD: "sts.amazonaws.com", SUB: "repo:shop/lake:environment:review-dev"}
+
+
+def by_token(principal: str, context: dict[str, Any]) -> Verdict:
+    return assumed("github_trust", principal, context, "sts:AssumeRoleWithWebIdentity")
+
+
+def test_a_workflow_is_let_in_for_its_repository_and_its_environment() -> None:
+    assert by_token(GITHUB, CLAIMS) is Verdict.ALLOWED
+
+
+@pytest.mark.parametrize(
+    "sub",
+    [
+        "repo:shop/lake:pull_request", "repo:shop/lake:ref:refs/heads/main", "repo:shop/lake:environment:review-prod",
+        "repo:shop/lake:environment:deploy-dev", "repo:shop/lake2:environment:review-dev", "repo:evil/lake:environment:review-dev",
+        "repo:shop/lake:environment:review-dev:x", "",
+    ],
+)  # fmt: skip
+def test_another_workflow_is_refused(sub: str) -> None:
+    assert by_token(GITHUB, {**CLAIMS, SUB: sub}) is Verdict.IMPLICITLY_DENIED
+
+
+def test_a_token_for_another_service_or_of_another_issuer_is_refused() -> None:
+    assert by_token(GITHUB, {**CLAIMS, AUD: "https://github.com/shop"}) is Verdict.IMPLICITLY_DENIED
+    assert by_token(GITHUB, {SUB: CLAIMS[SUB]}) is Verdict.IMPLICITLY_DENIED
+    assert by_token(GITHUB, {AUD: CLAIMS[AUD]}) is Verdict.IMPLICITLY_DENIED
+    assert by_token(GITHUB.replace("token.actions", "other"), CLAIMS) is Verdict.IMPLICITLY_DENIED
+    assert assumed("github_trust", ROLE, CLAIMS) is Verdict.IMPLICITLY_DENIED

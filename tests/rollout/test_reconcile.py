@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from frazil.declaration import InvalidDeclaration, canonical
 from frazil.declaration.document import document
-from frazil.errors import FrazilError, LockHeld, ObjectDiffers, RolloutFailed
+from frazil.errors import FrazilError, LockHeld, ObjectDiffers, ReleaseUntrusted, RolloutFailed
+from frazil.release.signature import sign, signature_key
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.readiness import Readiness
@@ -569,3 +574,17 @@ def test_a_lease_is_given_back_also_after_an_error(world: World) -> None:
     with pytest.raises(FrazilError):
         world.run(holder="a")
     assert stored_state(world.store, JOB).holder is None
+
+
+def test_a_release_that_no_trusted_key_has_signed_is_never_started(world: World) -> None:
+    key = Ed25519PrivateKey.from_private_bytes(bytes([1] * 32))
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public, content = sign(release(), pem)
+    world.want(desired())
+    trusting = replace(world.reconciler(), trusted=(public,))
+    with pytest.raises(ReleaseUntrusted, match="no trusted key has signed it"):
+        trusting.reconcile(JOB, holder="a", patience_seconds=10_000)
+    assert world.emr.active() == []
+    world.store.put(signature_key(release(), public), content)
+    trusting.reconcile(JOB, holder="a", patience_seconds=10_000)
+    assert world.running().request["tags"]["frazil:release"] == release().version

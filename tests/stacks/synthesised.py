@@ -1,6 +1,6 @@
 """Stacks as their JSON, synthesised once a process and environment; and the goldens.
 
-python -m tests.stacks.synthesised     writes the goldens anew
+python -m tests.stacks.synthesised     writes the goldens anew, and the allow-list of stacks from elsewhere
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from stacks.compose import compose
 from stacks.deployments import DEPLOYMENTS, Deployment
 
 GOLDEN = Path(__file__).parent / "golden"
+ALLOWED = Path("policies/foreign_stack.json")
 TODAY = date(2026, 11, 1)
 STACKS = ("foundation", "confluent", "ingestion")
 FLOWING = "flowing"
@@ -130,6 +131,19 @@ def golden(name: str, what: str) -> str:
     return json.dumps(canonical(stacks_of(name)[what]), indent=1, sort_keys=True) + "\n"
 
 
+def allowed() -> dict[str, dict[str, list[str]]]:
+    """The types and arguments of all goldens: what `policies/foreign_stack.json` lets a stack from elsewhere have."""
+    found: dict[str, dict[str, set[str]]] = {"data": {}, "resource": {}}
+    for environment, what in GOLDENS:
+        for section, kinds in found.items():
+            for kind, named in stacks_of(environment)[what].get(section, {}).items():
+                kinds.setdefault(kind, set()).update(*(values.keys() - {"//"} for values in named.values()))
+    return {
+        section: {kind: sorted(arguments) for kind, arguments in sorted(kinds.items())}
+        for section, kinds in found.items()
+    }
+
+
 def resources(stack: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     """The resources of a type, by name."""
     found: dict[str, dict[str, Any]] = stack.get("resource", {}).get(kind, {})
@@ -147,3 +161,4 @@ if __name__ == "__main__":
         stale.unlink()
     for environment, part in GOLDENS:
         (GOLDEN / f"{environment}-{part}.json").write_text(golden(environment, part))
+    ALLOWED.write_text(json.dumps(allowed(), indent=1) + "\n")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from frazil.declaration import InvalidDeclaration
+from infra.github_provider import ISSUER
 from infra.tf import App
 from policies.documents import fill
 from policies.evaluate import Request, Verdict, evaluate
@@ -15,7 +18,7 @@ from policies.resource_values import Facts
 from policies.resources import read
 from policies.rules import findings
 from stacks.compose import compose
-from stacks.deployments import Deployment, dev, prod
+from stacks.deployments import Deployment, GitHub, dev, prod
 from tests.infra.provider_schema import misfits
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, TODAY, named, resources
 
@@ -152,3 +155,72 @@ def test_it_fits_the_providers_schema_and_the_rules(tmp_path: Path) -> None:
     reviewed = read(stack)
     assert misfits(stack) == []
     assert [str(found) for found in findings(reviewed, Facts(reviewed, TODAY))] == []
+
+
+# ── Workflows of GitHub ─────────────────────────────────────────────────────────────────────────
+REPOSITORY = GitHub(
+    repository="shop/lake", review_secrets=(f"arn:aws:secretsmanager:eu-central-1:{dev.account}:secret:review-AbCdEf",)
+)
+
+
+@pytest.fixture(scope="module")
+def with_github(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("github")
+    made(folder, named(dev, github=REPOSITORY))
+    stack: dict[str, Any] = json.loads((folder / "stacks" / "dev-owner" / "cdk.tf.json").read_text())
+    return stack
+
+
+def role_of(stack: dict[str, Any], name: str) -> dict[str, Any]:
+    [found] = [each for each in resources(stack, "aws_iam_role").values() if each["name"] == name]
+    return found
+
+
+def by_workflow(stack: dict[str, Any], role: str, environment: str) -> bool:
+    provider = f"arn:aws:iam::{dev.account}:oidc-provider/token.actions.githubusercontent.com"
+    claims = {"aud": "sts.amazonaws.com", "sub": f"repo:shop/lake:environment:{environment}"}
+    context: dict[str, str | list[str]] = {f"token.actions.githubusercontent.com:{k}": v for k, v in claims.items()}
+    request = Request(action="sts:AssumeRoleWithWebIdentity", resource=ROLE, principal=provider, context=context)
+    return evaluate(request, [], json.loads(role_of(stack, role)["assume_role_policy"])).is_allowed
+
+
+def test_workflows_review_as_one_role_and_deploy_as_another(with_github: dict[str, Any]) -> None:
+    found = {
+        (role, environment): by_workflow(with_github, role, environment)
+        for role in (NAMES.reviewer, NAMES.deployer)
+        for environment in ("review-dev", "deploy-dev", "review-prod")
+    }
+    allowed = {each for each, is_allowed in found.items() if is_allowed}
+    assert allowed == {(NAMES.reviewer, "review-dev"), (NAMES.deployer, "deploy-dev")}
+
+
+def test_principals_and_workflows_may_both_deploy(tmp_path: Path) -> None:
+    made(tmp_path, named(dev, github=REPOSITORY, deployer_principals=(CI,)))
+    stack = json.loads((tmp_path / "stacks" / "dev-owner" / "cdk.tf.json").read_text())
+    trust = json.loads(role_of(stack, NAMES.deployer)["assume_role_policy"])
+    assert evaluate(Request(action="sts:AssumeRole", resource=ROLE, principal=CI), [], trust).is_allowed
+    assert by_workflow(stack, NAMES.deployer, "deploy-dev")
+
+
+def test_an_account_has_one_provider_and_the_deployer_cannot_change_the_reviewer(
+    with_github: dict[str, Any], tmp_path: Path
+) -> None:
+    [provider] = resources(with_github, "aws_iam_openid_connect_provider").values()
+    assert (provider["url"], provider["client_id_list"]) == (ISSUER, ["sts.amazonaws.com"])
+    made(tmp_path, named(dev, github=replace(REPOSITORY, has_provider=True)))
+    stack = json.loads((tmp_path / "stacks" / "dev-owner" / "cdk.tf.json").read_text())
+    assert not resources(stack, "aws_iam_openid_connect_provider")
+    reviewer = f"arn:aws:iam::{dev.account}:role/{NAMES.reviewer}"
+    assert not may(with_github, "iam:UpdateAssumeRolePolicy", reviewer)
+
+
+def test_the_stack_with_workflows_fits_the_schema_and_the_rules(with_github: dict[str, Any]) -> None:
+    reviewed = read(with_github)
+    assert misfits(with_github) == []
+    assert [str(found) for found in findings(reviewed, Facts(reviewed, TODAY))] == []
+
+
+@pytest.mark.parametrize("repository", ["shop", "shop/lake:*", "*/*", "shop/lake/x", ""])
+def test_a_repository_is_named_in_full(repository: str) -> None:
+    with pytest.raises(InvalidDeclaration):
+        GitHub(repository=repository)

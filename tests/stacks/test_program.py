@@ -83,7 +83,7 @@ def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixtur
         (["artifact-bucket", "dev"], "the environment dev does not exist. Name one of mine"),
         (["artifact-bucket"], "artifact-bucket takes one environment"),
         (["built-for"], "built-for takes one environment"),
-        (["destroy"], "destroy does not exist. Write one of review, built-for, artifact-bucket"),
+        (["destroy"], "destroy does not exist. Write one of review, apply, lock, built-for, artifact-bucket"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,3 +94,17 @@ def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: p
 def test_two_deployments_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["infra_app.py"], [MINE, MINE], "none") == 2
     assert "mine is declared twice" in capsys.readouterr().err
+
+
+def test_an_apply_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stacks import apply
+
+    noted: list[Any] = []
+
+    def note(*given: Any) -> int:
+        noted.extend(given)
+        return 0
+
+    monkeypatch.setattr(apply, "run", note)
+    assert main(["infra_app.py", "apply", "--reviewed=f", "--", "mine"], [MINE], "none") == 0
+    assert noted == [["--reviewed=f", "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]

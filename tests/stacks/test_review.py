@@ -17,11 +17,13 @@ import pytest
 
 from frazil.release.manifest import Architecture, manifest
 from policies.review.markdown import marker
-from policies.review.review import StackPlan
-from stacks import review
+from policies.review.normal_form import normal_form, read_form
+from policies.review.plan_gaps import StackPlan
+from stacks import foreign_stacks, review
 from stacks.deployed import Deployed, Held, write
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.terraform_plans import NotPlanned, given, plans, synthesise
+from stacks.terraform_command import NotPlanned
+from stacks.terraform_plans import given, plans, synthesise
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
 from tests.policies.reviewing import TODAY
@@ -352,3 +354,108 @@ def test_plans_are_told_by_their_files_names_or_by_name(tmp_path: Path, synthesi
 def test_an_unknown_environment_is_invalid_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert review.main(["nosuch"], {}, TODAY) == 2
     assert "the environment nosuch does not exist. Name one of dev" in capsys.readouterr().err
+
+
+def test_a_review_names_its_plan_its_commit_and_writes_the_normal_form(ended: Ended, tmp_path: Path) -> None:
+    file = tmp_path / "form.json"
+    made = plan(UNCHANGED, change(TOPIC, "update", topic(6), topic(12)), terraform_version="1.11.4")
+    _, out, _ = ended(made, "--commit", "c" * 40, "--form", str(file))
+    form = read_form(file.read_text())
+    assert f"Plan `{form.digest[:16]}`, commit `{'c' * 40}`, Terraform `1.11.4`." in out
+    assert "`dev-ingestion` +0 ~1 -0 ±0" in out
+    told = json.loads(ended(made, "--json")[1])
+    assert (told["digest"], told["terraform"]) == (form.digest, "1.11.4")
+
+
+@needs_terraform
+def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_has_another(
+    stack: Callable[..., dict[str, Path]],
+) -> None:
+    def digest(folders: dict[str, Path]) -> str:
+        return normal_form("dev", {name: each.plan for name, each in planned(folders).items()}).digest
+
+    folders = stack(one=data())
+    first = digest(folders)
+    assert digest(folders) == first
+    elsewhere = folders["one"].parent / "elsewhere"
+    shutil.copytree(folders["one"], elsewhere, ignore=shutil.ignore_patterns(".terraform*", "plan"))
+    assert digest({"one": elsewhere}) == first
+    assert digest(stack(one=data(input="y"))) != first
+    apply(stack(one=data())["one"])
+    assert digest(folders) not in {first}
+    assert digest(stack(one=data(triggers_replace="2"))) != digest(stack(one=data(triggers_replace="3")))
+
+
+def test_what_code_owners_accepted_counts_for_the_same_plan_only(ended: Ended, tmp_path: Path) -> None:
+    digest = json.loads(ended(plan(UNCHANGED, LOST), "--json")[1])["digest"]
+    file = tmp_path / "acceptances.json"
+    line = {"digest": digest[:16], "codes": ["data_lost"], "reason": "it is empty", "by": "ann", "url": ""}
+    file.write_text(json.dumps({"environment": "dev", "accepted": [line]}))
+    assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 4
+    assert ended(plan(UNCHANGED, change(TOPIC, "delete", topic(3))), "--acceptances", str(file))[0] == 4, (
+        "of one object"
+    )
+    other = {**topic(), "id": "lkc-2/flights"}
+    assert ended(plan(UNCHANGED, change(TOPIC, "delete", other)), "--acceptances", str(file))[0] == 1
+    file.write_text(json.dumps({"environment": "prod", "accepted": [line]}))
+    assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 5
+
+
+# ── Stacks of another checkout ──────────────────────────────────────────────────────────────────
+def foreign(folder: Path, **changed: Any) -> Path:
+    """The stacks of dev as a fork's checkout could have written them."""
+    for what, content in stacks_of("dev").items():
+        (folder / f"dev-{what}").mkdir(parents=True)
+        (folder / f"dev-{what}" / "cdk.tf.json").write_text(json.dumps({**content, **changed.get(what, {})}))
+    return folder
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(deployment: Deployment, folder: Path, settings: Any, app: Any) -> dict[str, Path]:
+        return {each.name: each for each in foreign(folder / "trusted").iterdir()}
+
+    monkeypatch.setattr(foreign_stacks, "synthesise", done)
+
+
+def ran_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    file = folder.parent / "dev-ingestion.json"
+    file.write_text(json.dumps(plan(UNCHANGED)))
+    arguments = ["dev", "--synthesised", str(folder), "--plan", str(file)]
+    status = review.main(arguments, {"PATH": os.environ["PATH"]}, TODAY)
+    return status, capsys.readouterr().err
+
+
+def test_stacks_of_another_checkout_are_planned_after_they_are_checked(
+    trusted: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran_on(foreign(tmp_path / "a"), capsys) == (0, "")
+    status, said = ran_on(
+        foreign(tmp_path / "b", ingestion={"data": {"external": {"x": {"program": ["env"]}}}}), capsys
+    )
+    assert status == 5
+    assert (
+        "the stacks are not planned with credentials: dev-ingestion: data.external.x: the type is not allowed" in said
+    )
+
+
+def test_a_link_or_a_missing_stack_of_another_checkout_is_refused(
+    trusted: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = foreign(tmp_path / "a")
+    (folder / "dev-confluent" / "cdk.tf.json").unlink()
+    (folder / "dev-confluent" / "cdk.tf.json").symlink_to("/etc/passwd")
+    shutil.rmtree(folder / "dev-foundation")
+    status, said = ran_on(folder, capsys)
+    assert (status, said.count("it is no regular file")) == (5, 2)
+    assert "root:" not in said
+
+
+def test_what_terraform_reads_is_written_from_what_was_checked(trusted: None, tmp_path: Path) -> None:
+    folder = foreign(tmp_path / "a")
+    (folder / "dev-ingestion" / "evil.tf").write_text('data "external" "x" {}')
+    private = tmp_path / "private"
+    private.mkdir()
+    written = foreign_stacks.checked(DEPLOYMENTS["dev"], folder, private, {})
+    assert {file.name for each in written.values() for file in each.iterdir()} == {"cdk.tf.json"}
+    assert all(private in each.parents for each in written.values())

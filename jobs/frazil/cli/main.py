@@ -12,6 +12,8 @@ from typer.core import TyperGroup
 
 from frazil.cli import (
     accept,
+    acceptances,
+    apply,
     check,
     dead_letters,
     doctor,
@@ -64,7 +66,18 @@ GROUPS = {
         "dead-letters",
     ),
     "This machine": ("local", "demo"),
-    "Deployments": ("release", "environments", "review", "reconcile", "runs", "logs", "stop", "start"),
+    "Deployments": (
+        "release",
+        "environments",
+        "review",
+        "acceptances",
+        "apply",
+        "reconcile",
+        "runs",
+        "logs",
+        "stop",
+        "start",
+    ),
 }
 """The commands by heading, in the order of the help."""
 
@@ -172,6 +185,8 @@ app.command("demo", short_help="Land and prove real data on this machine.")(comm
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
 app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
 app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)
+app.command("acceptances", short_help="Print the dangers that code owners accepted.")(acceptances.acceptances)
+app.command("apply", short_help="Apply the plan that was reviewed.")(apply.apply)
 app.command("reconcile", short_help="Bring EMR Serverless to the deployed state.")(reconcile.reconcile)
 app.command("runs", short_help="List job runs.")(runs.runs)
 app.command("logs", short_help="Print the log of a job run.")(runs.logs)

@@ -76,6 +76,7 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
         clock=time.time,
         wait=time.sleep,
         look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(place) else LOOK_SECONDS,
+        trusted=place.trusted_keys or (),
     )
 
 

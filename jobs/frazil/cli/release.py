@@ -13,6 +13,7 @@ from frazil.cli.built_for import BuiltFor, built_for, declared
 from frazil.cli.console import err, number, out, show_json, table
 from frazil.cli.options import FLAGS, AsJson, EnvironmentName, EnvironmentOption, environment_name
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Secret
 from frazil.declaration.to_json import to_json
 from frazil.errors import InvalidInput
 from frazil.project import environments
@@ -89,11 +90,12 @@ def upload(
     \b
     Existing objects are never overwritten.
     In a checkout, label and processors must match stacks/deployments.py.
+    Verifies the signature by the trusted keys.
 
     \b
     Exit codes:
       0 uploaded, now or earlier
-      1 a file differs from the manifest
+      1 a file differs from the manifest, or it is not signed
       2 built for another label or other processors
       3 S3 is unavailable
     """
@@ -104,13 +106,64 @@ def upload(
     store = aws.artifact_store(place, secrets)
     if wanted := declared(place.name, Path.cwd()):
         _refuse_other(built_release(folder), place.name, wanted)
-    release, uploaded = upload_release(folder, store)
+    release, uploaded = upload_release(folder, store, trusted=place.trusted_keys or ())
     new = sum(one.is_new for one in uploaded)
     if as_json:
         show_json({"release": release.key, "new": new, "keys": [one.key for one in uploaded]})
     else:
         out().print(f"{new} of {len(uploaded)} files were new", markup=False)
         out().print(f"release {release.key}", markup=False)
+
+
+@app.command("sign")
+def sign(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder of the release.")] = Path(
+        "dist/release"
+    ),
+    for_environment: Annotated[
+        str | None, typer.Option("--for", *FLAGS, metavar="ENV", help="Environment that must trust the key.")
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option("--key-file", metavar="FILE", help="Ed25519 private key, as PEM.")
+    ] = None,
+    key_secret: Annotated[
+        str | None, typer.Option("--key-secret", metavar="NAME", help="The same, in Secrets Manager.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Sign a built release.
+
+    For example: frazil release sign --key-file release.pem
+
+    \b
+    Writes the signature beside the manifest.
+    Prints the public key, for trusted_keys of deployments.
+
+    \b
+    Exit codes:
+      0 signed
+      1 a file differs from the manifest
+      2 no Ed25519 key, or one that ENV does not trust
+      3 the secret cannot be read
+    """
+    from frazil.release.signature import key_id, signature_name
+    from frazil.release.signature import sign as sign_release
+    from frazil.release.upload import verified_release
+
+    if (key_file is None) == (key_secret is None):
+        raise typer.BadParameter("give one of --key-file and --key-secret")
+    secrets: Secrets = context.find_root().obj
+    key = secrets.read(Secret(file=str(key_file)) if key_file else Secret(secretsmanager=key_secret))
+    public, content = sign_release(verified_release(folder), key.encode())
+    if for_environment and public not in (environments.environment(for_environment).trusted_keys or ()):
+        what, do = f"it does not trust the key {public}", "Add the key to trusted_keys, and deploy"
+        raise InvalidInput(what, where=f"environment {for_environment}", do=do)
+    (folder / signature_name(public)).write_bytes(content)
+    if as_json:
+        show_json({"key": public, "key_id": key_id(public), "file": str(folder / signature_name(public))})
+    else:
+        out().print(f"signed with the key {public}", markup=False)
 
 
 def _refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:

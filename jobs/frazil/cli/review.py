@@ -40,6 +40,9 @@ def review(
             help="Manifest of the release to run, or none.",
         ),
     ] = None,
+    synthesised: Annotated[
+        Path | None, typer.Option("--synthesised", metavar="DIR", help="Check and plan another checkout's stacks.")
+    ] = None,
     before: Annotated[
         Path | None, typer.Option("--before", metavar="FILE", help="Deployed document of pipelines.")
     ] = None,
@@ -51,6 +54,13 @@ def review(
         str,
         typer.Option("--accept-danger", metavar="REASON", help="Accept dangers; the review names the reason."),
     ] = "",
+    acceptances: Annotated[
+        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+    ] = None,
+    form: Annotated[
+        Path | None, typer.Option("--form", metavar="FILE", help="Write the normal form of the plans.")
+    ] = None,
+    commit: Annotated[str, typer.Option("--commit", metavar="SHA", help="Commit that the review names.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Review a deployment: its changes, data, permissions and cost.
@@ -80,8 +90,16 @@ def review(
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
-    for flag, path_of in (("--before", before), ("--assumptions", assumptions)):
+    files = {
+        "--synthesised": synthesised,
+        "--before": before,
+        "--assumptions": assumptions,
+        "--acceptances": acceptances,
+        "--form": form,
+    }
+    for flag, path_of in files.items():
         arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
+    arguments += [f"--commit={commit}"] if commit else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())

@@ -28,6 +28,7 @@ ENVIRONMENT_NAME = matching(
 )
 _BUCKET = matching("[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "a bucket's name", "Write the name alone, without s3://")
 _APPLICATION = matching("[0-9a-z]{1,64}", "an EMR Serverless application's id", "Write the id, like 00f1abc2def3gh45")
+PUBLIC_KEY = matching("[0-9a-f]{64}", "an Ed25519 public key", "Write what `frazil release sign` printed")
 _METRICS = matching(
     "(?!AWS/)[0-9A-Za-z._/#: -]{1,255}",
     "a CloudWatch namespace",
@@ -161,6 +162,9 @@ class Environment(metaclass=Declared):
     artifact_bucket: Annotated[str | None, "The bucket of releases and documents.", _BUCKET] = None
     emr_application: Annotated[str | None, "The EMR Serverless application that runs the jobs.", _APPLICATION] = None
     metrics_namespace: Annotated[str, "The CloudWatch namespace of the metrics.", _METRICS] = "Frazil"
+    trusted_keys: Annotated[
+        tuple[Annotated[str, PUBLIC_KEY], ...] | None, "The public keys of which one must have signed a release."
+    ] = None
 
     def __post_init__(self) -> None:
         validate(self)

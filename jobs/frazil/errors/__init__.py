@@ -45,6 +45,7 @@ FrazilError                    says what, where and what to do
 ├── SchemaChanged              the registry answers another schema for an id than before
 ├── ObjectDiffers              a key that is written once holds other bytes than it should
 ├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
+├── ReleaseUntrusted           no trusted key has signed a release
 ├── RuntimeDiffers             what runs is not what the release was built for: Spark, Iceberg, Python, or a class
 ├── LockHeld                   another reconciler holds the lease of the job
 ├── RolloutFailed              no generation could be started, and there is no earlier healthy one to roll back to
@@ -75,6 +76,7 @@ from frazil.errors.failures import (
     LockHeld,
     ObjectDiffers,
     ReleaseIncomplete,
+    ReleaseUntrusted,
     RolloutFailed,
     RowsWouldChange,
     RuntimeDiffers,
@@ -161,6 +163,7 @@ __all__ = [
     "RegistryUnavailable",
     "RejectedRecords",
     "ReleaseIncomplete",
+    "ReleaseUntrusted",
     "RememberedDeletesLost",
     "RolledBack",
     "RolloutFailed",

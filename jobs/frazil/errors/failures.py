@@ -62,6 +62,10 @@ class ReleaseIncomplete(FrazilError):
     """A release cannot be built: something it is made of is missing, or is not what is locked."""
 
 
+class ReleaseUntrusted(FrazilError):
+    """No trusted key has signed a release; it was neither uploaded nor started."""
+
+
 class RuntimeDiffers(FrazilError):
     """What runs is not what the release was built for; nothing was read or written."""
 

@@ -63,7 +63,8 @@ class NewProject:
             ".gitignore": _filled("gitignore"),
         }
         if self.has_aws:
-            found[".github/workflows/review.yml"] = _filled("review.yml", version=version)
+            for name in ("synthesise.yml", "review.yml", "deploy.yml"):
+                found[f".github/workflows/{name}"] = _filled(name, version=version)
             found["cdktf.json"] = _filled("cdktf.json")
             found[DEPLOYMENTS] = _filled(DEPLOYMENTS)
         if self.cluster is Cluster.LOCAL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +11,7 @@ from typing import Protocol
 from frazil.declaration.to_json import digest
 from frazil.errors import ReleaseIncomplete
 from frazil.release.manifest import MANIFEST, Release, manifest, parse_manifest
+from frazil.release.signature import SIGNATURES, in_folder, verify
 
 
 class WriteOnce(Protocol):
@@ -39,18 +40,31 @@ def built_release(folder: Path) -> Release:
         ) from None
 
 
-def upload_release(folder: Path, store: WriteOnce) -> tuple[Release, tuple[Uploaded, ...]]:
-    """Upload a built release, its manifest last: if the manifest exists, all its files do.
-
-    Raises `ReleaseIncomplete` before it writes anything if a file differs from the manifest.
-    """
+def verified_release(folder: Path) -> Release:
+    """Read a release whose files are those of its manifest. Raises `ReleaseIncomplete`."""
     release = built_release(folder)
     wrong = list(_wrong(release, folder))
     if wrong:
         raise ReleaseIncomplete(
             f"files differ from the manifest: {', '.join(wrong)}", where=str(folder), do="Build the release again"
         )
+    return release
+
+
+def upload_release(
+    folder: Path, store: WriteOnce, *, trusted: Sequence[str] = ()
+) -> tuple[Release, tuple[Uploaded, ...]]:
+    """Upload a built release, its manifest last: if the manifest exists, all its files and signatures do.
+
+    `trusted` are the public keys of which one must have signed it; any release may be uploaded if there are none. Raises
+    `ReleaseIncomplete` if a file differs from the manifest, and `ReleaseUntrusted`, before anything is written.
+    """
+    release = verified_release(folder)
+    verify(release, trusted, in_folder(folder))
     done = [Uploaded(file.key, store.put_once(file.key, folder / file.name)) for file in release.files]
+    for file in sorted(folder.glob(SIGNATURES)):
+        key = f"{release.key.rpartition('/')[0]}/{file.name}"
+        done.append(Uploaded(key, store.put_once(key, file)))
     done.append(Uploaded(release.key, store.put_once(release.key, manifest(release))))
     return release, tuple(done)
 

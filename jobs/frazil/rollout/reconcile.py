@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 from frazil.clients.emr import Run
 from frazil.errors import InvalidInput, LockHeld, RolloutFailed
+from frazil.release.manifest import Release
+from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.job_run_request import TAG_JOB, run_settings
@@ -80,7 +82,10 @@ class Passed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciler:
-    """A reconciler of any job. `bucket` is the name of the artifact bucket behind `store`; `on_step` is called with each step."""
+    """A reconciler of any job. `bucket` is the name of the artifact bucket behind `store`; `on_step` is called with each step.
+
+    `trusted` are the public keys of which one must have signed a release before a run of it starts.
+    """
 
     store: Store
     bucket: str
@@ -90,6 +95,7 @@ class Reconciler:
     wait: Callable[[float], None]
     on_step: Callable[[Step], None] = lambda step: None
     look_seconds: float = LOOK_SECONDS
+    trusted: Sequence[str] = ()
 
     def one_pass(self, job: str, *, holder: str, execution: str | None = None) -> Passed:
         """Take the steps that can be taken now, and return them: later events and ticks call for the next passes.
@@ -197,7 +203,7 @@ class Reconciler:
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
                     keep_documents(step.desired, self.store)
-                    request = run_settings(step.desired, stored_release(self.store, step.desired), bucket=self.bucket)
+                    request = run_settings(step.desired, self._release(step.desired), bucket=self.bucket)
                     lease.keep(partial(RolloutState.with_application, application=step.desired.application))
                     self.emr.start(request, token=step.token)
                 case Prove():
@@ -212,6 +218,15 @@ class Reconciler:
                     )
                 case Wait() | Leave():
                     lease.keep()
+
+    def _release(self, desired: Desired) -> Release:
+        release = stored_release(self.store, desired)
+        verify(release, self.trusted, lambda key: self._signature(release, key))
+        return release
+
+    def _signature(self, release: Release, public_key: str) -> bytes | None:
+        held = self.store.read(signature_key(release, public_key))
+        return None if held is None else held.data
 
 
 def _needs_time(steps: Sequence[Step]) -> bool:

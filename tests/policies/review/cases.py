@@ -28,9 +28,11 @@ from frazil.declaration import (
     ValueFormat,
 )
 from policies.documents import fill, placeholders
+from policies.review.acceptance import on_command_line
 from policies.review.markdown import markdown
+from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import Review, StackPlan, review
+from policies.review.review import Review, review
 from tests.policies.example import KEY, PLACES, VALUES, policy
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
 from tests.policies.reviewing import TODAY
@@ -413,7 +415,10 @@ def stopped() -> Review:
 
 def danger_accepted() -> Review:
     lowered = change(TOPIC, "replace", topic(6), topic(3), forced=[["partitions_count"]])
-    return reviewed(plan(DEPLOYED, lowered), accepted="the topic is empty, see #12; agreed with @anna")
+    return reviewed(
+        plan(DEPLOYED, lowered),
+        accepted=lambda digest: on_command_line("the topic is empty, see #12; agreed with @anna"),
+    )
 
 
 def hostile_names() -> Review:
@@ -425,7 +430,7 @@ def hostile_names() -> Review:
             change("aws_s3_bucket.tables", "delete", {"bucket": told}),
             change('aws_sns_topic.x["@everyone|`<b>"]', "update", {"name": "x", "kms_master_key_id": "k"}, {"name": told, "kms_master_key_id": "k"}),
         ),
-        accepted=told,
+        accepted=lambda digest: on_command_line(told),
     )  # fmt: skip
 
 

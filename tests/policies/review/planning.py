@@ -8,8 +8,9 @@ from typing import Any
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
 from frazil.declaration.document import document
+from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import Review, StackPlan, review
+from policies.review.review import Review, review
 from tests.policies.reviewing import TODAY
 
 FLIGHTS = Pipeline(

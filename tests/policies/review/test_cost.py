@@ -11,6 +11,7 @@ import pytest
 from policies.resources import Resource
 from policies.review.cost import Estimate, estimate
 from policies.review.prices import NotAssumed, Prices, price_table
+from policies.review.sections import cost_table
 from tests.policies.review.cases import APPLICATION, DESIRED, SIZES, scheduled
 from tests.policies.review.planning import FLIGHTS, PLANES, declared
 
@@ -193,3 +194,21 @@ def test_every_price_has_a_source_and_the_table_a_date_and_a_region() -> None:
 def test_the_sizes_of_the_examples_are_a_worker_of_four_gigabytes() -> None:
     assert SIZES.count("=3276m") == SIZES.count("=820m") == 2
     assert 3276 + 820 == 4096
+
+
+def test_cloudwatch_a_managed_cluster_and_tableflow_are_counted() -> None:
+    alarms = [Resource(f"aws_cloudwatch_metric_alarm.{n}", "aws_cloudwatch_metric_alarm", {}) for n in range(3)]
+    standard = Resource("confluent_kafka_cluster.c", "confluent_kafka_cluster", {"standard": [{}]})
+    basic = Resource("confluent_kafka_cluster.b", "confluent_kafka_cluster", {"basic": [{}]})
+    topic = Resource("confluent_tableflow_topic.t", "confluent_tableflow_topic", {})
+    found = estimate([*alarms, standard, basic, topic], TABLE)
+    assert (found.of("CloudWatch"), found.of("Kafka cluster")) == (Decimal("0.30"), Decimal("547.50"))
+    assert found.of("Tableflow") == Decimal("75.00"), "730 h, and 50 GB"
+
+
+def test_a_difference_of_less_than_one_is_one_line_without_a_table() -> None:
+    alarm = Resource("aws_cloudwatch_metric_alarm.a", "aws_cloudwatch_metric_alarm", {})
+    before, after = estimate([alarm], TABLE), estimate([alarm, alarm], TABLE)
+    assert cost_table(before, after, TABLE) == "About 0.20 USD a month, as before."
+    many = estimate([alarm] * 12, TABLE)
+    assert cost_table(before, many, TABLE).startswith("| USD a month | now | after |")

@@ -15,7 +15,7 @@ FACTS = {
         "create confluent_kafka_topic.topic-flights",
         "create aws_scheduler_schedule.ingest",
         "output dev-ingestion: environment_document",
-        "cost 0.00 -> 80.26",
+        "cost 0.00 -> 87.46",
     ],
     "pipeline_added": [
         "expected policy_widened: aws_iam_role_policy.ingest",
@@ -110,7 +110,6 @@ FACTS = {
         "  bucket: frazil-dev-tables-1 -> frazil-dev-tables-2",
     ],
     "partitions_lowered": [
-        "danger data_lost: confluent_kafka_topic.topic-flights",
         "danger partitions_lowered: confluent_kafka_topic.topic-flights",
         "replace confluent_kafka_topic.topic-flights, forced by partitions_count",
         "  partitions_count: 6 -> 3",
@@ -123,6 +122,7 @@ FACTS = {
         "danger retention_under_lag: confluent_kafka_topic.topic-flights",
         "update confluent_kafka_topic.topic-flights",
         "  config.retention.ms: 604800000 -> 86400000",
+        "cost 0.10 -> 0.10",
     ],
     "trust_widened": [
         "danger policy_widened: aws_iam_role.tableflow",
@@ -158,6 +158,7 @@ FACTS = {
         "drift delete aws_scheduler_schedule.ingest",
     ],
     "outputs_changed_before": [
+        "danger application_change: aws_emrserverless_application.spark",
         "update aws_emrserverless_application.spark",
         "  name: frazil-dev -> other",
         "output dev-foundation: application_id",
@@ -188,7 +189,7 @@ FACTS = {
         "create aws_vpc_endpoint.sts",
         "create aws_vpc_endpoint.secretsmanager",
         "create aws_vpc_endpoint.confluent",
-        "cost 101.56 -> 162.92",
+        "cost 105.16 -> 166.52",
     ],
 }
 

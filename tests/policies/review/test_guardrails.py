@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from policies.review.markdown import markdown
+from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import StackPlan, Verdict, review
+from policies.review.review import Verdict, review
 from policies.rules import RULES
 from tests.policies.review.cases import OPEN_TRUST, TOPIC, TRUST, closed, role, topic
 from tests.policies.review.planning import FLIGHTS, change, declared, plan, stays

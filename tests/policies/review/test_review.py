@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from frazil.declaration.document import document as pipelines_document
+from policies.review.acceptance import Acceptance, in_comments, on_command_line
 from policies.review.json_document import document
+from policies.review.markdown import markdown
+from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
-from policies.review.review import StackPlan, Verdict, review
+from policies.review.review import Verdict, review
 from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, PLANES, change, declared, documents, plan, reviewed
 from tests.policies.reviewing import TODAY
@@ -26,7 +29,7 @@ def test_outputs_alone_are_a_change() -> None:
 
 @pytest.mark.parametrize(("reason", "verdict"), [("", Verdict.REFUSED), ("it is empty", Verdict.CHANGES)])
 def test_a_danger_is_accepted_by_a_reason_only(reason: str, verdict: Verdict) -> None:
-    assert reviewed(plan(LOST), accepted=reason).verdict is verdict
+    assert reviewed(plan(LOST), accepted=lambda digest: on_command_line(reason)).verdict is verdict
 
 
 def test_a_stack_without_a_plan_is_refused() -> None:
@@ -130,3 +133,54 @@ def test_every_review_is_a_json_document_too(name: str) -> None:
     assert told["verdict"] == CASES[name]().verdict.value
     assert set(told["cost"]["total"]) == {"before", "after", "difference"}
     assert len(told["dangers"]) == len(CASES[name]().dangers)
+
+
+def accepting(*codes: str, digest: str = "") -> Any:
+    """What is accepted of the plan with this digest; of the reviewed one if left out."""
+
+    def accepted(found: str) -> list[Acceptance]:
+        line = {
+            "digest": (digest or found)[:16],
+            "codes": codes,
+            "reason": "it is empty",
+            "by": "ann",
+            "url": "https://c",
+        }
+        return list(in_comments({"environment": "dev", "accepted": [line]}, "dev", found))
+
+    return accepted
+
+
+def test_an_acceptance_is_of_one_plan_and_of_the_named_codes() -> None:
+    gone = plan(LOST, change("aws_nat_gateway.nat", "delete", {"id": "n"}))
+    assert reviewed(gone).open_codes == ("access_lost", "data_lost")
+    assert reviewed(gone, accepted=accepting("data_lost")).open_codes == ("access_lost",)
+    assert reviewed(gone, accepted=accepting("data_lost")).verdict is Verdict.REFUSED
+    assert reviewed(gone, accepted=accepting("data_lost", "access_lost")).verdict is Verdict.CHANGES
+    assert reviewed(gone, accepted=accepting("all")).verdict is Verdict.CHANGES
+    assert reviewed(gone, accepted=accepting("all", digest="0" * 64)).verdict is Verdict.REFUSED
+
+
+def test_another_push_voids_an_acceptance() -> None:
+    first = reviewed(plan(LOST)).form.digest
+    pushed = plan(LOST, change("aws_sns_topic.t", "create", None, {"name": "t"}))
+    assert reviewed(plan(LOST), accepted=accepting("all", digest=first)).verdict is Verdict.CHANGES
+    assert reviewed(pushed, accepted=accepting("all", digest=first)).verdict is Verdict.REFUSED
+
+
+def test_acceptances_of_another_environment_or_with_too_few_digits_do_not_count() -> None:
+    content = {
+        "environment": "dev",
+        "accepted": [{"digest": "ab", "codes": ["all"], "reason": "r", "by": "b", "url": ""}],
+    }
+    assert list(in_comments(content, "dev", "ab" * 32)) == []
+    with pytest.raises(ValueError, match="not those of prod"):
+        list(in_comments(content, "prod", "ab" * 32))
+
+
+def test_the_review_names_who_accepted_and_what_is_open() -> None:
+    gone = plan(LOST, change("aws_nat_gateway.nat", "delete", {"id": "n"}))
+    made = reviewed(gone, accepted=accepting("data_lost"))
+    page = markdown(made)
+    assert "`ann` accepts `data_lost`: it is empty" in page
+    assert f"`frazil accept {made.form.digest[:16]} access_lost: the reason`" in page

@@ -14,8 +14,8 @@ def test_what_holds_data_is_neither_destroyed_nor_replaced(kind: str) -> None:
     gone = change(f"{kind}.x", "delete", {"a": 1})
     again = change(f"{kind}.y", "replace", {"a": 1}, {"a": 2}, forced=("a",))
     assert told(data_lost, plan(gone, again)) == [
-        (f"{kind}.x", f"it is destroyed; this loses {HOLDS_DATA[kind]}"),
-        (f"{kind}.y", f"it is destroyed and made again, forced by a; this loses {HOLDS_DATA[kind]}"),
+        (f"{kind}.x", f"it is deleted; this loses {HOLDS_DATA[kind]}"),
+        (f"{kind}.y", f"it is replaced, forced by a; this loses {HOLDS_DATA[kind]}"),
     ]
 
 
@@ -32,4 +32,5 @@ def test_what_holds_no_data_may_go() -> None:
 def test_partitions_may_grow_only(before: int | None, after: int | None, count: int) -> None:
     was, will = ({"topic_name": "t", "partitions_count": n} if n else None for n in (before, after))
     findings = told(partitions_lowered, plan(change("confluent_kafka_topic.t", "replace", was, will)))
-    assert findings == [("confluent_kafka_topic.t", f"partitions go from {before} to {after}")][:count]
+    lost = ", so the topic is replaced and loses all records that are not landed"
+    assert findings == [("confluent_kafka_topic.t", f"partitions go from {before} to {after}{lost}")][:count]

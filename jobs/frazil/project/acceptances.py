@@ -1,0 +1,147 @@
+"""The dangers that code owners accepted by comments on a pull request, each for the plan of one digest.
+
+    frazil accept 0123456789abcdef data_lost, forgotten: the topic is empty since June
+    frazil accept 0123456789abcdef all: agreed with the readers
+
+A line counts if its comment was never edited, and if its author is a person who owns the environment's file of deployed
+objects, may write to the repository, and did not write the pull request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from frazil.project.code_owners import owners
+
+ALL = "all"
+_LINE = re.compile(r"frazil accept ([0-9a-f]{16,64}) ([a-z0-9_]+(?:(?: *, *| +)[a-z0-9_]+)*) ?: *(\S.{0,499})")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """Dangers that one person accepted. `digest` is the beginning of the plan's digest; `codes` may be `all`."""
+
+    digest: str
+    codes: tuple[str, ...]
+    reason: str
+    by: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ignored:
+    """A comment with such a line that does not count, and why."""
+
+    by: str
+    url: str
+    why: str
+
+
+class Repository(Protocol):
+    """What is asked of GitHub."""
+
+    def authors(self) -> frozenset[str]:
+        """Return the logins of those who opened the pull request or have a commit in it, in lower case."""
+        ...
+
+    def comments(self) -> Sequence[Mapping[str, Any]]:
+        """Return the comments of the pull request, as GitHub's API does."""
+        ...
+
+    def code_owners(self) -> str:
+        """Return the text of CODEOWNERS on the base branch; empty if there is none."""
+        ...
+
+    def may_write(self, login: str) -> bool:
+        """Return whether a user may write to the repository."""
+        ...
+
+    def is_member(self, organization: str, team: str, login: str) -> bool | None:
+        """Return whether a user is an active member of a team; None if the token may not ask."""
+        ...
+
+
+def owned_file(environment: str) -> str:
+    """Return the file whose owners may accept an environment's dangers."""
+    return f"deployed/{environment}.json"
+
+
+def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
+    """Return digest, codes and reason of each line that accepts. Lines in quotes and in blocks of code are none."""
+    found = []
+    fence = ""
+    for line in body.replace("\r\n", "\n").split("\n"):
+        opening = _FENCE.match(line)
+        if opening is not None:
+            ticks = opening[1]
+            if not fence:
+                fence = ticks
+            elif ticks[0] == fence[0] and len(ticks) >= len(fence):
+                fence = ""
+        elif not fence and (said := _LINE.fullmatch(line.rstrip())):
+            found.append((said[1], tuple(re.split(r"[ ,]+", said[2])), said[3]))
+    return found
+
+
+def acceptances(
+    environment: str, repository: Repository, *, author_may_accept: bool = False
+) -> tuple[list[Accepted], list[Ignored]]:
+    """Return what was accepted for an environment, and the comments that do not count."""
+    accepting = [(each, said) for each in repository.comments() if (said := lines(str(each.get("body") or "")))]
+    if not accepting:
+        return [], []
+    owning = owners(repository.code_owners(), owned_file(environment))
+    authors = frozenset[str]() if author_may_accept else repository.authors()
+    accepted: list[Accepted] = []
+    ignored: list[Ignored] = []
+    for comment, said in accepting:
+        user = comment.get("user") or {}
+        by, url = str(user.get("login") or ""), str(comment.get("html_url") or "")
+        why = next(_objections(comment, by, owning, authors, repository, owned_file(environment)), "")
+        if why:
+            ignored.append(Ignored(by=by, url=url, why=why))
+            continue
+        accepted += [Accepted(digest=d, codes=codes, reason=reason, by=by, url=url) for d, codes, reason in said]
+    return accepted, ignored
+
+
+def _objections(
+    comment: Mapping[str, Any],
+    by: str,
+    owning: Sequence[str],
+    authors: frozenset[str],
+    repository: Repository,
+    file: str,
+) -> Iterator[str]:
+    """Yield why a comment does not count; the cheap reasons come first."""
+    if not by or (comment.get("user") or {}).get("type") != "User" or comment.get("performed_via_github_app"):
+        yield "it is not from a person"
+        return
+    if not comment.get("created_at") or comment.get("created_at") != comment.get("updated_at"):
+        yield "it was edited, and others than its author may edit a comment. Write a new one"
+    if by.lower() in authors:
+        yield f"{by} wrote the pull request"
+    if not owning:
+        yield f"CODEOWNERS of the base branch names no owner of {file}"
+    yield from _not_an_owner(by, owning, repository, file)
+    if not repository.may_write(by):
+        yield f"{by} may not write to the repository"
+
+
+def _not_an_owner(by: str, owning: Sequence[str], repository: Repository, file: str) -> Iterator[str]:
+    unknown = []
+    for owner in owning:
+        organization, is_team, team = owner.removeprefix("@").partition("/")
+        if not is_team and organization.lower() == by.lower():
+            return
+        if is_team:
+            is_member = repository.is_member(organization, team, by)
+            if is_member:
+                return
+            unknown += [owner] if is_member is None else []
+    asked = f", and the token may not read {', '.join(unknown)}" if unknown else ""
+    yield f"{by} does not own {file}{asked}"

@@ -1,0 +1,46 @@
+"""The acceptance of dangers by people: for one plan, by its digest, and with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.review.normal_form import SHOWN
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """The dangers that one person accepts. `codes` are names of rules, or `all`; `by` is empty on the command line."""
+
+    codes: tuple[str, ...]
+    reason: str
+    by: str = ""
+    url: str = ""
+
+    def covers(self, rule: str) -> bool:
+        """Return whether it accepts the dangers of a rule."""
+        return ALL in self.codes or rule in self.codes
+
+
+def on_command_line(reason: str) -> tuple[Acceptance, ...]:
+    """Return the acceptance of all dangers for a reason; none without a reason."""
+    return (Acceptance(codes=(ALL,), reason=reason.strip()),) if reason.strip() else ()
+
+
+def in_comments(content: Mapping[str, Any], environment: str, digest: str) -> Iterator[Acceptance]:
+    """Yield the acceptances of this plan, from what `frazil acceptances` printed. Those of another digest are void.
+
+    Raises `ValueError` if the content has another form, or is of another environment.
+    """
+    if content.get("environment") != environment or not isinstance(content.get("accepted"), list):
+        raise ValueError(
+            f"the acceptances are not those of {environment}. Write them with `frazil acceptances {environment}`"
+        )
+    for each in content["accepted"]:
+        beginning = str(each["digest"])
+        if len(beginning) >= SHOWN and digest.startswith(beginning):
+            codes = tuple(map(str, each["codes"]))
+            yield Acceptance(codes=codes, reason=str(each["reason"]), by=str(each["by"]), url=str(each["url"]))

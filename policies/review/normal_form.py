@@ -1,0 +1,177 @@
+"""The normal form of an environment's plans, and its digest: what exactly was reviewed, and is applied or not.
+
+The form holds what an apply would do, and nothing that changes without it: no time, no path, no version, no resource that stays
+as it is. The same declarations and the same state give the same form on each machine. docs/review.md lists its members.
+
+Sensitive values are left out. A hash of a short secret can be guessed, and a keyed hash would need a key on each machine that
+compares. The form says only whether such a value changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.review.masking import cleaned
+
+Json = Mapping[str, Any]
+
+VERSION = 1
+SHOWN = 16
+"""Digits of a digest that a review shows, and that an acceptance must repeat at least."""
+_STAYS: tuple[list[str], ...] = (["no-op"], [])
+
+
+@dataclass(frozen=True, slots=True)
+class NormalForm:
+    """The normal form of the plans of an environment."""
+
+    content: Json
+
+    @property
+    def text(self) -> str:
+        """The form as canonical JSON, the text that the digest is made of."""
+        return json.dumps(self.content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the form."""
+        return hashlib.sha256(self.text.encode("ascii")).hexdigest()
+
+    @property
+    def stacks(self) -> Json:
+        """The forms of the stacks by name; null for a stack without a plan."""
+        stacks: Json = self.content["stacks"]
+        return stacks
+
+
+def normal_form(environment: str, plans: Mapping[str, Json | None]) -> NormalForm:
+    """Return the form of plans as `terraform show -json` writes them, by stack; None for a stack without a plan."""
+    shown = [plan for plan in plans.values() if plan is not None]
+    return form_of_cleaned(
+        environment, {name: None if plan is None else cleaned(plan, shown) for name, plan in plans.items()}
+    )
+
+
+def form_of_cleaned(environment: str, plans: Mapping[str, Json | None]) -> NormalForm:
+    """Return the form of plans whose secrets are masked already."""
+    stacks = {name: None if plan is None else _stack(plan) for name, plan in plans.items()}
+    return NormalForm({"version": VERSION, "environment": environment, "stacks": stacks})
+
+
+def read_form(text: str) -> NormalForm:
+    """Read a form. Raises `ValueError` if the text is none."""
+    content = json.loads(text)
+    if not isinstance(content, dict) or content.keys() != {"version", "environment", "stacks"}:
+        raise ValueError("the file is no normal form of plans")
+    if content["version"] != VERSION or not isinstance(content["stacks"], dict):
+        raise ValueError(f"the normal form has another version than {VERSION}. Review again")
+    return NormalForm(content)
+
+
+def _stack(plan: Json) -> dict[str, Any]:
+    return {
+        "is_complete": not plan.get("errored") and plan.get("complete", True) is not False,
+        "resources": sorted(_resources(plan), key=lambda each: (each["address"], each["deposed"] or "")),
+        "outputs": {
+            name: _sides(each) for name, each in plan["output_changes"].items() if each["actions"] not in _STAYS
+        },
+    }
+
+
+def _resources(plan: Json) -> Iterator[dict[str, Any]]:
+    for each in plan["resource_changes"]:
+        change = each["change"]
+        moved, importing = each.get("previous_address"), change.get("importing")
+        if change["actions"] in _STAYS and not moved and not importing:
+            continue
+        before = change.get("before")
+        yield {
+            "address": each["address"],
+            "deposed": each.get("deposed"),
+            "mode": each.get("mode", "managed"),
+            "provider": each.get("provider_name"),
+            "reason": each.get("action_reason"),
+            "moved_from": moved,
+            "importing": importing,
+            # The object that the change is about: the same address may hold another one tomorrow.
+            "id": before.get("id") if isinstance(before, Mapping) else None,
+            "replaced_by": sorted(change.get("replace_paths") or [], key=lambda path: json.dumps(path)),
+            **_sides(change),
+        }
+
+
+def _sides(change: Json) -> dict[str, Any]:
+    """Return the actions, and the arguments that differ: before, after, and what of them is unknown."""
+    before, after = change.get("before"), change.get("after")
+    unknown = change.get("after_unknown")
+    if not isinstance(before, Mapping | None) or not isinstance(after, Mapping | None):
+        return {"actions": change["actions"], "arguments": {"": {"before": before, "after": after, "unknown": unknown}}}
+    old, new, later = before or {}, after or {}, unknown if isinstance(unknown, Mapping) else {}
+    is_gone = after is None and unknown is not True
+    names = [] if is_gone else sorted({*old, *new, *later})
+    arguments = {
+        name: {"before": old.get(name), "after": new.get(name), "unknown": later.get(name, False)}
+        for name in names
+        if old.get(name) != new.get(name) or _is_unknown(later.get(name))
+    }
+    if unknown is True:
+        arguments[""] = {"before": before, "after": after, "unknown": True}
+    return {"actions": change["actions"], "arguments": arguments}
+
+
+def _is_unknown(mark: Any) -> bool:
+    """Return whether a value, or a part of it, is known only after the apply."""
+    if isinstance(mark, Mapping):
+        return any(map(_is_unknown, mark.values()))
+    if isinstance(mark, Sequence) and not isinstance(mark, str):
+        return any(map(_is_unknown, mark))
+    return bool(mark)
+
+
+def is_empty(form: NormalForm) -> bool:
+    """Return whether all plans are complete and change nothing."""
+    return all(
+        stack is not None and stack["is_complete"] and not stack["resources"] and not stack["outputs"]
+        for stack in form.stacks.values()
+    )
+
+
+def differences(reviewed: NormalForm, planned: NormalForm) -> list[str]:
+    """Return the addresses whose changes differ between two forms, each with its actions in both."""
+    found = []
+    for stack in sorted({*reviewed.stacks, *planned.stacks}):
+        old, new = (_by_address(side.stacks.get(stack)) for side in (reviewed, planned))
+        for address in sorted({*old, *new}):
+            if old.get(address) != new.get(address):
+                found.append(f"{stack}: {address}: {_difference(old.get(address), new.get(address))}")
+    return found
+
+
+def _by_address(stack: Json | None) -> dict[str, Any]:
+    if stack is None:
+        return {"(the plan)": "does not exist"}
+    named = {f"output {name}": each for name, each in stack["outputs"].items()}
+    resources = {
+        each["address"] + (f" (deposed {each['deposed']})" if each["deposed"] else ""): each
+        for each in stack["resources"]
+    }
+    return {**({} if stack["is_complete"] else {"(the plan)": "is not complete"}), **resources, **named}
+
+
+def _difference(old: Any, new: Any) -> str:
+    said = [
+        side if isinstance(side, str) else "/".join(side["actions"]) if side else "no change" for side in (old, new)
+    ]
+    if said[0] != said[1]:
+        return f"reviewed {said[0]}, now {said[1]}"
+    names = sorted(
+        name
+        for name in {*old["arguments"], *new["arguments"]}
+        if old["arguments"].get(name) != new["arguments"].get(name)
+    )
+    where = f" in {', '.join(name or 'its value' for name in names)}" if names else ""
+    return f"{said[0]}, with a difference{where}"

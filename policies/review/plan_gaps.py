@@ -1,0 +1,58 @@
+"""What a review could not see: stacks without a complete plan, plans that use outdated outputs, missing documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.review.danger import Danger
+from policies.review.plan_changes import is_complete
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackPlan:
+    """A stack, its synthesised JSON, and its plan (`terraform show -json`), or why it has none."""
+
+    name: str
+    synthesised: Json | None = None
+    plan: Json | None = None
+    why_not: str = ""
+
+
+def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Danger]:
+    """Return the stacks that have no complete plan as dangers."""
+    found = []
+    for each in stacks:
+        plan = plans.get(each.name)
+        if plan is None:
+            found.append(Danger.unread(each.name, each.why_not or "it has no plan"))
+        elif not is_complete(plan):
+            found.append(Danger.unread(each.name, each.why_not or "Terraform did not finish its plan"))
+    return found
+
+
+def changed_outputs(plan: Json) -> list[str]:
+    """Return the names of the outputs that a plan changes."""
+    return [name for name, each in plan["output_changes"].items() if set(each["actions"]) - {"no-op"}]
+
+
+def notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], *, has_pipelines: bool) -> list[str]:
+    """Return what a reader must know of the plans: outdated outputs, and effects on data that are unknown."""
+    problems = []
+    changing: list[str] = []
+    for each in stacks:
+        if changing and each.name in plans:
+            problems.append(
+                f"{each.name} was planned with the outputs that {', '.join(changing)} has now, and this change changes them: "
+                "plan it again when that is applied"
+            )
+        if each.name in plans and any(
+            "update" in one["actions"] for one in plans[each.name]["output_changes"].values()
+        ):
+            changing.append(each.name)
+    if not has_pipelines:
+        problems.append("no plan holds the pipeline document, so effects on data are unknown")
+    return problems

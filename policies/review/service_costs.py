@@ -1,0 +1,39 @@
+"""The monthly cost of services that do not depend on runs: CloudWatch, the Kafka cluster, Tableflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from policies.resources import Resource
+from policies.review.prices import Prices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One part of the bill: a month's amount, and the arithmetic that it comes from, in words."""
+
+    service: str
+    amount: Decimal
+    how: str
+
+
+def service_lines(resources: Sequence[Resource], pipelines: int, prices: Prices) -> Iterator[Line]:
+    """Yield the lines of these services. `pipelines` is the number of those that Spark lands."""
+    alarms = sum(each.type == "aws_cloudwatch_metric_alarm" for each in resources)
+    metrics = pipelines * prices.assumed("metrics_a_pipeline")
+    if alarms or metrics:
+        amount = alarms * prices.price("alarm_month") + metrics * prices.price("metric_month")
+        yield Line(service="CloudWatch", amount=amount, how=f"{metrics:f} metrics and {alarms} alarms")
+    for each in resources:
+        if each.type == "confluent_kafka_cluster" and each.blocks("standard"):
+            amount = prices.hours * prices.price("kafka_standard_hour")
+            yield Line(service="Kafka cluster", amount=amount, how="a standard cluster, its first eCKU")
+    topics = sum(each.type == "confluent_tableflow_topic" for each in resources)
+    if topics:
+        gb = topics * prices.assumed("gb_a_month")
+        amount = topics * prices.hours * prices.price("tableflow_topic_hour") + gb * prices.price("tableflow_gb")
+        yield Line(
+            service="Tableflow", amount=Decimal(amount), how=f"{topics} topics for {prices.hours:f} h, and {gb:f} GB"
+        )
