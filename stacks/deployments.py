@@ -22,6 +22,8 @@ from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan
 
+NO_RELEASE = "none"
+"""The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
 
 

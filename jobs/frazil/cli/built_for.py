@@ -12,7 +12,7 @@ from frazil.errors import InvalidInput
 from frazil.release.manifest import Architecture
 
 UNKNOWN = 3
-"""How `stacks.built_for` ends for an environment that is not declared."""
+"""How `stacks.describe` ends for an environment that is not declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def built_for(environment: str, start: Path) -> BuiltFor:
 
 def declared(environment: str, start: Path) -> BuiltFor | None:
     """Return the same; None if nothing declares the environment."""
-    program = deployment_program(start, "built-for")
+    program = deployment_program(start, "describe")
     if program is None:
         return None
     command = [*program.command, environment]
