@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from frazil.cli.deployment_program import deployment_program
 from frazil.errors import InvalidInput
@@ -38,6 +39,12 @@ def built_for(environment: str, start: Path) -> BuiltFor:
 
 def declared(environment: str, start: Path) -> BuiltFor | None:
     """Return the same; None if nothing declares the environment."""
+    found = description(environment, start)
+    return None if found is None else BuiltFor(found["label"], Architecture(found["architecture"]))
+
+
+def description(environment: str, start: Path) -> dict[str, Any] | None:
+    """Return what `stacks/describe.py` prints of a declared environment; None if nothing declares it."""
     program = deployment_program(start, "describe")
     if program is None:
         return None
@@ -47,5 +54,5 @@ def declared(environment: str, start: Path) -> BuiltFor | None:
         return None
     if ended.returncode:
         raise InvalidInput(ended.stderr.strip(), where=str(program.root), do="Correct its deployments")
-    found = json.loads(ended.stdout)
-    return BuiltFor(found["label"], Architecture(found["architecture"]))
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found
