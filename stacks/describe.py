@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from policies.documents import fill
 from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
 
 
@@ -28,6 +29,10 @@ def main(
 def described(deployment: Deployment, release: str) -> dict[str, Any]:
     """Return what commands need of a deployment: where it is, what its releases are built for, the names of its parts."""
     names = deployment.names
+
+    def role(name: str) -> str:
+        return f"arn:aws:iam::{deployment.account}:role/{name}"
+
     return {
         "account": deployment.account,
         "region": deployment.region,
@@ -38,7 +43,18 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "artifact_bucket": names.bucket("artifacts"),
         "state_bucket": names.bucket("state"),
         "state_key": f"alias/{names.state_key}",
-        "state_users": [f"arn:aws:iam::{deployment.account}:role/{role}" for role in (names.deployer, names.reviewer)],
+        "state_bucket_policy": fill(
+            "state_bucket", {"account": deployment.account, "state_bucket": names.bucket("state")}
+        ),
+        "state_key_policy": fill(
+            "state_key",
+            {
+                "account": deployment.account,
+                "region": deployment.region,
+                "state_readers": [role(names.deployer), role(names.reviewer)],
+                "state_writers": [role(names.deployer)],
+            },
+        ),
         "boundary": names.boundary_arn,
         "has_owner": bool(deployment.deployer_principals or deployment.github),
         "is_local": deployment.is_local,

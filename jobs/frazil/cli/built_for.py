@@ -43,6 +43,14 @@ def declared(environment: str, start: Path) -> BuiltFor | None:
     return None if found is None else BuiltFor(found["label"], Architecture(found["architecture"]))
 
 
+def required_description(environment: str, start: Path) -> dict[str, Any]:
+    """Return the description of an environment. Raises `InvalidInput` if nothing declares it."""
+    found = description(environment, start)
+    if found is None:
+        raise InvalidInput("it is not declared", where=f"environment {environment}", do="Declare its deployment")
+    return found
+
+
 def description(environment: str, start: Path) -> dict[str, Any] | None:
     """Return what `stacks/describe.py` prints of a declared environment; None if nothing declares it."""
     program = deployment_program(start, "describe")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli import aws
-from frazil.cli.built_for import BuiltFor, description
+from frazil.cli.built_for import BuiltFor, required_description
 from frazil.cli.console import out, plain
 from frazil.cli.deployment_program import required_program
 from frazil.cli.environments import OUTPUT, read_document, write
@@ -71,9 +71,7 @@ def deploy(
     """
     program = required_program("deploy")
     name = environment_name(context, env, option)
-    declared = description(name, program.root)
-    if declared is None:
-        raise InvalidInput("it is not declared", where=f"environment {name}", do="Declare its deployment")
+    declared = required_description(name, program.root)
     manifest = _manifest(release, declared, program.root, name)
     options = [f"--accept-danger={reason}"] if reason.strip() else []
     options += [f"--acceptances={acceptances.absolute()}"] if acceptances else []
