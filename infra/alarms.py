@@ -4,11 +4,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from infra.tf import CloudwatchMetricAlarm, Construct, SnsTopic, SnsTopicSubscription, unique_name
+from infra.tf import (
+    CloudwatchMetricAlarm,
+    CloudwatchMetricAlarmMetricQuery,
+    Construct,
+    SnsTopic,
+    SnsTopicSubscription,
+    unique_name,
+)
 
 OUTAGE_PERIODS = 3
 """How many periods in a row a service must be unavailable: 15 minutes for a run that follows its topics."""
+PIPELINE_ALARMS, GROUP_ALARMS = 6, 7
+"""How many alarms a pipeline or a group has."""
+LATEST_MINUTES = 180
+SEEN = (
+    "alarms of a group see the latest three hours "
+    "(https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarm-limits.html)"
+)
 
 
 class AlarmTopic(Construct):
@@ -31,67 +47,126 @@ class AlarmTopic(Construct):
         return self._topic.arn
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """Whose metrics alarms are on. `freshness_seconds`: how late rows may be. `every_minutes`: how often a run reports."""
+
+    prefix: str
+    namespace: str
+    topic_arn: str
+    group: str | None
+    freshness_seconds: int
+    every_minutes: int
+
+    @property
+    def period(self) -> int:
+        """The seconds of a period, in which a run reports at least once."""
+        return max(60, self.every_minutes * 60)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """An alarm: it is raised by a statistic of a metric that is above `most` for so many periods."""
+
+    what: str
+    metric: str
+    statistic: str
+    most: int
+    period: int
+    periods: int = 1
+
+
+def _rules(watched: Watched) -> tuple[_Rule, ...]:
+    period = watched.period
+    events = ("decision-required", "pipeline-failed", "schema-incompatible", "rejected")
+    return (
+        _Rule("late", "freshness_seconds", "Maximum", watched.freshness_seconds, period, 2),
+        *(_Rule(what, what.replace("-", "_"), "Sum", 0, period) for what in events),
+        # A short outage passes by itself, and a run that follows its topic reports it at least each minute.
+        _Rule("service-unavailable", "service_unavailable", "Sum", 0, max(period, 300), OUTAGE_PERIODS),
+    )
+
+
 class PipelineAlarms(Construct):
     """The alarms of one pipeline: it is late or silent, waits for an operator, failed, rejects records, or lacks a service."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        pipeline: str,
-        prefix: str,
-        namespace: str,
-        topic_arn: str,
-        freshness_seconds: int,
-        every_minutes: int,
-    ) -> None:
-        """`freshness_seconds`: how late rows may be. `every_minutes`: how often a run reports; twice without a report is
-        an alarm too."""
+    def __init__(self, scope: Construct, name: str, *, pipeline: str, watched: Watched) -> None:
+        """Twice without a report is late, too."""
         super().__init__(scope, name)
-        self._namespace, self._pipeline, self._topic_arn = namespace, pipeline, topic_arn
-        self._named = f"{prefix}-{pipeline}"
-        period = max(60, every_minutes * 60)
-        self._alarm("late", "freshness_seconds", "Maximum", freshness_seconds, period, 2, is_silence_bad=True)
-        self._alarm("decision-required", "decision_required", "Sum", 0, period, 1)
-        self._alarm("pipeline-failed", "pipeline_failed", "Sum", 0, period, 1)
-        self._alarm("schema-incompatible", "schema_incompatible", "Sum", 0, period, 1)
-        self._alarm("rejected", "rejected", "Sum", 0, period, 1)
-        # A short outage passes by itself, and a run that follows its topic reports it at least each minute.
-        self._alarm("service-unavailable", "service_unavailable", "Sum", 0, max(period, 300), OUTAGE_PERIODS)
+        group = {"group": watched.group} if watched.group else {}
+        for rule in _rules(watched):
+            CloudwatchMetricAlarm(
+                self,
+                rule.what,
+                alarm_name=f"{watched.prefix}-{pipeline}-{rule.what}",
+                metric_name=rule.metric,
+                statistic=rule.statistic,
+                period=rule.period,
+                namespace=watched.namespace,
+                dimensions={**group, "pipeline": pipeline},
+                ok_actions=[watched.topic_arn],
+                **_settings(rule, watched, is_silence_bad=rule.what == "late"),
+            )
+
+
+class GroupAlarms(Construct):
+    """The alarms of all pipelines of a group: one alarm for each kind, with a time series for each pipeline.
+
+    https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Create_Metrics_Insights_Alarm.html: each time series is a
+    contributor with its own state, and the alarm names those that raise it.
+    """
+
+    def __init__(self, scope: Construct, name: str, *, watched: Watched) -> None:
+        super().__init__(scope, name)
+        named = "-".join(filter(None, (watched.prefix, watched.group)))
+        for rule in _rules(watched):
+            function = {"Maximum": "MAX", "Sum": "SUM"}[rule.statistic]
+            # CloudWatch's query language; the names are checked in declarations.
+            select = f"SELECT {function}({rule.metric}) FROM {_schema(watched)}"  # noqa: S608
+            query = f"{select} GROUP BY pipeline ORDER BY {function}() DESC"
+            self._alarm(named, rule, query, watched)
+        silent = _Rule("silent", "freshness_seconds", "Sum", 0, watched.period, 2)
+        query = " ".join(["SELECT COUNT(freshness_seconds) FROM", _schema(watched)])
+        self._alarm(
+            named, silent, query, watched, is_silence_bad=True, comparison_operator="LessThanOrEqualToThreshold"
+        )
 
     def _alarm(
-        self,
-        what: str,
-        metric: str,
-        statistic: str,
-        most: int,
-        period_seconds: int,
-        periods: int,
-        *,
-        is_silence_bad: bool = False,
+        self, named: str, rule: _Rule, query: str, watched: Watched, *, is_silence_bad: bool = False, **more: Any
     ) -> None:
         CloudwatchMetricAlarm(
             self,
-            what,
-            alarm_name=f"{self._named}-{what}",
-            alarm_description=_MEANINGS[what],
-            comparison_operator="GreaterThanThreshold",
-            metric_name=metric,
-            statistic=statistic,
-            threshold=most,
-            period=period_seconds,
-            evaluation_periods=periods,
-            treat_missing_data="breaching" if is_silence_bad else "notBreaching",
-            namespace=self._namespace,
-            dimensions={"pipeline": self._pipeline},
-            alarm_actions=[self._topic_arn],
-            ok_actions=[self._topic_arn],
+            rule.what,
+            alarm_name=f"{named}-{rule.what}",
+            metric_query=[
+                CloudwatchMetricAlarmMetricQuery(id="pipelines", expression=query, period=rule.period, return_data=True)
+            ],
+            ok_actions=[watched.topic_arn],
+            **{**_settings(rule, watched, is_silence_bad=is_silence_bad), **more},
         )
 
 
+def _schema(watched: Watched) -> str:
+    """Return the source of a query: the metrics with exactly these dimensions, of the group if there is one."""
+    if watched.group is None:
+        return f'SCHEMA("{watched.namespace}", pipeline)'
+    return f"""SCHEMA("{watched.namespace}", "group", pipeline) WHERE "group" = '{watched.group}'"""
+
+
+def _settings(rule: _Rule, watched: Watched, *, is_silence_bad: bool) -> dict[str, Any]:
+    return {
+        "alarm_description": _MEANINGS[rule.what],
+        "comparison_operator": "GreaterThanThreshold",
+        "threshold": rule.most,
+        "evaluation_periods": rule.periods,
+        "treat_missing_data": "breaching" if is_silence_bad else "notBreaching",
+        "alarm_actions": [watched.topic_arn],
+    }
+
+
 _MEANINGS: Mapping[str, str] = {
-    "late": "Rows come later than was declared, or no run reports. frazil show, frazil runs",
+    "late": "Rows come later than was declared, or no run reports. frazil status, frazil runs",
+    "silent": "No run of the group reports. frazil runs lists runs, frazil logs prints their log",
     "decision-required": "The pipeline stopped until an operator decides. The log names the command; docs/running.md",
     "pipeline-failed": "An error ended a pipeline's run. The log has its message; docs/running.md",
     "rejected": "Records were rejected. frazil dead-letters list shows them, with reasons; docs/bad-input.md",

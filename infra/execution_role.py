@@ -10,8 +10,9 @@ from frazil.declaration.problems import InvalidDeclaration, Problem
 from infra.tf import Construct, IamPolicy, IamRole, IamRolePolicyAttachment, TerraformResource
 from policies.documents import split
 
+QUOTAS = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
 MOST_ATTACHED = 10
-"""Managed policies that IAM lets a role have: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"""
+"""Managed policies that IAM lets a role have (`QUOTAS`)."""
 
 
 class ExecutionRole(Construct):
@@ -35,8 +36,10 @@ class ExecutionRole(Construct):
         super().__init__(scope, name)
         parts = split(policy)
         if len(parts) > MOST_ATTACHED:
-            what = f"{role} would need {len(parts)} managed policies, and IAM lets a role have {MOST_ATTACHED}"
-            do = "Deploy some of the pipelines as an environment of their own, whose roles name fewer tables"
+            what = (
+                f"{role} would need {len(parts)} managed policies, and IAM lets a role have {MOST_ATTACHED} ({QUOTAS})"
+            )
+            do = "Write scope=Scope.NAMESPACE in the deployment, use fewer namespaces, or divide the pipelines into groups"
             raise InvalidDeclaration([Problem("pipelines", what, do)])
         self._role = IamRole(
             self,

@@ -44,27 +44,27 @@ def let_read(
     name: str,
     *,
     topic: str,
-    group_prefix: str,
     principal: str,
     kafka: KafkaAccess,
     depends_on: tuple[Declared, ...] = (),
-) -> tuple[Declared, ...]:
-    """Let a principal read a topic and describe it, in consumer groups of a prefix; nothing else, and no writing."""
-    wanted = (
-        ("read", "TOPIC", topic, "LITERAL", "READ"),
-        ("describe", "TOPIC", topic, "LITERAL", "DESCRIBE"),
-        ("group", "GROUP", group_prefix, "PREFIXED", "READ"),
-    )
-    return tuple(
-        KafkaAcl(
-            kafka_cluster=kafka.cluster,
-            resource_type=kind,
-            resource_name=resource,
-            pattern_type=pattern,
-            principal=principal,
-            operation=operation,
-            rest_endpoint=kafka.rest_endpoint,
-            credentials=kafka.credentials,
-        ).declare(scope, f"{name}-{what}", depends_on=depends_on)
-        for what, kind, resource, pattern, operation in wanted
+) -> Declared:
+    """Let a principal read a topic, and nothing else. In Kafka, READ includes DESCRIBE."""
+    return _read("TOPIC", topic, "LITERAL", principal, kafka).declare(scope, name, depends_on=depends_on)
+
+
+def let_join_groups(scope: Construct, name: str, *, prefix: str, principal: str, kafka: KafkaAccess) -> Declared:
+    """Let a principal use the consumer groups whose names have a prefix."""
+    return _read("GROUP", prefix, "PREFIXED", principal, kafka).declare(scope, name)
+
+
+def _read(kind: str, resource: str, pattern: str, principal: str, kafka: KafkaAccess) -> KafkaAcl:
+    return KafkaAcl(
+        kafka_cluster=kafka.cluster,
+        resource_type=kind,
+        resource_name=resource,
+        pattern_type=pattern,
+        principal=principal,
+        operation="READ",
+        rest_endpoint=kafka.rest_endpoint,
+        credentials=kafka.credentials,
     )

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from infra.confluent.cloud import ApiKey, ManagedResource, Owner, ServiceAccount, credentials
-from infra.confluent.resource import Credentials
+from infra.confluent.cloud import ApiKey, ManagedResource, Owner, RoleBinding, ServiceAccount, credentials
+from infra.confluent.resource import Credentials, Declared
 from infra.protection import Protection
 from infra.tf import Construct, SecretsmanagerSecret, SecretsmanagerSecretVersion
 
@@ -19,11 +19,20 @@ class Account(Construct):
         super().__init__(scope, name)
         self._name = account
         self._declared = ServiceAccount(display_name=account, description=description).declare(self, "account")
-
-    @property
-    def principal(self) -> str:
+        self.principal = f"User:{self._declared.id}"
         """Who it is to Kafka's permissions."""
-        return f"User:{self._declared.id}"
+
+    def bind(
+        self, name: str, role: str, crn: str, *, is_awaited: bool = True, depends_on: Sequence[Any] = ()
+    ) -> Declared:
+        """Give the account a role on the resources of a CRN. The provider waits 90 s until it is in effect, if `is_awaited`."""
+        binding = RoleBinding(
+            principal=self.principal,
+            role_name=role,
+            crn_pattern=crn,
+            disable_wait_for_ready=None if is_awaited else True,
+        )
+        return binding.declare(self, name, depends_on=depends_on)
 
     def key(self, name: str, opens: ManagedResource, *, depends_on: Sequence[Any] = ()) -> Credentials:
         """Make an API key. `depends_on`: the rights that must exist before the key is tried."""

@@ -56,7 +56,10 @@ from cdktf import (  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_event_rule import CloudwatchEventRule  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_event_target import CloudwatchEventTarget  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup  # noqa: E402
-from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import CloudwatchMetricAlarm  # noqa: E402
+from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import (  # noqa: E402
+    CloudwatchMetricAlarm,
+    CloudwatchMetricAlarmMetricQuery,
+)
 from cdktf_cdktf_provider_aws.eip import Eip  # noqa: E402
 from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
     EmrserverlessApplication,
@@ -130,6 +133,9 @@ from cdktf_cdktf_provider_aws.vpc_security_group_egress_rule import VpcSecurityG
 from cdktf_cdktf_provider_aws.vpc_security_group_ingress_rule import VpcSecurityGroupIngressRule  # noqa: E402
 from constructs import Construct  # noqa: E402
 
+MARKER = "${TfToken["
+"""What is in each text that CDKTF replaces by a reference. `Token.is_unresolved` says the same, by a call to Node for each text."""
+
 
 def unique_name(*path: str) -> str:
     """Return the name that CDKTF gives to the resource at this path of ids in its stack: what `moved` blocks refer to."""
@@ -142,6 +148,7 @@ def unique_name(*path: str) -> str:
 _ID = re.compile("[^A-Za-z0-9_-]")
 
 __all__ = [
+    "MARKER",
     "Annotations",
     "App",
     "AwsProvider",
@@ -151,6 +158,7 @@ __all__ = [
     "CloudwatchEventTarget",
     "CloudwatchLogGroup",
     "CloudwatchMetricAlarm",
+    "CloudwatchMetricAlarmMetricQuery",
     "Construct",
     "Eip",
     "EmrserverlessApplication",

@@ -1,4 +1,4 @@
-"""What a synthesised stack from elsewhere may contain before somebody with credentials plans it: an allow-list.
+"""What a synthesised stack from elsewhere may contain before it is planned with credentials: an allow-list.
 
 A pull request from a fork is synthesised by its own code, without credentials. Planning that JSON reads the account and the
 machine. So the JSON may contain only what this version's stacks contain: their types and arguments, providers and states, and

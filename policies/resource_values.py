@@ -12,6 +12,7 @@ from frazil.declaration.from_json import from_json
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX
 from frazil.rollout.worker_sizes import Worker, Workers
+from policies.metric_alarms import TYPE, watch
 from policies.resources import Json, Reviewed, policy
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")
@@ -51,16 +52,18 @@ class Facts:
         self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
         self.tables |= {f"{identifier}{HISTORY_SUFFIX}" for identifier in histories}
         """Identifiers of all declared tables, whoever lands them, of their dead letters, and of their histories."""
+        self._groups = {_pipeline_name(each): each.get("group") for each in pipelines}
         self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}
 
     def lag_seconds(self, topic: str) -> int | None:
         """Return how late a topic's rows may be, in seconds, by its pipelines' freshness alarms; None without an alarm."""
-        named = {name for name, read in self._topics.items() if read == topic}
+        named = [name for name, read in self._topics.items() if read == topic]
         limits = [
             int(float(alarm.values["threshold"]))
-            for alarm in self.reviewed.of("aws_cloudwatch_metric_alarm")
-            if alarm.text("metric_name") == "freshness_seconds"
-            and (alarm.values.get("dimensions") or {}).get("pipeline") in named
+            for alarm in self.reviewed.of(TYPE)
+            for watched in [watch(alarm)]
+            if watched is not None and watched.metric == "freshness_seconds" and int(float(alarm.values["threshold"]))
+            if any(watched.covers(name, self._groups[name]) for name in named)
         ]
         return max(limits, default=None)
 

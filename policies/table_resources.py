@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from policies.documents import placeholders
+from policies.documents import Below, placeholders
 from policies.documents.filling import Value
+
+
+class Scope(StrEnum):
+    """What the policies of roles name. `namespace`: a database with all its tables. `table`: each table.
+
+    With `namespace`, the size of a policy does not depend on the number of tables.
+    """
+
+    NAMESPACE = "namespace"
+    TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +26,7 @@ class Places:
 
     `tables` are identifiers, `namespace.table`, including dead-letter tables. A table's files are under
     `<warehouse>/<namespace>.db/<table>`, as Iceberg's `GlueCatalog` places them if a database has no location of its own.
+    In the namespaces of `shared`, other roles have tables too, so policies name each table there.
     """
 
     region: str
@@ -22,17 +34,23 @@ class Places:
     table_bucket: str
     warehouse: str
     tables: Sequence[str]
+    scope: Scope
+    shared: Collection[str] = ()
 
     def values(self, document: str, **more: Value) -> dict[str, Value]:
         """Return the values that `fill(document, …)` needs: those of this lake that it has placeholders for, and `more`."""
+        named = list(self._named())
         own: dict[str, Value] = {
             "region": self.region,
             "account": self.account,
             "table_bucket": self.table_bucket,
-            "tables": [identifier.replace(".", "/") for identifier in self.tables],
-            "table_prefixes": [self.prefix(identifier) for identifier in self.tables],
+            "tables": [Below(name) if is_namespace else name.replace(".", "/") for name, is_namespace in named],
+            "table_prefixes": [
+                Below(self._database_prefix(name)) if is_namespace else self.prefix(name)
+                for name, is_namespace in named
+            ],
             "databases": self.databases,
-            "database_prefixes": [f"{self.warehouse}/{database}.db" for database in self.databases],
+            "database_prefixes": [self._database_prefix(database) for database in self.databases],
         }
         wanted = placeholders(document)
         return {**{key: value for key, value in own.items() if key in wanted}, **more}
@@ -40,9 +58,21 @@ class Places:
     @property
     def databases(self) -> list[str]:
         """The tables' namespaces, sorted."""
-        return sorted({identifier.partition(".")[0] for identifier in self.tables})
+        return sorted({_database(identifier) for identifier in self.tables})
 
     def prefix(self, identifier: str) -> str:
         """Return the prefix of a table's files in the bucket."""
-        database, _, table = identifier.partition(".")
-        return f"{self.warehouse}/{database}.db/{table}"
+        return f"{self._database_prefix(_database(identifier))}/{identifier.partition('.')[2]}"
+
+    def _database_prefix(self, database: str) -> str:
+        return f"{self.warehouse}/{database}.db"
+
+    def _named(self) -> Iterator[tuple[str, bool]]:
+        """Yield what policies name: namespaces, with true, and tables, with false."""
+        complete = {each for each in self.databases if self.scope is Scope.NAMESPACE and each not in self.shared}
+        yield from ((database, True) for database in sorted(complete))
+        yield from ((identifier, False) for identifier in self.tables if _database(identifier) not in complete)
+
+
+def _database(identifier: str) -> str:
+    return identifier.partition(".")[0]

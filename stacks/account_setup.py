@@ -24,15 +24,8 @@ class Owner(EnvironmentStack):
         # The deployer may write states below the environment's name, so this state has a folder of its own.
         super().__init__(scope, "owner", deployment, has_confluent=False, folder=f"owner/{deployment.name}")
         names = deployment.names
-        common: dict[str, Value] = {
-            "account": deployment.account,
-            "region": deployment.region,
-            "prefix": names.prefix,
-            "environment": deployment.name,
-            "state_bucket": names.bucket("state"),
-            "databases": sorted({pipeline.table.namespace for pipeline in pipelines}),
-        }
-        IamPolicy(self, "boundary", name=names.boundary, policy=json.dumps(fill("boundary", common)))
+        common = _places(deployment, pipelines)
+        IamPolicy(self, "boundary", name=names.boundary, policy=json.dumps(boundary(deployment, pipelines)))
         data = ("tables", "tableflow", "artifacts", "logs")
         ExecutionRole(
             self,
@@ -43,7 +36,7 @@ class Owner(EnvironmentStack):
             policy=fill(
                 "deployer",
                 {
-                    **common,
+                    **_places(deployment, pipelines),
                     "artifact_bucket": names.bucket("artifacts"),
                     "deployed_prefixes": [DOCUMENTS, "desired"],
                     "disposable_buckets": [names.bucket(what) for what in data] if deployment.is_disposable else [],
@@ -85,3 +78,20 @@ def _trust(deployment: Deployment, what: str, principals: Sequence[str]) -> dict
         github = {"repository": deployment.github.repository, "github_environment": f"{what}-{deployment.name}"}
         documents.append(fill("github_trust", {"account": deployment.account, **github}))
     return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}
+
+
+def boundary(deployment: Deployment, pipelines: Sequence[Pipeline]) -> dict[str, Any]:
+    """Return the permissions boundary of an environment's roles. It is one policy: IAM takes no boundary in parts."""
+    return fill("boundary", _places(deployment, pipelines))
+
+
+def _places(deployment: Deployment, pipelines: Sequence[Pipeline]) -> dict[str, Value]:
+    names = deployment.names
+    return {
+        "account": deployment.account,
+        "region": deployment.region,
+        "prefix": names.prefix,
+        "environment": deployment.name,
+        "state_bucket": names.bucket("state"),
+        "databases": sorted({pipeline.table.namespace for pipeline in pipelines}),
+    }

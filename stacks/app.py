@@ -27,7 +27,7 @@ from infra.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, file_of, write
-from stacks.deployed_guard import deployed_before, guard
+from stacks.deployed_guard import deployed_before, deployed_groups, guard
 from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
 
 _REQUIRED = {
@@ -88,6 +88,7 @@ def _guarded(
         text_of=lambda schema: (folder / schema).read_text("utf-8"),
         release=release,
         is_named_for_destruction=is_named,
+        former_groups=deployed_groups(before),
     )
     is_open = deployment.is_disposable and is_named
     return file, guard(stacks, before, declared["retired"], is_open=is_open)

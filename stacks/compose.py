@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, Upsert, check
 from frazil.release.manifest import Release
+from frazil.rollout.desired import Mode
+from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
 from infra.managed_topic import Cleanup, ManagedTopic
 from infra.protection import Protection
 from infra.tf import App
 from stacks.account_setup import Owner
 from stacks.confluent import Confluent
-from stacks.deployments import ClusterKind, Deployment
-from stacks.foundation import Foundation
-from stacks.ingestion import Ingestion
+from stacks.deployments import AlarmsOf, ClusterKind, Deployment
+from stacks.foundation import Foundation, workers_of
+from stacks.groups import Group, groups_of
+from stacks.ingestion import GroupIngestion, Ingestion
+from stacks.providers import EnvironmentStack
+from stacks.quotas import exceeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,12 @@ class Stacks:
     foundation: Foundation
     confluent: Confluent
     ingestion: Ingestion
+    groups: tuple[GroupIngestion, ...] = ()
+
+    @property
+    def every(self) -> tuple[EnvironmentStack, ...]:
+        """All stacks, in their order."""
+        return (self.foundation, self.confluent, self.ingestion, *self.groups)
 
 
 def compose(
@@ -37,10 +48,12 @@ def compose(
     text_of: Callable[[str], str],
     release: Release | None = None,
     is_named_for_destruction: bool = False,
+    former_groups: Iterable[str] = (),
 ) -> Stacks:
     """Add the stacks of an environment to the app. Raises `InvalidDeclaration` with every problem of the declarations.
 
     `text_of` reads schema files, `release` is what should run, `is_named_for_destruction` the second key of `Protection`.
+    `former_groups` were deployed: those without pipelines get an empty stack, which removes their jobs.
     """
     problems = [*check(pipelines), *_problems(deployment, pipelines, topics, release)]
     if problems:
@@ -52,10 +65,41 @@ def compose(
     confluent = Confluent(
         app, deployment, pipelines, topics, foundation.outputs, protection=protection, text_of=text_of
     )
-    ingestion = Ingestion(app, deployment, pipelines, foundation.outputs, confluent.outputs, release=release)
+    groups = groups_of(pipelines)
+    outputs = (foundation.outputs, confluent.outputs)
+    ingestion = Ingestion(app, deployment, groups, *outputs, release=release)
     confluent.add_dependency(foundation)
     ingestion.add_dependency(confluent)
-    return Stacks(foundation=foundation, confluent=confluent, ingestion=ingestion)
+    present = {group.name: group for group in groups if group.name is not None}
+    empty = {name: Group(name=name, pipelines=()) for name in former_groups if name not in present}
+    named = [each for _, each in sorted({**present, **empty}.items())]
+    stacks = tuple(GroupIngestion(app, deployment, each, *outputs, release=release) for each in named)
+    for stack in stacks:
+        stack.add_dependency(ingestion)
+    return Stacks(foundation=foundation, confluent=confluent, ingestion=ingestion, groups=stacks)
+
+
+def _unseen(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Find cadences whose alarms CloudWatch could not evaluate."""
+    if deployment.alarms is AlarmsOf.GROUP:
+        for group in groups_of(pipelines):
+            jobs = deployment.jobs_of(group.name)
+            if jobs.mode is Mode.DRAIN and jobs.ingest_minutes * OUTAGE_PERIODS > LATEST_MINUTES:
+                what = f"with a drain every {jobs.ingest_minutes} minutes, alarms would need {OUTAGE_PERIODS} of these; {SEEN}"
+                do = f"Drain each {LATEST_MINUTES // OUTAGE_PERIODS} minutes or more often, or write alarms=AlarmsOf.PIPELINE"
+                yield Problem("deployment.alarms", what, do)
+
+
+def _misfit_groups(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Find settings of groups without pipelines, and jobs that do not fit the application together."""
+    groups = groups_of(pipelines)
+    for name in deployment.groups.keys() - {group.name for group in groups}:
+        yield Problem(
+            f"deployment.groups.{name}", "no pipeline is in this group", "Declare one, or remove the settings"
+        )
+    if len(groups) > 1 and (short := deployment.runs.capacity.shortage(*workers_of(deployment, pipelines))):
+        what = f"the jobs of {len(groups)} groups do not fit at once: {short}"
+        yield Problem("deployment.runs.capacity", what, "Raise it, or lower `most` of the workers of groups")
 
 
 def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
@@ -88,7 +132,8 @@ def _problems(
 ) -> list[Problem]:
     problems = [*_cannot_work(deployment)]
     names = [topic.name for topic in topics]
-    problems += _unfit_for_tableflow(pipelines, topics)
+    problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
+    problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))

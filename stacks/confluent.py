@@ -13,23 +13,22 @@ from infra.confluent.cloud import (
     KafkaCluster,
     KafkaClusterById,
     ManagedResource,
-    RoleBinding,
     SchemaRegistry,
 )
 from infra.confluent.resource import Credentials, Declared, Empty, ExistingResource, Id
 from infra.kafka_access import KafkaAccess, RegistryAccess
-from infra.kafka_topic import Topic, let_read
+from infra.kafka_topic import Topic
 from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
 from infra.tableflow_topic import TableflowTopic, publish_to_glue
-from infra.tf import Construct, Fn, Op, TerraformLocal, unique_name
+from infra.tf import Construct, Fn, Op, TerraformLocal
 from policies.documents import fill
 from stacks.deployments import ClusterKind, Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.providers import EnvironmentStack
-from stacks.registry_subjects import subjects
+from stacks.reading_rights import let_read_schemas, let_read_topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +123,11 @@ class Confluent(EnvironmentStack):
         self._manager = Account(
             self, "manager", account=f"{self._names.prefix}-manager", description="Terraform's: topics, ACLs, Tableflow"
         )
-        self._cluster_admin = self._bind(
-            self._manager, "cluster-admin", "CloudClusterAdmin", self._cluster.computed("rbac_crn")
+        self._cluster_admin = self._manager.bind(
+            "cluster-admin", "CloudClusterAdmin", self._cluster.computed("rbac_crn")
         )
         subjects = f"{self._registry.computed('resource_name')}/subject=*"
-        subject_owner = self._bind(self._manager, "subject-owner", "ResourceOwner", subjects)
+        subject_owner = self._manager.bind("subject-owner", "ResourceOwner", subjects)
         kafka = KafkaAccess(
             cluster_id=self._cluster.id,
             rest_endpoint=self._cluster.computed("rest_endpoint"),
@@ -141,36 +140,17 @@ class Confluent(EnvironmentStack):
         )
         return kafka, registry
 
-    def _bind(self, account: Account, name: str, role: str, crn: str) -> Declared:
-        binding = RoleBinding(principal=account.principal, role_name=role, crn_pattern=crn)
-        return binding.declare(account, name)
-
     def _let_read(self, pipelines: Sequence[Pipeline], kafka: KafkaAccess) -> ConfluentOutputs:
         """Create the jobs' account, which may only read the pipelines' topics and their schemas."""
         reader = Account(
             self, "reader", account=f"{self._names.prefix}-reader", description="Ingest jobs: reads topics and schemas"
         )
-        for pipeline in pipelines:
-            topic = pipeline.topic.name
-            let_read(
-                reader,
-                f"topic-{topic}",
-                topic=topic,
-                group_prefix=f"frazil-{pipeline.name}",
-                principal=reader.principal,
-                kafka=kafka,
-                depends_on=self._topics.get(topic, ()),
-            )
-        crn = self._registry.computed("resource_name")
-        bound = {
-            subject: self._bind(reader, f"subject-{subject}", "DeveloperRead", f"{crn}/subject={subject}")
-            for subject in subjects(pipelines)
-        }
-        for number, binding in enumerate(bound.values()):  # 0.1.0 numbered them, in this order
-            binding.move_from_id(f"{RoleBinding.TYPE}.{unique_name('reader', f'subject-{number}')}")
+        let_read_topics(reader, pipelines, kafka, self._topics)
+        prefixes = self._deployment.confluent.subject_prefixes
+        in_effect = let_read_schemas(reader, pipelines, self._registry.computed("resource_name"), prefixes)
         keys = {
             "kafka": self._key(reader, "kafka", []),
-            "registry": self._key(reader, "registry", list(bound.values())),
+            "registry": self._key(reader, "registry", in_effect),
         }
         stored = StoredKeys(
             self,
@@ -214,7 +194,7 @@ class Confluent(EnvironmentStack):
             protection=self._protection,
         )
         crn = f"{self._environment.computed('resource_name')}/provider-integration={role.id}"
-        assigns = self._bind(self._manager, "integration-owner", "ResourceOwner", crn)
+        assigns = self._manager.bind("integration-owner", "ResourceOwner", crn)
         flows = ManagedResource(id="tableflow", kind="Tableflow", api_version="tableflow/v1")
         key = self._manager.key("tableflow", flows, depends_on=[assigns, self._cluster_admin])
         place = {"cluster_id": self._cluster.id, "environment_id": self._environment.id, "integration_id": role.id}

@@ -1,6 +1,7 @@
 """`python -m stacks.deploy ENV STACK`: plan one stack, review that plan, and apply it. `frazil deploy` runs it for each stack.
 
-The plan of a stack needs outputs of the stacks before it, so each stack has its own plan, review and digest. Exit codes: 0
+The plan of a stack needs outputs of the stacks before it, so each stack has its own plan, review and digest. The stacks of
+groups follow `ingestion`. Exit codes: 0
 applied, or nothing to apply; 1 refused: an open danger, or nobody confirmed; 2 invalid input; 5 not planned; 6 Terraform failed.
 """
 
@@ -84,24 +85,25 @@ class _Deploying:
     def run(self, app: Sequence[str], now: datetime) -> int:
         """Synthesise, plan, review, apply. Return the exit code."""
         folders = synthesise(self._deployment, self._folder, self._settings, app)
-        stack = folders.get(self._stack, self._folder / "cdktf.out" / "stacks" / self._stack)
-        if not stack.is_dir():
+        folders = {self._stack: self._folder / "cdktf.out" / "stacks" / self._stack, **folders}
+        if not folders[self._stack].is_dir():
             raise ValueError(f"{self._stack}: the stack does not exist. Declare deployer_principals or github")
+        for name in (name for name in folders if name == self._stack or name.startswith(f"{self._stack}-")):
+            if code := self._deployed(name, folders[name], now):
+                return code
+        if self._chosen.outputs is not None:
+            outputs = {self._stack: self._outputs(folders[self._stack])}
+            self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
+        return Exit.SUCCESS
+
+    def _deployed(self, name: str, folder: Path, now: datetime) -> int:
         saved = planned(
-            self._deployment.name,
-            {self._stack: stack},
-            self._settings,
-            self._terraform,
-            is_again=self._chosen.again,
+            self._deployment.name, {name: folder}, self._settings, self._terraform, is_again=self._chosen.again
         )
         [plan] = saved.stacks
         if plan.plan is None or plan.why_not:
-            raise NotPlanned(f"{self._stack}: {plan.why_not or 'Terraform made no plan'}")
-        found = self._reviewed(saved, now)
-        code = self._applied(saved, found)
-        if code == Exit.SUCCESS and self._chosen.outputs is not None:
-            self._chosen.outputs.write_text(json.dumps({self._stack: self._outputs(stack)}), "utf-8")
-        return code
+            raise NotPlanned(f"{name}: {plan.why_not or 'Terraform made no plan'}")
+        return self._applied(name, saved, self._reviewed(saved, now))
 
     def _reviewed(self, saved: SavedPlans, now: datetime) -> Review:
         accepted = json_object(self._chosen.acceptances) if self._chosen.acceptances else None
@@ -121,34 +123,34 @@ class _Deploying:
             time=now.isoformat(" ", "minutes"),
         )
 
-    def _applied(self, saved: SavedPlans, found: Review) -> int:
+    def _applied(self, name: str, saved: SavedPlans, found: Review) -> int:
         if found.open_codes:
             print(markdown(found), end="")
-            print(f"{self._stack}: refused: {', '.join(found.open_codes)}")
+            print(f"{name}: refused: {', '.join(found.open_codes)}")
             return Exit.DECISION_REQUIRED
         if is_empty(saved.form):
             self._write_deployed()
-            print(f"{self._stack}: nothing changes", flush=True)
+            print(f"{name}: nothing changes", flush=True)
             return Exit.SUCCESS
-        if not self._is_confirmed(found):
+        if not self._is_confirmed(name, found):
             return Exit.DECISION_REQUIRED
         self._write_deployed()  # before Terraform creates what it lists, so that an interrupted deployment is protected
         applied = apply_saved(
             saved, self._settings, self._terraform, digest=found.form.digest, on_stack=lambda stack: None
         )
-        return self._reported(found, applied)
+        return self._reported(name, found, applied)
 
-    def _is_confirmed(self, found: Review) -> bool:
+    def _is_confirmed(self, name: str, found: Review) -> bool:
         """Return whether somebody wants this plan: by --yes, or on the terminal after reading its review."""
         if self._chosen.yes:
             return True
         print(markdown(found), end="", flush=True)
         if self._ask is None:
-            print(f"{self._stack}: not applied: nobody confirmed it. Give --yes where there is no terminal")
+            print(f"{name}: not applied: nobody confirmed it. Give --yes where there is no terminal")
             return False
-        is_wanted = self._ask(f"Apply {self._stack} ({_counts(found)})? [y/N] ")
+        is_wanted = self._ask(f"Apply {name} ({_counts(found)})? [y/N] ")
         if not is_wanted:
-            print(f"{self._stack}: not applied")
+            print(f"{name}: not applied")
         return is_wanted
 
     def _write_deployed(self) -> None:
@@ -163,13 +165,13 @@ class _Deploying:
         os.replace(beside, file)
         print(f"{file}: lists what holds data; commit it", flush=True)
 
-    def _reported(self, found: Review, applied: Applied) -> int:
+    def _reported(self, name: str, found: Review, applied: Applied) -> int:
         if applied.failed:
-            print(f"{self._stack}: failed: {applied.errors}", flush=True)
+            print(f"{name}: failed: {applied.errors}", flush=True)
             return Exit.FAILED
         if applied.left:
-            raise NotPlanned(f"{self._stack}: {applied.left[self._stack]}")
-        print(f"{self._stack}: applied {_counts(found)}, plan {found.form.digest[:SHOWN]}", flush=True)
+            raise NotPlanned(f"{name}: {applied.left[name]}")
+        print(f"{name}: applied {_counts(found)}, plan {found.form.digest[:SHOWN]}", flush=True)
         return Exit.SUCCESS
 
     def _outputs(self, stack: Path) -> dict[str, object]:

@@ -35,17 +35,23 @@ def guard(stacks: Stacks, before: Deployed, retired: Sequence[Retired], *, is_op
 
     `is_open`: both keys of `Protection` are turned. Raises `InvalidDeclaration` as `Deployed.after` does.
     """
-    every = (stacks.foundation, stacks.confluent, stacks.ingestion)
-    for stack in every:
+    for stack in stacks.every:
         stack.prepare_stack()  # resolves references between stacks
-    content: dict[str, Any] = {stack.node.id: stack.to_terraform() for stack in every}
+    content: dict[str, Any] = {stack.node.id: stack.to_terraform() for stack in stacks.every}
     after = before.after(held(content), _documents(content), retired, is_open=is_open)
-    for stack in every:
+    for stack in stacks.every:
         former = _FORMER_DOCUMENTS if stack is stacks.ingestion else ()
         blocks = forgotten(after, stack.node.id, content[stack.node.id].get("resource", {}), former)
         if blocks:
             stack.add_override("removed", blocks)
     return after
+
+
+def deployed_groups(before: Deployed) -> set[str]:
+    """Return the groups whose documents are listed: their stacks may be deployed."""
+    prefix = f"{before.environment}-ingestion-"
+    stacks = {each.partition("/")[0] for each in before.documents}
+    return {stack.removeprefix(prefix) for stack in stacks if stack.startswith(prefix)}
 
 
 def _documents(content: Mapping[str, Any]) -> list[str]:

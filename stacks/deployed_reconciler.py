@@ -13,7 +13,7 @@ from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from stacks.deployments import Deployment
+from stacks.deployments import Deployment, Jobs
 from stacks.foundation import FoundationOutputs, offered_days
 from stacks.reconciler_rights import reconciler_values
 
@@ -33,7 +33,7 @@ def deploy_reconciler(
     deployment: Deployment,
     foundation: FoundationOutputs,
     release: Release,
-    schedule_group: str,
+    runs: Jobs,
     scheduler_arn: str,
     after: Sequence[TerraformResource],
 ) -> None:
@@ -76,14 +76,14 @@ def deploy_reconciler(
         after=[*role.ready, *after],
     )
     calls = {"reconcile": (EVERY_MINUTES, {"job": job})}
-    if deployment.runs.mode is Mode.DRAIN:
-        calls[job] = (deployment.runs.ingest_minutes, {"job": job, EXECUTION: EXECUTION_ID})
+    if runs.mode is Mode.DRAIN:
+        calls[job] = (runs.ingest_minutes, {"job": job, EXECUTION: EXECUTION_ID})
     for what, (minutes, event) in calls.items():
         FunctionSchedule(
             stack,
             f"{what}-schedule" if what == job else f"{job}-{what}-schedule",
             schedule=f"{names.prefix}-{job}" if what == job else f"{names.prefix}-{job}-{what}",
-            group=schedule_group,
+            group=names.schedule_group,
             minutes=minutes,
             event=event,
             function_arn=made.arn,

@@ -5,13 +5,14 @@ Accounts and Confluent ids are examples. Replace them before the first deploymen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.constraints import between, matching
 from frazil.declaration.environment import PUBLIC_KEY
+from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
@@ -21,6 +22,9 @@ from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
 from infra.names import Names
 from infra.network_plan import NetworkPlan
+from policies.table_resources import Scope
+from stacks.job_settings import Jobs as Jobs
+from stacks.job_settings import Runs as Runs
 
 NO_RELEASE = "none"
 """The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""
@@ -48,6 +52,16 @@ class ClusterKind(StrEnum):
     ENTERPRISE = "enterprise"
 
 
+class AlarmsOf(StrEnum):
+    """What has alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
+
+    Only those of a pipeline are raised if this pipeline alone reports nothing.
+    """
+
+    GROUP = "group"
+    PIPELINE = "pipeline"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confluent:
     """The Kafka cluster: an existing one, given by its ids, or a new one."""
@@ -58,6 +72,19 @@ class Confluent:
         str | None, "An existing environment.", matching("env-[a-z0-9]+", "an id", "Write env-…")
     ] = None
     cluster_id: Annotated[str | None, "An existing cluster.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
+    subject_prefixes: Annotated[
+        tuple[
+            Annotated[
+                str,
+                matching("[A-Za-z0-9._-]*[._-]", "a prefix of subjects", "Use a-z, A-Z, 0-9, . _ -; end with . _ or -"),
+            ],
+            ...,
+        ],
+        "Prefixes with one role binding for all their subjects. Default: one binding for each subject.",
+    ] = ()
+    most_partitions: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
+    most_acls: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
+    most_role_bindings: Annotated[int, "What the organization may have for this environment.", between(1, 10**6)] = 1000
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -91,30 +118,6 @@ class GitHub:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
-    """How jobs run: their workers, their schedules and their bounds."""
-
-    ingest: Annotated[Workers, "The ingest job's workers."]
-    maintain: Annotated[Workers, "The maintenance job's workers."]
-    capacity: Annotated[Capacity, "The bounds of the application, large enough for both jobs at once."]
-    mode: Annotated[Mode, "How the ingest job runs."] = Mode.DRAIN
-    ingest_minutes: Annotated[int, "With drain: minutes between two starts.", between(5, 1440)] = 15
-    maintain_hours: Annotated[int, "Hours between two starts of maintenance.", between(1, 168)] = 6
-    freshness_minutes: Annotated[int, "How late rows may be before an alarm.", between(5, 10_080)] = 60
-    idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = 15
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
-    def _contradictions(self) -> Iterator[Problem]:
-        if short := self.capacity.shortage(self.ingest, self.maintain):
-            yield Problem("capacity", f"the jobs do not fit: {short}", "Raise it, or lower `most` of the workers")
-        if self.mode is Mode.DRAIN and self.freshness_minutes < 2 * self.ingest_minutes:
-            what = f"with a drain every {self.ingest_minutes} minutes, rows are sometimes older"
-            yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """One environment: dev, staging, prod, or `local`, which runs on stand-ins on this machine."""
 
@@ -130,11 +133,14 @@ class Deployment:
     network: Annotated[NetworkPlan, "Where jobs run."]
     confluent: Annotated[Confluent, "Where records come from."]
     runs: Annotated[Runs, "How jobs run."]
+    groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
     label: Annotated[
         str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
     ] = NEWEST
     architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
+    scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
+    alarms: Annotated[AlarmsOf, "Whether a group's pipelines have alarms together, or each its own."] = AlarmsOf.GROUP
     alarm_emails: Annotated[
         tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...],
         "The addresses that alarms are sent to.",
@@ -168,6 +174,10 @@ class Deployment:
 
     def __post_init__(self) -> None:
         validate(self)
+
+    def jobs_of(self, group: str | None) -> Jobs:
+        """Return how the jobs of a group run; `None` is that of the pipelines without one."""
+        return self.runs if group is None else self.groups.get(group, self.runs)
 
     @property
     def names(self) -> Names:

@@ -1,6 +1,6 @@
 """Stacks that another checkout synthesised, such as the one of a pull request from a fork: checked, and written again for a plan.
 
-Nothing of the other checkout runs. Of its folder only `<stack>/cdk.tf.json` is read, and what Terraform reads is written anew from
+Nothing of the other checkout runs. Of its folder only `<stack>/cdk.tf.json` is read, and what Terraform reads is written again from
 the checked content.
 """
 
@@ -49,6 +49,24 @@ def checked(
         shown = "; ".join(repr(each)[1:-1] for each in problems[:_MOST_SHOWN])
         raise NotPlanned(f"the stacks are not planned with credentials: {shown}{more}")
     return written
+
+
+def is_as_trusted(folder: Path) -> bool:
+    """Return whether the checked stacks below `folder` declare the same as those of this checkout."""
+    for base in sorted((folder / "base" / "cdktf.out" / "stacks").iterdir()):
+        written = folder / "cdktf.out" / "stacks" / base.name
+        if not written.is_dir():
+            continue  # a stack that is not reviewed
+        if _declared(synthesised(base)) != _declared(synthesised(written)):
+            return False
+    return True
+
+
+def _declared(value: Any) -> Any:
+    """Return a stack without CDKTF's notes."""
+    if isinstance(value, dict):
+        return {name: _declared(part) for name, part in value.items() if name != "//"}
+    return [_declared(part) for part in value] if isinstance(value, list) else value
 
 
 def _bytes(file: Path) -> bytes:

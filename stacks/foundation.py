@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from frazil.declaration import Pipeline, Tableflow
+from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
 from infra.buckets import WRITE_ONCE, artifact_bucket, log_bucket, table_bucket
 from infra.job_network import JobNetwork
@@ -17,6 +18,7 @@ from infra.table_catalog import TableCatalog
 from infra.tf import CloudwatchLogGroup, Construct
 from policies.documents import fill
 from stacks.deployments import Deployment
+from stacks.groups import groups_of
 from stacks.providers import EnvironmentStack
 
 JOBS = ("ingest", "maintain")
@@ -114,7 +116,7 @@ class Foundation(EnvironmentStack):
             release_label=deployment.label,
             architecture=deployment.architecture,
             capacity=deployment.runs.capacity,
-            jobs=(deployment.runs.ingest, deployment.runs.maintain),
+            jobs=workers_of(deployment, pipelines),
             idle_minutes=deployment.runs.idle_minutes,
             subnet_ids=network.subnet_ids,
             security_group_ids=network.security_group_ids,
@@ -162,3 +164,9 @@ _OFFERED_DAYS = (
 def offered_days(wanted: int) -> int:
     """Return the shortest retention that CloudWatch Logs offers and that is long enough."""
     return next(days for days in _OFFERED_DAYS if days >= wanted)
+
+
+def workers_of(deployment: Deployment, pipelines: Sequence[Pipeline]) -> tuple[Workers, ...]:
+    """Return the workers of all jobs of an environment; those of its defaults if no job lands a pipeline."""
+    jobs = [deployment.jobs_of(group.name) for group in groups_of(pipelines)] or [deployment.runs]
+    return tuple(workers for each in jobs for workers in (each.ingest, each.maintain))

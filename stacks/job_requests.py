@@ -7,25 +7,28 @@ from typing import Any
 
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Desired
+from frazil.rollout.group_jobs import INGEST, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
 from stacks.deployments import Deployment
 from stacks.unknown_values import APPLICATION, ENVIRONMENT_DIGEST
 
 
-def desired_state(deployment: Deployment, release: Release, *, document: str, log_bucket: str) -> Desired:
-    """Return the desired state of the ingest job, with placeholders for the values that Terraform fills in."""
-    runs, names = deployment.runs, deployment.names
+def desired_state(
+    deployment: Deployment, release: Release, *, group: str | None, document: str, log_bucket: str
+) -> Desired:
+    """Return the desired state of a group's ingest job, with placeholders for the values that Terraform fills in."""
+    runs, names, job = deployment.jobs_of(group), deployment.names, job_name(INGEST, group)
     return Desired(
-        job="ingest",
+        job=job,
         generation=deployment.generation,
         label=deployment.label,
         application=APPLICATION,
         release=release.key,
         document=document,
         environment=f"documents/{ENVIRONMENT_DIGEST}.json",
-        execution_role=names.role_arn("ingest"),
-        log_uri=f"s3://{log_bucket}/ingest/",
-        log_group=names.log_group("ingest"),
+        execution_role=names.role_arn(job),
+        log_uri=f"s3://{log_bucket}/{job}/",
+        log_group=names.log_group(job),
         mode=runs.mode,
         workers=runs.ingest,
         timeout_minutes=runs.ingest_minutes,
@@ -33,7 +36,7 @@ def desired_state(deployment: Deployment, release: Release, *, document: str, lo
 
 
 def maintenance_request(
-    desired: Desired, release: Release, bucket: str, *, role_arn: str, log_group: str
+    desired: Desired, release: Release, bucket: str, *, job: str, role_arn: str, log_group: str
 ) -> dict[str, Any]:
     """Return the request of a maintenance run of the same release, documents and workers. It removes orphan files."""
     run = run_settings(desired, release, bucket=bucket)
@@ -44,7 +47,7 @@ def maintenance_request(
     return for_scheduler(
         {
             **run,
-            "name": "frazil-maintain",
+            "name": f"frazil-{job}",
             "executionRoleArn": role_arn,
             "jobDriver": {
                 "sparkSubmit": {
@@ -57,7 +60,7 @@ def maintenance_request(
                 "monitoringConfiguration": {**monitoring, "cloudWatchLoggingConfiguration": logs}
             },
             # Not the tags of the ingest job: the reconciler would cancel the run.
-            "tags": {TAG_JOB: "maintain", TAG_RELEASE: release.version, TAG_DESIRED: "scheduled"},
+            "tags": {TAG_JOB: job, TAG_RELEASE: release.version, TAG_DESIRED: "scheduled"},
         }
     )
 

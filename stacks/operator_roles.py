@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frazil.declaration import Pipeline
+from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from infra.execution_role import ExecutionRole
 from infra.tf import Construct
 from policies.documents import fill, placeholders
@@ -13,6 +14,7 @@ from policies.table_resources import Places
 from stacks.deployments import Deployment
 from stacks.environment_document import WAREHOUSE
 from stacks.foundation import FoundationOutputs
+from stacks.groups import Group
 from stacks.reconciler_rights import reconciler_values
 
 
@@ -24,6 +26,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
         table_bucket=foundation.table_bucket,
         warehouse=WAREHOUSE,
         tables=[name for p in pipelines for name in p.tables],
+        scope=deployment.scope,
     )
 
 
@@ -37,15 +40,17 @@ class OperatorRoles(Construct):
         *,
         deployment: Deployment,
         foundation: FoundationOutputs,
-        pipelines: Sequence[Pipeline],
+        groups: Sequence[Group],
     ) -> None:
         super().__init__(scope, name)
+        pipelines = [pipeline for group in groups for pipeline in group.pipelines]
         self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
+        jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
         self._made("reader", deployment.reader_principals, key, "Engines and people query tables.")
         runs: dict[str, Value] = {
-            **reconciler_values(deployment, foundation, jobs=["ingest"]),
-            "log_prefix": ["ingest", "maintain"],
+            **reconciler_values(deployment, foundation, jobs=jobs[INGEST]),
+            "log_prefix": [*jobs[INGEST], *jobs[MAINTAIN]],
             "function_log_groups": [],
         }
         self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from frazil.declaration import Pipeline, SubjectStrategy
 
+ALL = "*"
 
-def subjects(pipelines: Sequence[Pipeline]) -> list[str]:
-    """Return the patterns of the subjects whose schemas pipelines read; `*` if a subject depends on a record's name."""
-    wanted: set[str] = set()
-    for pipeline in pipelines:
-        topic = pipeline.topic
-        if topic.needs_key_registry:
-            wanted.add(f"{topic.name}-key")
-        if topic.needs_registry:
-            by_record = topic.subject_strategy is not SubjectStrategy.TOPIC
-            wanted.add("*" if by_record else f"{topic.name}-value")
-    return ["*"] if "*" in wanted else sorted(wanted)
+
+def subjects(pipelines: Sequence[Pipeline], prefixes: Sequence[str] = ()) -> list[str]:
+    """Return the patterns of the subjects whose schemas pipelines read; `*` if a subject depends on a record's name.
+
+    A subject that begins with one of `prefixes` is in the pattern of that prefix, `payments.*`.
+    """
+    wanted = {_pattern(name, prefixes) for pipeline in pipelines for name in _names(pipeline)}
+    return [ALL] if ALL in wanted else sorted(wanted)
+
+
+def _names(pipeline: Pipeline) -> Iterator[str]:
+    topic = pipeline.topic
+    if topic.needs_key_registry:
+        yield f"{topic.name}-key"
+    if topic.needs_registry:
+        by_record = topic.subject_strategy is not SubjectStrategy.TOPIC
+        yield ALL if by_record else f"{topic.name}-value"
+
+
+def _pattern(name: str, prefixes: Sequence[str]) -> str:
+    found = [prefix for prefix in prefixes if name.startswith(prefix)]
+    return f"{min(found, key=len)}*" if found else name

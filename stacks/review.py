@@ -26,11 +26,11 @@ from typing import Any, NoReturn
 from frazil.exit_codes import Exit
 from policies.review.acceptance import in_comments, on_command_line
 from policies.review.json_document import document
-from policies.review.markdown import markdown
+from policies.review.markdown import markdown, unchanged
 from policies.review.prices import NotAssumed, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.foreign_stacks import checked
+from stacks.foreign_stacks import checked, is_as_trusted
 from stacks.terraform_command import NotPlanned
 from stacks.terraform_plans import APP, given, plans, synthesise
 
@@ -63,6 +63,9 @@ def main(
         return Exit.INVALID_INPUT
     try:
         found = _reviewed(chosen, settings, today, deployments[chosen.environment], app, time)
+        if found is None:
+            print(unchanged(chosen.environment))
+            return Exit.SUCCESS
         if chosen.form is not None:
             chosen.form.write_text(found.form.text, "ascii")
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
@@ -82,13 +85,16 @@ def _reviewed(
     deployment: Deployment,
     app: Sequence[str],
     time: str,
-) -> Review:
+) -> Review | None:
+    """Return the review; None if only changed declarations are wanted and these are those of this checkout."""
     prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
     before = json_object(chosen.before) if chosen.before else None
     accepted = (
         json_object(chosen.acceptances) if chosen.acceptances else {"environment": chosen.environment, "accepted": []}
     )
     terraform = shutil.which("terraform", path=settings.get("PATH"))
+    if chosen.only_changed and chosen.synthesised is None:
+        raise NotPlanned("--only-changed needs --synthesised, the stacks that are compared")
     if terraform is None and not chosen.plan:
         raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
     # Only this user can read the folder, and it is always removed.
@@ -97,6 +103,8 @@ def _reviewed(
             folders = synthesise(deployment, Path(folder), settings, app)
         else:
             folders = checked(deployment, chosen.synthesised, Path(folder), settings, app)
+            if chosen.only_changed and is_as_trusted(Path(folder)):
+                return None
         planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
         return review(
             chosen.environment,
@@ -140,6 +148,9 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
     parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the checked stacks of another checkout")
+    parser.add_argument(
+        "--only-changed", action="store_true", help="plan nothing if the checked stacks are this checkout's"
+    )
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")

@@ -23,7 +23,7 @@ from stacks.generations import raise_generations
 from stacks.terraform_command import NotPlanned, Planned, TerraformCommand, error_headings
 
 STACKS = ("foundation", "confluent", "ingestion")
-"""The stacks in the order of their deployment: each needs outputs of those before it."""
+"""The stacks in the order of their deployment: each needs outputs of those before it. Those of groups follow."""
 
 APP = ("-m", "stacks.app")
 """The arguments of Python that synthesise the deployments of the checkout."""
@@ -54,7 +54,8 @@ def synthesise(
     )
     if ended.returncode:
         raise NotPlanned(ended.stderr.strip().removeprefix("error: ") or "synthesis failed")
-    return {f"{environment}-{what}": out / "stacks" / f"{environment}-{what}" for what in STACKS}
+    of_groups = sorted(each.name for each in (out / "stacks").glob(f"{environment}-{STACKS[-1]}-*"))
+    return {name: out / "stacks" / name for name in (*(f"{environment}-{what}" for what in STACKS), *of_groups)}
 
 
 def link_local_state(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from frazil.declaration.constraints import Rule, matching
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 from frazil.declaration.validation import field_problems, root_of
-from infra.tf import Token
+from infra.tf import MARKER
 
 
 def member_of(*allowed: str) -> Rule:
@@ -33,7 +33,7 @@ def milliseconds(least: int) -> Rule:
 
 def is_token(value: object) -> bool:
     """Return whether Terraform fills this in: CDKTF's marker of a value that is not known yet."""
-    return isinstance(value, str) and bool(Token.is_unresolved(value))
+    return isinstance(value, str) and MARKER in value
 
 
 def check(arguments: Any) -> None:

@@ -87,7 +87,11 @@ class ServiceAccount(Arguments):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleBinding(Arguments):
-    """A role of a principal, on a resource by its CRN."""
+    """A role of a principal, on a resource by its CRN. A `*` at the end of the CRN matches each resource with the prefix.
+
+    After the creation, the provider waits 90 s until the role is in effect, unless `disable_wait_for_ready` is true. A change
+    of that argument updates the binding in place.
+    """
 
     TYPE: ClassVar[str] = "confluent_role_binding"
 
@@ -104,6 +108,7 @@ class RoleBinding(Arguments):
         ),
     ]
     crn_pattern: Annotated[str, matching("crn://.+", "a CRN", "Write it like crn://confluent.cloud/…")]
+    disable_wait_for_ready: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

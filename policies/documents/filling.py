@@ -1,7 +1,7 @@
 """The filling of a policy's placeholders on the parsed tree, so that no value can change the policy's structure.
 
 `{{name}}` is a part of a string. A single value replaces it. A list of values replaces the string by one string per value, in
-the list that held it. Nothing else in a document varies.
+the list that held it. A value is literal, or `Below`, the one kind that may mean more. Nothing else in a document varies.
 """
 
 from __future__ import annotations
@@ -11,6 +11,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+
+class Below(str):
+    """A value that means everything below a place, `shop/*`. IAM reads its wildcard; the place itself must be literal."""
+
+    __slots__ = ("place",)
+
+    place: str
+
+    def __new__(cls, place: str) -> Below:
+        """Return the pattern of everything below `place`."""
+        made = super().__new__(cls, f"{place}/*")
+        made.place = place
+        return made
+
 
 Value = str | Sequence[str]
 
@@ -100,9 +115,10 @@ def _value_problems(key: str, value: Value) -> Iterator[str]:
         return
     for index, one in enumerate(several):
         where = key if isinstance(value, str) else f"{key}[{index}]"
-        if not one:
+        literal = one.place if isinstance(one, Below) else one
+        if not literal:
             yield f"{where} is empty"
-        elif _MEANS_MORE.search(REFERENCE.sub("", one)):
+        elif _MEANS_MORE.search(REFERENCE.sub("", literal)):
             yield f"{where} means more than itself to IAM: it holds a wildcard, a variable or white space"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from policies.metric_alarms import TYPE, Watch, watch
 from policies.resources import Resource
-from policies.review.job_runs import Run, Size, documents, pipelines, runs
+from policies.review.job_runs import Landed, Run, Size, documents, pipelines, runs
 from policies.review.prices import Prices
 from policies.review.service_costs import Line, service_lines
 
@@ -42,14 +43,9 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
     listed = list(resources)
     found, missing = runs(listed)
     landed = list(pipelines(documents(listed)))
-    ingest = [run for run in found if run.job != "maintain"]
-    streams = any(run.every_minutes is None for run in ingest)
-    drains = sum((_times(run, prices) for run in ingest if run.every_minutes is not None), Decimal(0))
-    reads = {name: prices.gb_of(name) for name, _ in landed} if ingest else {}
-    batches = sum(
-        (prices.hours * 3600 / seconds * prices.assumed("busy_share") if streams else drains for _, seconds in landed),
-        Decimal(0),
-    )
+    ingest = {run.job: run for run in found if not run.is_maintenance}
+    reads = {each.name: prices.gb_of(each.name) for each in landed if each.job in ingest}
+    batches = sum((_batches(each, ingest[each.job], prices) for each in landed if each.job in ingest), Decimal(0))
     kept = [*reads, *(name for name in left if name not in reads)]
     gb = sum(reads.values(), Decimal(0))
     lines = [
@@ -57,7 +53,8 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
         *_s3(kept, batches, prices),
         *_glue(2 * len(kept), batches, prices),
         *_network(listed, gb, prices),
-        *service_lines(listed, len(reads), prices),
+        *_cloudwatch(listed, landed, len(reads), prices),
+        *service_lines(listed, prices),
     ]
     if gb:
         lines.append(
@@ -72,6 +69,33 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
         missing=tuple(missing),
         pipelines=tuple(reads),
     )
+
+
+def _batches(pipeline: Landed, run: Run, prices: Prices) -> Decimal:
+    """Return the batches of a pipeline in a month."""
+    if run.every_minutes is not None:
+        return _times(run, prices)
+    return prices.hours * 3600 / pipeline.target_seconds * prices.assumed("busy_share")
+
+
+def _cloudwatch(
+    resources: Sequence[Resource], landed: Sequence[Landed], running: int, prices: Prices
+) -> Iterator[Line]:
+    """Yield the metrics of pipelines that run, and the alarms. An alarm on a query costs as much as one for each time series."""
+    metrics = running * prices.assumed("metrics_a_pipeline")
+    yield _line(
+        "CloudWatch", metrics * prices.price("metric_month"), f"{_n(metrics)} metrics of {_count(running, 'pipeline')}"
+    )
+    alarms = [each for each in resources if each.type == TYPE]
+    series = sum(_series(watch(each), landed) for each in alarms)
+    how = f"{_count(len(alarms), 'alarm')} on {_count(series, 'time series', 'time series')}"
+    yield _line("CloudWatch", series * prices.price("alarm_series_month"), how)
+
+
+def _series(watched: Watch | None, landed: Sequence[Landed]) -> int:
+    if watched is None or watched.pipeline is not None:
+        return 1
+    return sum(watched.covers(each.name, each.group) for each in landed)
 
 
 def _emr(run: Run, architecture: str, prices: Prices) -> Line:
@@ -180,7 +204,7 @@ def _times(run: Run, prices: Prices) -> Decimal:
 def _minutes(run: Run, prices: Prices) -> Decimal:
     """Return how long a run of a schedule lasts; at most until the next one."""
     assert run.every_minutes is not None
-    name = "maintain_minutes" if run.job == "maintain" else "drain_minutes"
+    name = "maintain_minutes" if run.is_maintenance else "drain_minutes"
     return min(prices.assumed(name), Decimal(run.every_minutes))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from frazil.declaration.from_json import from_json
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.rollout.function_settings import EXECUTION
+from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from frazil.rollout.worker_sizes import Workers
 from policies.resources import Json, Resource, policy
 
@@ -38,6 +39,11 @@ class Run:
     executor: Size
     least: int
     most: int
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Whether these are runs of a maintenance job."""
+        return self.job.partition("-")[0] == MAINTAIN
 
 
 def documents(resources: Iterable[Resource]) -> list[Json]:
@@ -144,8 +150,22 @@ def _megabytes(text: str) -> int:
     return number * 1024 if unit == "g" else number
 
 
-def pipelines(found: Iterable[Json]) -> Iterator[tuple[str, int]]:
-    """Return the names of the documents' pipelines, and their target duration of a batch in seconds."""
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A pipeline of a document: its name, its group, and its target duration of a batch."""
+
+    name: str
+    group: str | None
+    target_seconds: int
+
+    @property
+    def job(self) -> str:
+        """The ingest job that lands it."""
+        return job_name(INGEST, self.group)
+
+
+def pipelines(found: Iterable[Json]) -> Iterator[Landed]:
+    """Yield the pipelines of documents."""
     for document in found:
         listed = document.get("pipelines", ())
         for each in listed if isinstance(listed, list) else ():
@@ -154,7 +174,9 @@ def pipelines(found: Iterable[Json]) -> Iterator[tuple[str, int]]:
             seconds = limits.get("target_seconds", 10)
             own = each.get("name") if isinstance(each, Mapping) else None
             name = str(own or _part(each, "topic").get("name", ""))
-            yield name, seconds if isinstance(seconds, int) and seconds > 0 else 10
+            group = each.get("group") if isinstance(each, Mapping) else None
+            is_known = isinstance(seconds, int) and seconds > 0
+            yield Landed(name, str(group) if group else None, seconds if is_known else 10)
 
 
 def _part(value: Any, name: str) -> Json:

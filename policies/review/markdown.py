@@ -63,6 +63,12 @@ def marker(environment: str) -> str:
     return f"<!-- frazil review {''.join(c for c in environment if c.isalnum() or c == '-')} -->"
 
 
+def unchanged(environment: str) -> str:
+    """Return the page for stacks that are those of the base branch. Nothing was planned."""
+    what = "The stacks are those of the base branch, so they were not planned."
+    return f"{marker(environment)}\n## Review of {code(environment)}: **nothing is declared differently**\n\n{what}"
+
+
 def markdown(review: Review, longest: int = LONGEST) -> str:
     """Return the review as one page of at most `longest` characters, plus a few hundred for its head."""
     head = "\n".join([marker(review.environment), *_head(review)])

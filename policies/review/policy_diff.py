@@ -101,6 +101,8 @@ def _places(tables: Collection[str], databases: Collection[str]) -> tuple[str, .
     for database in databases:
         found += [f":database/{database}", f":table/{database}/{_PROBES}"]
         found += [f"/{database}.db/{_PROBES}", f"/{database}.db/{_PROBES}/"]
+        # all tables, with `Scope.NAMESPACE`
+        found += [f":table/{database}/*", f"/{database}.db/*/*", f"/{database}.db/*/metadata/*"]
     for identifier in tables:
         database, _, table = identifier.partition(".")
         found += [f":table/{database}/{table}", f"/{database}.db/{table}/", f"/{database}.db/{table}"]
@@ -132,7 +134,10 @@ def _narrowed(document: Document, places: tuple[str, ...]) -> Document:
 
 
 def _values(value: Any, places: tuple[str, ...]) -> Any:
-    return [each for each in value if not _is_of(each, places)] if isinstance(value, list) else value
+    """Return the values of a condition without the prefixes of the places; a prefix itself may be listed, too."""
+    if not isinstance(value, list):
+        return value
+    return [each for each in value if not _is_of(each, places) and not _is_of(f"{each}/*", places)]
 
 
 def _compared(old: Document | None, new: Document | None) -> Iterator[StatementDiff]:

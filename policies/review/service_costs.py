@@ -1,4 +1,4 @@
-"""The monthly cost of services that do not depend on runs: CloudWatch, the Kafka cluster, Tableflow."""
+"""The monthly cost of services that do not depend on runs: the Kafka cluster and Tableflow."""
 
 from __future__ import annotations
 
@@ -19,13 +19,8 @@ class Line:
     how: str
 
 
-def service_lines(resources: Sequence[Resource], pipelines: int, prices: Prices) -> Iterator[Line]:
-    """Yield the lines of these services. `pipelines` is the number of those that Spark lands."""
-    alarms = sum(each.type == "aws_cloudwatch_metric_alarm" for each in resources)
-    metrics = pipelines * prices.assumed("metrics_a_pipeline")
-    if alarms or metrics:
-        amount = alarms * prices.price("alarm_month") + metrics * prices.price("metric_month")
-        yield Line(service="CloudWatch", amount=amount, how=f"{metrics:f} metrics and {alarms} alarms")
+def service_lines(resources: Sequence[Resource], prices: Prices) -> Iterator[Line]:
+    """Yield the lines of these services."""
     for each in resources:
         if each.type == "confluent_kafka_cluster" and each.blocks("standard"):
             amount = prices.hours * prices.price("kafka_standard_hour")

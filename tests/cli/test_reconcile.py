@@ -16,6 +16,7 @@ from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
+from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.readiness import Readiness
 from frazil.rollout.state import Lease
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
@@ -103,3 +104,35 @@ def test_an_environment_without_an_artifact_bucket_is_refused(place: str) -> Non
         result = ran(*command)
         assert result.exit_code == 2
         assert "environment dev: it has no artifact_bucket" in result.stderr
+
+
+def put(world: World, job: str, **given: Any) -> None:
+    """Deploy another job."""
+    wanted = desired(job=job, **given)
+    world.store.put(desired_key(job), desired_document(wanted))
+
+
+def test_without_a_job_all_deployed_ones_are_reconciled(world: World, place: str) -> None:
+    world.want(desired())
+    put(world, "ingest-payments", is_stopped=True)
+    code, told = answered("reconcile", place, "--check")
+    assert (code, [(each["job"], each["drift"]) for each in told["jobs"]]) == (
+        4,
+        [("ingest-payments", False), (JOB, True)],
+    )
+    code, told = answered("reconcile", place)
+    assert (code, [(each["job"], each["runs"]) for each in told["jobs"]]) == (0, [("ingest-payments", None), (JOB, 1)])
+    assert ran("reconcile", place).stdout.splitlines() == [
+        "ingest-payments: nothing runs, as is wanted",
+        f"{JOB}: generation 1 runs",
+    ]
+
+
+def test_the_error_of_a_job_does_not_keep_the_others_from_running(world: World, place: str) -> None:
+    world.want(desired())
+    put(world, "ingest-payments", release=f"releases/1.0.0/{'0' * 64}/manifest.json")
+    result = ran("reconcile", place)
+    assert result.exit_code == 2
+    assert "the release does not exist" in result.output
+    assert f"{JOB}: generation 1 runs" in result.stdout
+    assert [run.tags["frazil:job"] for run in world.emr.active()] == [JOB]

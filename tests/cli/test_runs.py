@@ -49,7 +49,8 @@ def place(tmp_path: Path) -> str:
 
 
 def ran(*arguments: str) -> Result:
-    return CliRunner().invoke(app, [*arguments, "--job", JOB])
+    job = [] if arguments[0] in {"stop", "start"} else ["--job", JOB]  # these find the job of their pipelines
+    return CliRunner().invoke(app, [*arguments, *job])
 
 
 def answered(*arguments: str) -> Any:
@@ -69,7 +70,8 @@ def test_runs_are_listed_the_newest_first(world: World, place: str) -> None:
         (1, "CANCELLED", "1.0.0"),
     ]
     assert len(answered("runs", place, "--last", "1")["runs"]) == 1
-    assert [line.split()[1] for line in ran("runs", place).stdout.splitlines()[1:]] == ["RUNNING", "CANCELLED"]
+    shown = [line.split()[1:3] for line in ran("runs", place).stdout.splitlines()[1:]]
+    assert shown == [[JOB, "RUNNING"], [JOB, "CANCELLED"]]
 
 
 def test_where_nothing_has_run_nothing_is_listed(world: World, place: str) -> None:

@@ -211,30 +211,30 @@ def test_our_client_lists_the_runs_with_our_tags_oldest_first(ground: Ground) ->
     ours = [ground.start() for _ in range(3)]
     ground.start(tags={"frazil:job": "flights"})
     ground.start(name="somebody-elses")
-    found = emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-orders-")
+    found = emr.runs(ground.application, {"frazil:job": "orders"}, names="frazil-orders-.*")
     assert sorted(run.id for run in found) == sorted(ours)
     assert [run.created_at for run in found] == sorted(run.created_at for run in found)
     assert all(run.tags["frazil:job"] == "orders" for run in found)
-    assert emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-flights-") == ()
+    assert emr.runs(ground.application, {"frazil:job": "orders"}, names="frazil-flights-.*") == ()
 
 
 def test_our_client_tells_how_a_run_ended(ground: Ground) -> None:
     emr = Emr(ground.client, clock=ground.clock)
     run = ground.start(tags={"frazil:job": "orders", "standin:outcome": "FAILED"})
     ground.until(run, "FAILED")
-    (found,) = emr.runs(ground.application, {"frazil:job": "orders"}, name_prefix="frazil-")
+    (found,) = emr.runs(ground.application, {"frazil:job": "orders"}, names="frazil-.*")
     assert (found.state, found.state.is_terminal) == (RunState.FAILED, True)
     assert "failed" in found.details
 
 
 def test_our_client_finds_no_runs_where_there_is_no_application(ground: Ground) -> None:
-    assert Emr(ground.client, clock=ground.clock).runs("00fnoapplication", {}, name_prefix="frazil-") == ()
+    assert Emr(ground.client, clock=ground.clock).runs("00fnoapplication", {}, names="frazil-.*") == ()
 
 
 def test_our_client_leaves_a_run_alone_that_ended_before_it_could_be_cancelled(ground: Ground) -> None:
     emr = Emr(ground.client, clock=ground.clock)
     run = ground.start()
-    (seen,) = emr.runs(ground.application, {}, name_prefix="frazil-")
+    (seen,) = emr.runs(ground.application, {}, names="frazil-.*")
     ground.until(run, "SUCCESS")
     emr.cancel(seen, grace_seconds=60)
     assert ground.state(run) == "SUCCESS"
@@ -251,7 +251,7 @@ def test_our_client_tells_why_the_service_refused(ground: Ground) -> None:
 
 def test_many_runs_are_listed_over_pages(ground: Ground) -> None:
     started = {ground.start() for _ in range(55)}
-    found = Emr(ground.client, clock=ground.clock).runs(ground.application, {}, name_prefix="frazil-")
+    found = Emr(ground.client, clock=ground.clock).runs(ground.application, {}, names="frazil-.*")
     assert {run.id for run in found} == started
 
 
@@ -276,11 +276,11 @@ def test_what_is_asked_does_not_grow_with_the_runs_there_ever_were() -> None:
         ground.pass_minutes(15)
     client = Counted(ground.client)
     emr = Emr(client, clock=ground.clock)
-    found = emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-orders-")
+    found = emr.runs("app", {"frazil:job": "orders"}, names="frazil-orders-.*")
     assert [run.id for run in found] == [endless, *runs[-ENDED:]]  # the one that goes on, however old it is
     assert client.calls == {"list_job_runs": 1 + 4, "get_job_run": 1 + ENDED}  # two days are 192 runs
     client.calls.clear()
-    emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-orders-")
+    emr.runs("app", {"frazil:job": "orders"}, names="frazil-orders-.*")
     assert client.calls["get_job_run"] == 1  # how a run has ended is remembered
 
 
@@ -292,8 +292,8 @@ def test_a_job_that_runs_rarely_is_found_in_a_longer_window() -> None:
         ground.pass_minutes(7 * 24 * 60)
     ground.start(tags={"frazil:job": "flights"})
     emr = Emr(ground.client, clock=ground.clock)
-    assert [run.id for run in emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-orders-")] == runs
-    assert [run.id for run in emr.runs("app", {"frazil:job": "orders"}, name_prefix="frazil-", ended=2)] == runs[-2:]
+    assert [run.id for run in emr.runs("app", {"frazil:job": "orders"}, names="frazil-orders-.*")] == runs
+    assert [run.id for run in emr.runs("app", {"frazil:job": "orders"}, names="frazil-.*", ended=2)] == runs[-2:]
 
 
 def test_a_run_is_found_by_its_id_however_old_it_is(ground: Ground) -> None:

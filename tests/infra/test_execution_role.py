@@ -12,8 +12,9 @@ from infra import tf
 from infra.execution_role import MOST_ATTACHED, ExecutionRole
 from infra.tf import TerraformStack
 from policies.documents import MANAGED_LIMIT, characters
+from policies.table_resources import Scope
 from stacks.deployments import DEPLOYMENTS
-from tests.stacks.synthesised import resources, synthesised
+from tests.stacks.synthesised import named, resources, synthesised
 
 TRUST = {"Version": "2012-10-17", "Statement": []}
 BOUNDARY = "arn:aws:iam::123456789012:policy/boundary"
@@ -63,7 +64,7 @@ def test_a_small_policy_is_one_managed_policy_attached_to_a_bounded_role() -> No
 
 @pytest.mark.parametrize("count", [1, 30])
 def test_roles_of_many_pipelines_fit_into_iam(count: int) -> None:
-    stack = synthesised(DEPLOYMENTS["dev"], many(count), ())["ingestion"]
+    stack = synthesised(named(DEPLOYMENTS["dev"], scope=Scope.TABLE), many(count), ())["ingestion"]
     policies = resources(stack, "aws_iam_policy")
     for job in ("ingest", "maintain"):
         parts = [each for each in policies.values() if each["name"].startswith(f"frazil-dev-{job}-")]
@@ -75,6 +76,15 @@ def test_roles_of_many_pipelines_fit_into_iam(count: int) -> None:
         assert all(f"a_table_with_a_long_name_{number:02}" in allowed for number in range(count))
     attached = resources(stack, "aws_iam_role_policy_attachment")
     assert len(attached) == len(policies)
+
+
+def test_by_namespaces_a_role_has_one_policy_however_many_pipelines_there_are() -> None:
+    few, more = (synthesised(DEPLOYMENTS["dev"], many(count), ())["ingestion"] for count in (2, 60))
+    before, after = (
+        {each["name"]: each["policy"] for each in resources(stack, "aws_iam_policy").values()} for stack in (few, more)
+    )
+    assert before == after
+    assert before.keys() == {f"frazil-dev-{role}-1" for role in ("ingest", "maintain", "reconcile-ingest", "scheduler")}
 
 
 def test_more_parts_than_a_role_may_have_are_refused() -> None:

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import infra.tf
 
 
@@ -22,3 +24,13 @@ def test_declarations_and_environments_are_checked_without_the_cdk() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (0, "3 pipelines, no problem\n")
+
+
+@pytest.mark.parametrize("text", ["x", "", "${aws_kms_key.k.arn}", "$${TfToken", "{TfToken["])
+def test_a_text_without_the_marker_is_known(text: str) -> None:
+    assert (infra.tf.MARKER in text) is infra.tf.Token.is_unresolved(text) is False
+
+
+def test_a_text_with_a_value_that_is_not_known_has_the_marker() -> None:
+    for text in (infra.tf.Token.as_string({"a": 1}), f"User:{infra.tf.Token.as_string([1])}/y"):
+        assert (infra.tf.MARKER in text) is infra.tf.Token.is_unresolved(text) is True

@@ -109,3 +109,16 @@ def test_an_environment_has_a_namespace_of_its_own() -> None:
     Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0)(Event.BATCH_COMMITTED, **LANDED)
     for line in metrics.lines(events[0], "Frazil/dev"):
         assert {one["Namespace"] for one in line["_aws"]["CloudWatchMetrics"]} == {"Frazil/dev"}
+
+
+def test_metrics_of_a_group_have_its_name_as_a_dimension_too() -> None:
+    events: list[Any] = []
+    report = Reporter(events.append, "orders", "Orders", "r1", lambda: 1.0, "payments")
+    report(Event.BATCH_COMMITTED, read=3, rejected={"no_key": 1})
+    landed, rejected = metrics.lines(events[0], "Frazil/dev")
+    assert landed["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["group", "pipeline"]]
+    assert rejected["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [
+        ["group", "pipeline"],
+        ["group", "pipeline", "reason"],
+    ]
+    assert (landed["group"], rejected["group"]) == ("payments", "payments")

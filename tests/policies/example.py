@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from policies.table_resources import Places
+from policies.table_resources import Places, Scope
 
 ACCOUNT, REGION = "123456789012", "eu-central-1"
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/11111111-2222-4333-8444-555555555555"
@@ -25,7 +26,9 @@ PLACES = Places(
     table_bucket="frazil-dev-tables",
     warehouse="lake",
     tables=["shop.orders", "shop.orders__dead_letters", "nyc.flights", "nyc.flights__dead_letters"],
+    scope=Scope.TABLE,
 )
+NAMESPACES = replace(PLACES, scope=Scope.NAMESPACE)
 VALUES: dict[str, Value] = {
     "artifact_bucket": "frazil-dev-artifacts",
     "artifact_prefixes": ["releases", "documents"],
@@ -65,8 +68,8 @@ _OF: dict[str, dict[str, Value]] = {"reconciler": {"artifact_prefixes": ["releas
 """What is another value for one document."""
 
 
-def policy(name: str, **others: Value) -> dict[str, Any]:
+def policy(name: str, places: Places = PLACES, **others: Value) -> dict[str, Any]:
     """A policy of the example, with these values instead of the example's."""
     wanted = placeholders(name)
     values = {**VALUES, **_OF.get(name, {}), **others}
-    return fill(name, PLACES.values(name, **{key: each for key, each in values.items() if key in wanted}))
+    return fill(name, places.values(name, **{key: each for key, each in values.items() if key in wanted}))

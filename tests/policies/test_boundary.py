@@ -96,7 +96,7 @@ def test_nothing_in_the_boundary_is_needed_by_nobody() -> None:
 
 def test_it_is_one_managed_policy() -> None:
     """A role has one boundary; it cannot be had in parts."""
-    databases = [f"a_namespace_with_a_long_name_{number}" for number in range(12)]
+    databases = [f"a_namespace_with_a_long_name_{number}" for number in range(40)]
     assert characters(policy("boundary", databases=databases)) <= MANAGED_LIMIT
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from policies.evaluate import Request, Verdict, evaluate
-from tests.policies.example import INGEST, policy
-from tests.policies.permission_cases import GLUE, Asked, may, may_not
+from policies.table_resources import Places
+from tests.policies.example import INGEST, NAMESPACES, PLACES, policy
+from tests.policies.permission_cases import GLUE, TABLES, Asked, glue, may, may_not
 
 CALLS: dict[str, list[tuple[str, str]]] = json.loads(Path(__file__).with_name("calls.json").read_text())
 NOT_RECORDED = {
@@ -27,8 +28,12 @@ NOT_RECORDED = {
 }
 
 
-def decided(asked: Asked) -> Verdict:
-    return evaluate(request_of(asked), [policy(asked.role)], asked.resources_policy).verdict
+OTHER_DATABASES = ("hr", "shop2", "sho")
+"""Names beside those of the example, whose tables no role of it may touch."""
+
+
+def decided(asked: Asked, places: Places = PLACES) -> Verdict:
+    return evaluate(request_of(asked), [policy(asked.role, places)], asked.resources_policy).verdict
 
 
 def request_of(asked: Asked) -> Request:
@@ -38,11 +43,36 @@ def request_of(asked: Asked) -> Request:
 @pytest.mark.parametrize("asked", may(), ids=str)
 def test_a_role_may_do_its_work(asked: Asked) -> None:
     assert decided(asked) is Verdict.ALLOWED
+    assert decided(asked, NAMESPACES) is Verdict.ALLOWED
 
 
 @pytest.mark.parametrize("asked", may_not(), ids=str)
 def test_a_role_is_denied_what_belongs_to_another(asked: Asked) -> None:
     assert decided(asked) is Verdict.IMPLICITLY_DENIED
+    # With namespaces, a role may do to each table of a database what it may do to its own. Tableflow's names topics.
+    is_of_its_database = asked.role != "confluent_provider" and "refunds" in f"{asked.resource} {asked.context}"
+    assert decided(asked, NAMESPACES) is (Verdict.ALLOWED if is_of_its_database else Verdict.IMPLICITLY_DENIED)
+
+
+@pytest.mark.parametrize("places", [PLACES, NAMESPACES], ids=["table", "namespace"])
+@pytest.mark.parametrize("role", ["ingest_job", "maintenance_job", "reader", "reconciler"])
+def test_a_role_touches_no_table_of_another_database(role: str, places: Places) -> None:
+    for database in OTHER_DATABASES:
+        prefix = f"lake/{database}.db"
+        for key in ("orders/data/1.parquet", "orders/metadata/1.json", "frazil_probe_1/metadata/1.json", "metadata/1"):
+            for action in ("s3:GetObject", "s3:PutObject", "s3:DeleteObject"):
+                asked = Asked(role, action, f"{TABLES}/{prefix}/{key}", {})
+                assert decided(asked, places) is Verdict.IMPLICITLY_DENIED, asked
+        for action in ("glue:GetTable", "glue:CreateTable", "glue:UpdateTable", "glue:DeleteTable"):
+            assert decided(Asked(role, action, glue(f"{database}/orders"), {}), places) is Verdict.IMPLICITLY_DENIED
+        listed = Asked(role, "s3:ListBucket", TABLES, {"s3:prefix": f"{prefix}/orders/"})
+        assert decided(listed, places) is Verdict.IMPLICITLY_DENIED
+
+
+def test_with_namespaces_the_ingest_job_still_deletes_no_data_file() -> None:
+    for key in ("orders/data/1.parquet", "metadata/data/1.parquet", "orders/data/day=1/metadata.parquet"):
+        asked = Asked("ingest_job", "s3:DeleteObject", f"{TABLES}/lake/shop.db/{key}", {})
+        assert decided(asked, NAMESPACES) is Verdict.IMPLICITLY_DENIED
 
 
 def requests(role: str) -> list[Request]:

@@ -90,8 +90,10 @@ def synthesised(
         app = App(outdir=folder)
         compose(app, deployment, pipelines, topics, **arguments)
         app.synth()
-        files = {what: Path(folder) / "stacks" / f"{deployment.name}-{what}" / "cdk.tf.json" for what in STACKS}
-        return {what: json.loads(file.read_text()) for what, file in files.items()}
+        prefix = f"{deployment.name}-"
+        files = sorted(Path(folder).glob(f"stacks/{prefix}*/cdk.tf.json"))
+        found = {file.parent.name.removeprefix(prefix): json.loads(file.read_text()) for file in files}
+        return {what: found[what] for what in (*STACKS, *(each for each in found if each.startswith("ingestion-")))}
 
 
 @cache

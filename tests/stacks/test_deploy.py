@@ -114,6 +114,22 @@ def test_the_file_of_deployed_objects_is_written_before_the_apply(project: Proje
     assert (project.deployed / "dev.json").is_file()
 
 
+def test_the_stacks_of_groups_follow_ingestion(project: Project, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def synthesise(*given: Any) -> dict[str, Path]:
+        folders = project.synthesise(*given)
+        group = folders["dev-ingestion"].with_name("dev-ingestion-payments")
+        group.mkdir()
+        place = {"backend": {"local": {"path": str(project.folder / "payments.tfstate")}}}
+        content = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
+        (group / "cdk.tf.json").write_text(json.dumps(content))
+        return {"dev-foundation": group.with_name("dev-foundation"), **folders, group.name: group}
+
+    monkeypatch.setattr(deploy, "synthesise", synthesise)
+    status, out, err = ran("--yes")
+    assert (status, project.state()) == (0, "x"), out + err
+    assert [line.partition(":")[0] for line in out.splitlines()] == ["dev-ingestion", "dev-ingestion-payments"]
+
+
 def test_wrong_input_is_told_apart(project: Project, ran: Ran) -> None:
     assert deploy.main(["nowhere", "ingestion"], project.settings, NOW) == 2
     status, _, err = ran("--yes", "--acceptances=missing.json")

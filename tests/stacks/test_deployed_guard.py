@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +20,7 @@ from infra.managed_topic import ManagedTopic
 from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, forgotten, write
-from stacks.deployed_guard import deployed_before, guard
+from stacks.deployed_guard import deployed_before, deployed_groups, guard
 from stacks.deployments import Confluent, Deployment, dev
 from tests.stacks.synthesised import (
     AVRO_TEXT,
@@ -45,6 +45,7 @@ def guarded(
     topics: Sequence[ManagedTopic] = ALL_TOPICS,
     retired: Sequence[Retired] = (),
     is_open: bool = False,
+    groups: Collection[str] = (),
     folder: Path | None = None,
 ) -> tuple[Deployed, dict[str, dict[str, Any]]]:
     """The content of the file after a synthesis, and the JSON of the stacks if there is a folder for it."""
@@ -55,7 +56,7 @@ def guarded(
         "text_of": lambda file: AVRO_TEXT,
         "release": release(deployment.architecture),
     }
-    stacks = compose(app, deployment, pipelines, topics, **told)
+    stacks = compose(app, deployment, pipelines, topics, former_groups=groups, **told)
     after = guard(stacks, before, retired, is_open=is_open)
     if folder is None:
         return after, {}
@@ -198,3 +199,16 @@ def test_terraform_forgets_and_deletes_nothing(tmp_path: Path) -> None:
     said = apply({"removed": forgotten(deployed, "dev-x", declared), "resource": declared})
     assert "1 added, 0 changed, 0 destroyed" in said
     assert not Path(f"{kept}.deleted").exists()
+
+
+def test_a_group_that_was_deployed_is_known_by_its_documents_and_forgets_them(tmp_path: Path) -> None:
+    document = "aws_s3_object.pipelines_object-1"
+    listed = tuple(f"dev-{stack}/{document}" for stack in ("ingestion", "ingestion-payments", "ingestion-a-b"))
+    before = Deployed(environment="dev", documents=listed)
+    assert deployed_groups(before) == {"payments", "a-b"}
+    assert deployed_groups(EMPTY) == set()
+    after, stacks = guarded(before, groups=deployed_groups(before), folder=tmp_path)
+    assert set(listed) < set(after.documents), "so that the next synthesis knows the group, too"
+    for name in ("payments", "a-b"):
+        assert "resource" not in stacks[f"dev-ingestion-{name}"]
+        assert {"from": document, "lifecycle": {"destroy": False}} in stacks[f"dev-ingestion-{name}"]["removed"]

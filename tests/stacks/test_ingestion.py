@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,13 @@ from frazil.release.manifest import Role
 from frazil.rollout.desired import Desired, Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
 from frazil.rollout.job_run_request import TAG_JOB
-from stacks.deployments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS, AlarmsOf
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
     EXAMPLE,
     FLOWING,
     FLOWING_PIPELINES,
+    named,
     release,
     resources,
     stacks_of,
@@ -221,18 +223,53 @@ def test_without_a_release_nothing_is_scheduled_and_all_else_is_made() -> None:
     assert not resources(stack, "aws_scheduler_schedule")
     assert "desired" not in resources(stack, "aws_s3_object")
     assert len(resources(stack, "aws_iam_role")) == 2
-    assert resources(stack, "aws_cloudwatch_metric_alarm")
+    assert not resources(stack, "aws_cloudwatch_metric_alarm"), "silence would raise alarms before anything can run"
 
 
-def test_alarms_are_on_metrics_that_jobs_write() -> None:
+_QUERY = re.compile(
+    r"""SELECT (?P<function>MAX|SUM|COUNT)\((?P<metric>\w+)\) FROM SCHEMA\("(?P<namespace>[\w/]+)"(?P<group>, "group")?, pipeline\)"""
+    r"""(?P<where> WHERE "group" = '[a-z0-9-]+')?(?P<by> GROUP BY pipeline ORDER BY (MAX|SUM)\(\) DESC)?"""
+)
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_a_group_has_seven_alarms_on_metrics_that_jobs_write(environment: str) -> None:
     from frazil.ingest.metrics import COUNTED, UNITS
 
-    for alarm in resources(ingestion("dev"), "aws_cloudwatch_metric_alarm").values():
-        if alarm["namespace"] in ("AWS/Scheduler", "AWS/Lambda"):
-            continue
-        if alarm["metric_name"] == "rolled_back":  # `rollout/reconciler_function.py` writes it
-            assert alarm["dimensions"] == {"job": "ingest"}
-            continue
+    alarms = [
+        a for a in resources(ingestion(environment), "aws_cloudwatch_metric_alarm").values() if "metric_query" in a
+    ]
+    assert len(alarms) == 7
+    for alarm in alarms:
+        [query] = alarm["metric_query"]
+        found = _QUERY.fullmatch(query["expression"])
+        assert found, query["expression"]
+        assert found["namespace"] == environment_of(environment).metrics_namespace
+        assert found["metric"] in {*UNITS, *COUNTED.values(), "rejected"}
+        assert (found["by"] is None) == alarm["alarm_name"].endswith("-silent")
+        assert query["period"] * alarm["evaluation_periods"] <= 3 * 3600, "CloudWatch sees the latest three hours"
+
+
+def test_only_silence_of_all_pipelines_raises_an_alarm_of_a_group() -> None:
+    alarms = resources(ingestion("dev"), "aws_cloudwatch_metric_alarm").values()
+    missing = {alarm["alarm_name"]: alarm["treat_missing_data"] for alarm in alarms}
+    assert [name for name, what in missing.items() if what == "breaching"] == ["frazil-dev-silent"]
+
+
+def _is_of_a_pipeline(alarm: dict[str, Any]) -> bool:
+    """Return whether it is no alarm of the scheduler or the reconciler."""
+    return alarm["namespace"] not in ("AWS/Scheduler", "AWS/Lambda") and alarm["metric_name"] != "rolled_back"
+
+
+def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:
+    from frazil.ingest.metrics import COUNTED, UNITS
+
+    stack = synthesised(named(DEPLOYMENTS["dev"], alarms=AlarmsOf.PIPELINE))["ingestion"]
+    alarms = [a for a in resources(stack, "aws_cloudwatch_metric_alarm").values() if _is_of_a_pipeline(a)]
+    assert len(alarms) == 6 * len(EXAMPLE)
+    for alarm in alarms:
         assert alarm["namespace"] == environment_of("dev").metrics_namespace
         assert alarm["metric_name"] in {*UNITS, *COUNTED.values(), "rejected"}
         assert set(alarm["dimensions"]) == {"pipeline"}
+    late = [a["treat_missing_data"] for a in alarms if a["metric_name"] == "freshness_seconds"]
+    assert late == ["breaching"] * len(EXAMPLE)

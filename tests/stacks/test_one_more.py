@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES,
 
 DEV = DEPLOYMENTS["dev"]
 IN_PLACE = {
-    ("aws_iam_policy", "policy"),  # which tables a role may touch
+    ("aws_iam_policy", "policy"),  # which topics Tableflow's role may publish
     ("aws_s3_object", "content"),  # what should run
     ("aws_scheduler_schedule", "target"),  # and with which documents
 }
@@ -67,13 +68,18 @@ def test_one_more_pipeline_creates_its_own_resources_and_replaces_none(
     assert made
     assert all(new.name in address for address in made), made
     changed = {
-        (kind, argument)
+        (kind, address, argument)
         for what, kind, address in before.keys() & after.keys()
         for argument in before[what, kind, address].keys() | after[what, kind, address].keys()
         if argument != "depends_on"  # an order, and no argument
         and before[what, kind, address].get(argument) != after[what, kind, address].get(argument)
     }
-    assert changed <= IN_PLACE
+    waiting = {("confluent_role_binding", unique_name("reader", "subjects-in-effect"), "crn_pattern")}
+    assert {(kind, argument) for kind, _, argument in changed - waiting} <= IN_PLACE
+    is_flowing = isinstance(new.engine, Tableflow)
+    assert (waiting <= changed) is not is_flowing
+    names_of_policies = {address for kind, address, _ in changed if kind == "aws_iam_policy"}
+    assert all(address.startswith("tableflow_") for address in names_of_policies), "policies of jobs name namespaces"
 
 
 def test_subscriptions_are_named_by_their_address_and_not_by_their_place() -> None:
@@ -84,6 +90,35 @@ def test_subscriptions_are_named_by_their_address_and_not_by_their_place() -> No
     few, more = addresses("b@x.org", "b.@x.org"), addresses("a@x.org", "b@x.org", "b.@x.org", "b@x.org")
     assert len(set(few.values())) == 2
     assert few.items() < more.items()
+
+
+def test_a_prefix_has_one_binding_however_many_topics_have_it() -> None:
+    confluent = replace(DEV.confluent, subject_prefixes=("pay.", "pay.eu."))
+    pipelines = [
+        Pipeline(
+            topic=Topic(name, value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
+            table=Table(f"s.{name.replace('.', '_')}"),
+        )
+        for name in ("a", "pay.b", "pay.eu.c", "payer")
+    ]
+    stack = synthesised(named(DEV, confluent=confluent), pipelines, ())["confluent"]
+    readers = [
+        each for each in resources(stack, "confluent_role_binding").values() if each["role_name"] == "DeveloperRead"
+    ]
+    patterns = sorted(each["crn_pattern"].partition("subject=")[2] for each in readers)
+    assert [each for each in patterns if not each.startswith("frazil-")] == [
+        "a-key", "a-value", "pay.*", "payer-key", "payer-value",
+    ]  # fmt: skip
+
+
+def test_the_bindings_of_subjects_wait_once_and_together() -> None:
+    bindings = resources(synthesised(DEV)["confluent"], "confluent_role_binding")
+    waits = {each["crn_pattern"] for each in bindings.values() if not each.get("disable_wait_for_ready")}
+    last = bindings[unique_name("reader", "subjects-in-effect")]
+    assert [pattern for pattern in waits if "subject=frazil-" in pattern] == [last["crn_pattern"]]
+    subjects = {at for at, each in bindings.items() if each.get("disable_wait_for_ready")}
+    assert len(subjects) == 3
+    assert set(last["depends_on"]) == {f"confluent_role_binding.{at}" for at in subjects}
 
 
 def test_names_that_differ_by_a_character_are_different_resources() -> None:
@@ -97,7 +132,7 @@ def test_names_that_differ_by_a_character_are_different_resources() -> None:
     assert len([crn for crn in subjects if crn.endswith("-value")]) == 5
     assert len(set(subjects.values())) == len(subjects)
     assert len(resources(stack, "confluent_kafka_topic")) == 5
-    assert len(resources(stack, "confluent_kafka_acl")) == 15
+    assert len(resources(stack, "confluent_kafka_acl")) == 6, "one for each topic, and one for groups"
     for kind in stack["resource"].values():
         assert all(re.fullmatch("[A-Za-z_][A-Za-z0-9_-]*", address) for address in kind)
 

@@ -199,7 +199,6 @@ def test_readers_may_read_and_nothing_else() -> None:
     acls = resources(stacks_of("dev")["confluent"], "confluent_kafka_acl").values()
     assert {(acl["resource_type"], acl["operation"], acl["permission"]) for acl in acls} == {
         ("TOPIC", "READ", "ALLOW"),
-        ("TOPIC", "DESCRIBE", "ALLOW"),
         ("GROUP", "READ", "ALLOW"),
     }
     assert "*" not in {acl["resource_name"] for acl in acls}

@@ -30,3 +30,9 @@ def pipeline(**topic: Any) -> Pipeline:
 )
 def test_a_declared_schema_needs_no_subject(topic: dict[str, Any], wanted: list[str]) -> None:
     assert subjects([pipeline(**topic)]) == wanted
+
+
+def test_a_prefix_replaces_the_subjects_that_begin_with_it() -> None:
+    assert subjects([pipeline(**AVRO)], ["orders-"]) == ["orders-*"]
+    assert subjects([pipeline(**AVRO)], ["order.", "x."]) == ["orders-key", "orders-value"]
+    assert subjects([pipeline(value_format="avro", subject_strategy="record")], ["orders-"]) == ["*"]

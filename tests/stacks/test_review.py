@@ -227,7 +227,8 @@ def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path
     script = (
         "import runpy, sys\nfrom pathlib import Path\nfrom stacks import terraform_plans\n"
         "def done(deployment, folder, settings, app):\n"
-        "    made = folder / 'cdktf.out' / 'stacks' / 'dev-x'\n    made.mkdir(parents=True)\n    return {'dev-x': made}\n"
+        "    made = folder / 'cdktf.out' / 'stacks' / 'dev-x'\n    made.mkdir(parents=True)\n"
+        "    (made / 'cdk.tf.json').write_text('{}')\n    return {'dev-x': made}\n"
         "terraform_plans.synthesise = done\nsys.argv = ['review', 'dev']\n"
         "runpy.run_module('stacks.review', run_name='__main__')\n"
     )
@@ -413,7 +414,7 @@ def foreign(folder: Path, **changed: Any) -> Path:
 @pytest.fixture
 def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     def done(deployment: Deployment, folder: Path, settings: Any, app: Any) -> dict[str, Path]:
-        return {each.name: each for each in foreign(folder / "trusted").iterdir()}
+        return {each.name: each for each in foreign(folder / "cdktf.out" / "stacks").iterdir()}
 
     monkeypatch.setattr(foreign_stacks, "synthesise", done)
 
@@ -459,3 +460,26 @@ def test_what_terraform_reads_is_written_from_what_was_checked(trusted: None, tm
     written = foreign_stacks.checked(DEPLOYMENTS["dev"], folder, private, {})
     assert {file.name for each in written.values() for file in each.iterdir()} == {"cdk.tf.json"}
     assert all(private in each.parents for each in written.values())
+
+
+def test_stacks_that_are_those_of_the_base_branch_are_not_planned(
+    trusted: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Documentation changes in a pull request need no plan of three environments."""
+    file = tmp_path / "form.json"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "terraform").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin" / "terraform").chmod(0o755)
+    settings = {"PATH": str(tmp_path / "bin")}
+
+    def ran(folder: Path) -> tuple[int, str]:
+        arguments = ["dev", "--synthesised", str(folder), "--only-changed", "--form", str(file)]
+        return review.main(arguments, settings, TODAY), capsys.readouterr().out
+
+    noted = {"ingestion": {"//": {"metadata": {"version": "another"}}}}
+    status, out = ran(foreign(tmp_path / "same", **noted))
+    assert (status, file.exists()) == (0, False)
+    assert out.startswith(f"{marker('dev')}\n")
+    assert "nothing is declared differently" in out
+    assert ran(foreign(tmp_path / "other", ingestion={"output": {"x": {"value": "y"}}}))[0] == 5, "Terraform is asked"
+    assert review.main(["dev", "--only-changed"], settings, TODAY) == 5

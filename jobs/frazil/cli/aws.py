@@ -25,6 +25,13 @@ def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
     return bucket(place, secrets, place.artifact_bucket)
 
 
+def jobs_of(store: ObjectStore, job: str | None) -> tuple[str, ...]:
+    """Return the job that is named, or all deployed ingest jobs; `ingest` if none is deployed yet."""
+    from frazil.rollout.group_jobs import INGEST, ingest_jobs
+
+    return (job,) if job else ingest_jobs(store) or (INGEST,)
+
+
 def bucket(place: Environment, secrets: Secrets, name: str) -> ObjectStore:
     """Return another bucket of the environment, like that of the logs."""
     from frazil.clients.object_store import ObjectStore

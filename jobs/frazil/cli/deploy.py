@@ -140,10 +140,8 @@ def _upload(folder: Path, declared: dict[str, Any]) -> None:
 
 def _reconcile(place: Environment, secrets: Secrets, minutes: int) -> None:
     """Bring the runs of every job to the deployed state. Ends with 1 if a generation was rolled back."""
-    at_work, store = reconciler(place, secrets), aws.artifact_store(place, secrets)
-    for key in store.keys("desired/"):
-        job = key.removeprefix("desired/").removesuffix(".json")
-        bring_about(at_work, job, minutes=minutes, as_json=False)
+    jobs = aws.jobs_of(aws.artifact_store(place, secrets), None)
+    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False)
 
 
 def _print(step: str, what: str) -> None:

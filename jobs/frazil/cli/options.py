@@ -102,7 +102,8 @@ LocalEnvironment = Annotated[
 ]
 """The environment of a command about the local services, see `check_local`."""
 
-JobName = Annotated[str, typer.Option("--job", help="Job, by its name in the desired state.")]
+JobName = Annotated[str | None, typer.Option("--job", help="Job, by its name in the desired state; default: all.")]
+"""The job of a command about job runs. Left out, `jobs_of` finds the deployed ones."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 
 

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from frazil.cli import aws
 from frazil.cli.console import err, out, plain, show_json
 from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name
 from frazil.clients.secrets import Secrets
+from frazil.errors import FrazilError
 from frazil.exit_codes import Exit
 from frazil.project import environments
 
@@ -34,12 +36,12 @@ def reconcile(
     context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
-    job: JobName = "ingest",
+    job: JobName = None,
     check: Annotated[bool, typer.Option("--check", help="Print the next steps, and do nothing.")] = False,
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a job's runs to the deployed state.
+    """Bring job runs to the deployed state.
 
     For example: frazil reconcile prod --check
 
@@ -55,11 +57,13 @@ def reconcile(
       3 a service is unavailable, or another reconciler runs
       4 with --check: runs differ from the desired state
     """
-    at_work = reconciler(environments.environment(environment_name(context, env, option)), context.find_root().obj)
+    place, secrets = environments.environment(environment_name(context, env, option)), context.find_root().obj
+    at_work = reconciler(place, secrets)
+    jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
     if check:
-        _print_drift(at_work.drift(job), as_json=as_json)
+        _print_drift({each: at_work.drift(each) for each in jobs}, as_json=as_json)
     else:
-        bring_about(at_work, job, minutes=minutes, as_json=as_json)
+        bring_about(at_work, jobs, minutes=minutes, as_json=as_json)
 
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
@@ -80,8 +84,30 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
     )
 
 
-def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -> None:
-    """Reconcile, print each step, and end with 1 if the desired state does not run."""
+def bring_about(at_work: Reconciler, jobs: Sequence[str], *, minutes: int, as_json: bool) -> None:
+    """Reconcile jobs one after another, print each step, and end with 1 if the desired state of one does not run.
+
+    The error of a job does not keep the others from being reconciled. The last error is raised at the end.
+    """
+    ended: list[tuple[dict[str, Any], bool]] = []
+    errors: list[FrazilError] = []
+    for job in jobs:
+        try:
+            ended.append(_reconciled(at_work, job, minutes=minutes, is_printed=not as_json))
+        except FrazilError as error:
+            if errors:
+                err().print(plain(f"error: {errors[-1]}"), markup=False, soft_wrap=True)
+            errors.append(error)
+    if errors:
+        raise errors[-1]
+    if as_json:
+        _show([members for members, _ in ended])
+    if not all(is_wanted for _, is_wanted in ended):
+        raise typer.Exit(Exit.DECISION_REQUIRED)
+
+
+def _reconciled(at_work: Reconciler, job: str, *, minutes: int, is_printed: bool) -> tuple[dict[str, Any], bool]:
+    """Reconcile one job. Return the result as JSON, and whether the desired generation runs."""
     done: list[Step] = []
 
     def print_step(step: Step) -> None:
@@ -94,33 +120,43 @@ def bring_about(at_work: Reconciler, job: str, *, minutes: int, as_json: bool) -
     wanted = at_work.desired(job)
     is_wanted = wanted.is_stopped if runs is None else runs == wanted
     stopped = list(runs.stopped if runs else wanted.stopped)
-    if as_json:
-        members = {
-            "job": job,
-            "wanted": wanted.generation,
-            "runs": runs.generation if runs else None,
-            "stopped": stopped,
-        }
-        show_json({**members, "steps": [document(step) for step in done]})
-    else:
+    if is_printed:
         without = f" without {', '.join(stopped)}" if stopped else ""
         what = f"generation {runs.generation} runs{without}" if runs else "nothing runs, as is wanted"
         out().print(
             plain(f"{job}: {what}" + ("" if is_wanted else f"; {wanted.generation} was given up")), markup=False
         )
-    if not is_wanted:
-        raise typer.Exit(Exit.DECISION_REQUIRED)
+    members = {
+        "job": job,
+        "wanted": wanted.generation,
+        "runs": runs.generation if runs else None,
+        "stopped": stopped,
+        "steps": [document(step) for step in done],
+    }
+    return members, is_wanted
 
 
-def _print_drift(steps: tuple[Step, ...], *, as_json: bool) -> None:
+def _show(results: Sequence[dict[str, Any]]) -> None:
+    """Print the result of one job, or those of several as one object."""
+    show_json(results[0] if len(results) == 1 else {"jobs": list(results)})
+
+
+def _print_drift(drifts: Mapping[str, tuple[Step, ...]], *, as_json: bool) -> None:
     if as_json:
-        show_json({"drift": bool(steps), "steps": [document(step) for step in steps]})
+        results = [
+            {"drift": bool(steps), "steps": [document(step) for step in steps]}
+            | ({"job": job} if len(drifts) > 1 else {})
+            for job, steps in drifts.items()
+        ]
+        _show(results)
     else:
-        for step in steps:
-            out().print(plain(sentence(step)), markup=False, soft_wrap=True)
-        if not steps:
+        for job, steps in drifts.items():
+            before = f"{job}: " if len(drifts) > 1 else ""
+            for step in steps:
+                out().print(plain(f"{before}{sentence(step)}"), markup=False, soft_wrap=True)
+        if not any(drifts.values()):
             out().print("nothing to do")
-    if steps:
+    if any(drifts.values()):
         raise typer.Exit(Exit.CHANGES)
 
 

@@ -95,7 +95,7 @@ def upload(
     \b
     Exit codes:
       0 uploaded, now or earlier
-      1 a file differs from the manifest, or it is not signed
+      1 a file differs, or no trusted signature exists
       2 built for another label or other processors
       3 S3 is unavailable
     """

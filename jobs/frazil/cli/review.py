@@ -38,6 +38,9 @@ def review(
     synthesised: Annotated[
         Path | None, typer.Option("--synthesised", metavar="DIR", help="Check and plan another checkout's stacks.")
     ] = None,
+    only_changed: Annotated[
+        bool, typer.Option("--only-changed", help="Plan nothing if those are this checkout's.")
+    ] = False,
     before: Annotated[
         Path | None, typer.Option("--before", metavar="FILE", help="Deployed document of pipelines.")
     ] = None,
@@ -91,6 +94,7 @@ def review(
     }
     for flag, path_of in files.items():
         arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
+    arguments += ["--only-changed"] if only_changed else []
     arguments += [f"--commit={commit}"] if commit else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,20 +16,20 @@ from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobNa
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
 from frazil.project import environments
-from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, TAG_RELEASE
+from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, TAG_RELEASE, names_of_runs
 
 if TYPE_CHECKING:
     from frazil.clients.emr import Run
     from frazil.declaration import Environment
 
-COLUMNS = ("run", "state", "generation", "release", "began", "took", "")
+COLUMNS = ("run", "job", "state", "generation", "release", "began", "took", "")
 
 
 def runs(
     context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
-    job: JobName = "ingest",
+    job: JobName = None,
     last: Annotated[int, typer.Option("--last", min=1, metavar="N", help="Number of newest runs to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -44,17 +44,19 @@ def runs(
       3 a service is unavailable
     """
     place = environments.environment(environment_name(context, env, option))
-    found = _found(place, context.find_root().obj, job, last=last)[:last]
+    jobs = aws.jobs_of(aws.artifact_store(place, context.find_root().obj), job)
+    found = _found(place, context.find_root().obj, jobs, last=last)[:last]
     now = time.time()
     if as_json:
-        show_json({"job": job, "runs": [facts(run, now=now) for run in found]})
+        show_json({"jobs": list(jobs), "runs": [facts(run, now=now) for run in found]})
         return
     shown = table(*COLUMNS, right=("generation", "took"))
     for run in found:
         described = facts(run, now=now)
         began = run.created_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
         named = (str(described[key] or "–") for key in ("generation", "release"))
-        shown.add_row(run.id, run.state, *named, began, duration(described["seconds"]), plain(run.details))
+        what = (run.id, plain(str(described["job"])), run.state, *named)
+        shown.add_row(*what, began, duration(described["seconds"]), plain(run.details))
     out().print(shown)
 
 
@@ -63,7 +65,7 @@ def logs(
     env: EnvironmentName = None,
     run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="A run's id; by default the newest run.")] = None,
     option: EnvironmentOption = None,
-    job: JobName = "ingest",
+    job: JobName = None,
     is_sparks: Annotated[bool, typer.Option("--spark", help="Print Spark's own log in place of the job's.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +88,9 @@ def logs(
         env, run_id = None, env  # `--env` or FRAZIL_ENV takes the place of ENV, so the one argument is RUN
     place = environments.environment(environment_name(context, env, option))
     secrets: Secrets = context.find_root().obj
-    run = _chosen(_found(place, secrets, job, run_id=run_id), run_id, where=f"job {job} of environment {place.name}")
+    jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
+    where = f"{', '.join(f'job {each}' for each in jobs)} of environment {place.name}"
+    run = _chosen(_found(place, secrets, jobs, run_id=run_id), run_id, where=where)
     if not bucket_of(run):
         raise InvalidInput(
             "it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none"
@@ -112,6 +116,7 @@ def facts(run: Run, *, now: float) -> Mapping[str, Any]:
     generation = run.tags.get(TAG_GENERATION)
     return {
         "run": run.id,
+        "job": run.tags.get(TAG_JOB),
         "application": run.application,
         "state": run.state,
         "generation": int(generation) if generation else None,
@@ -122,20 +127,26 @@ def facts(run: Run, *, now: float) -> Mapping[str, Any]:
     }
 
 
-def _found(place: Environment, secrets: Secrets, job: str, *, last: int = 20, run_id: str | None = None) -> list[Run]:
-    """Return a job's newest runs on all its applications, newest first; then the named one, however old it is."""
+def _found(
+    place: Environment, secrets: Secrets, jobs: Sequence[str], *, last: int = 20, run_id: str | None = None
+) -> list[Run]:
+    """Return the newest runs of jobs on all their applications, newest first; then the named one, however old it is."""
     from frazil.rollout.state import stored_state
 
     store, emr = aws.artifact_store(place, secrets), aws.emr(place, secrets)
     named = [place.emr_application] if place.emr_application else []
-    applications = dict.fromkeys((*stored_state(store, job).applications, *named))
-    tags, prefix = {TAG_JOB: job}, f"frazil-{job}"
-    found = [run for a in applications for run in emr.runs(a, tags, name_prefix=prefix, ended=last)]
+    used = {job: dict.fromkeys((*stored_state(store, job).applications, *named)) for job in jobs}
+    found = [
+        run
+        for job, applications in used.items()
+        for application in applications
+        for run in emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job), ended=last)
+    ]
     found.sort(key=lambda run: (run.created_at, run.id), reverse=True)
     if run_id is None or run_id in {run.id for run in found} or not re.fullmatch("[0-9a-z]+", run_id):
         return found
-    named_runs = (emr.run(a, run_id) for a in applications)
-    return [*found, *(run for run in named_runs if run is not None and run.tags.get(TAG_JOB) == job)]
+    named_runs = (emr.run(a, run_id) for a in dict.fromkeys(a for each in used.values() for a in each))
+    return [*found, *(run for run in named_runs if run is not None and run.tags.get(TAG_JOB) in jobs)]
 
 
 def _chosen(found: list[Run], run_id: str | None, *, where: str) -> Run:

@@ -1,4 +1,4 @@
-"""`frazil stop` and `frazil start`: stop and start pipelines of a continuous job. `pause` and `resume` are aliases."""
+"""`frazil stop` and `frazil start`: stop and start pipelines of a job. `pause` and `resume` are aliases."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli import aws
-from frazil.cli.options import AsJson, EnvironmentChoice, JobName
+from frazil.cli.options import AsJson, EnvironmentChoice
 from frazil.cli.reconcile import Minutes, bring_about, reconciler
 from frazil.clients.secrets import Secrets
 from frazil.project import environments
@@ -19,11 +19,10 @@ def stop(
     context: typer.Context,
     names: Names,
     env: EnvironmentChoice = "local",
-    job: JobName = "ingest",
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
-    """Stop pipelines of a continuous job.
+    """Stop pipelines of a job.
 
     For example: frazil stop orders --env prod
 
@@ -36,16 +35,14 @@ def stop(
     \b
     Exit codes:
       same as `frazil reconcile`
-      2 also for a job that a schedule starts
     """
-    _change(context, names, env, job, minutes, is_stopped=True, as_json=as_json)
+    _change(context, names, env, minutes, is_stopped=True, as_json=as_json)
 
 
 def start(
     context: typer.Context,
     names: Names,
     env: EnvironmentChoice = "local",
-    job: JobName = "ingest",
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
@@ -60,16 +57,18 @@ def start(
     Exit codes:
       same as `frazil reconcile`
     """
-    _change(context, names, env, job, minutes, is_stopped=False, as_json=as_json)
+    _change(context, names, env, minutes, is_stopped=False, as_json=as_json)
 
 
 def _change(
-    context: typer.Context, names: list[str], env: str, job: str, minutes: int, *, is_stopped: bool, as_json: bool
+    context: typer.Context, names: list[str], env: str, minutes: int, *, is_stopped: bool, as_json: bool
 ) -> None:
+    from frazil.rollout.group_jobs import job_of
     from frazil.rollout.stopped_pipelines import change_stop
 
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
-    at_work = reconciler(place, secrets)
-    change_stop(aws.artifact_store(place, secrets), at_work.desired(job), *names, is_stopped=is_stopped)
-    bring_about(at_work, job, minutes=minutes, as_json=as_json)
+    at_work, store = reconciler(place, secrets), aws.artifact_store(place, secrets)
+    job = job_of(store, names)
+    change_stop(store, at_work.desired(job), *names, is_stopped=is_stopped)
+    bring_about(at_work, [job], minutes=minutes, as_json=as_json)

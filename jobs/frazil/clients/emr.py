@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/emr-serverless/latest/APIReference/
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -101,25 +102,24 @@ class Emr:
         self._client, self._clock = client, clock
         self._ended: dict[tuple[str, str], Run] = {}
 
-    def runs(
-        self, application: str, tags: Mapping[str, str], *, name_prefix: str, ended: int = ENDED
-    ) -> tuple[Run, ...]:
+    def runs(self, application: str, tags: Mapping[str, str], *, names: str, ended: int = ENDED) -> tuple[Run, ...]:
         """Return the runs of an application that have these tags, oldest first; none if there is no such application.
 
         These are all runs that have not ended, and of those that have the newest `ended`, if they were created within the longest
-        of `WINDOWS`. The service lists runs without their tags and asks for them one by one, so only runs whose name begins with
-        `name_prefix` are looked at, those that have ended once, and not more of them than a few times `ended`.
+        of `WINDOWS`. The service lists runs without their tags and asks for them one by one, so only runs whose name
+        matches `names`, a regular expression, are looked at, those that have ended once, and not more of them than a few times
+        `ended`.
         """
 
         def is_wanted(run: Run) -> bool:
             return tags.items() <= run.tags.items()
 
-        active = self._listed(application, name_prefix, states=_ACTIVE)
+        active = self._listed(application, names, states=_ACTIVE)
         found = {run.id: run for run in (self._run(application, run_id) for run_id in active) if is_wanted(run)}
         recent: list[Run] = []
         for window in WINDOWS:
             began = datetime.fromtimestamp(self._clock(), UTC) - window
-            listed = self._listed(application, name_prefix, states=_TERMINAL, createdAtAfter=began)
+            listed = self._listed(application, names, states=_TERMINAL, createdAtAfter=began)
             looked_at = (self._run(application, run_id) for run_id in listed[: _LOOKED_AT * ended])
             recent = list(islice(filter(is_wanted, looked_at), ended))
             if len(recent) == ended:
@@ -150,7 +150,7 @@ class Emr:
             if not self._run(run.application, run.id).state.is_terminal:
                 raise
 
-    def _listed(self, application: str, name_prefix: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
+    def _listed(self, application: str, names: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
         """Return the ids of the runs in one of these states, the newest first."""
         found, page = [], dict(filters)
         while True:
@@ -161,7 +161,7 @@ class Emr:
                     )
             except _NotFound:
                 return []
-            found += [run for run in answer["jobRuns"] if str(run.get("name") or "").startswith(name_prefix)]
+            found += [run for run in answer["jobRuns"] if re.fullmatch(names, str(run.get("name") or ""))]
             if not answer.get("nextToken"):
                 return [str(run["id"]) for run in sorted(found, key=lambda r: (r["createdAt"], r["id"]), reverse=True)]
             page["nextToken"] = answer["nextToken"]

@@ -61,6 +61,7 @@ class Choices(TypedDict, total=False):
     schema_evolution: SchemaEvolution | str
     keep_snapshots: int
     keep_days: int | None
+    group: str | None
     write: WriteMode | str
     engine: LandingEngine | str
     start: Start | str

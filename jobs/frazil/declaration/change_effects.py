@@ -119,6 +119,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "one. If the columns are the same ones, the pipeline continues",
             lambda before, after: before is None or after is None or {*before} != {*after},
         ),
+        "group": FieldEffect(
+            Outcome.UPKEEP,
+            "the jobs of the other group continue at the table's offsets, so no record is lost and none lands twice. Until the old "
+            "jobs have the new document, both may try: one commits, the other is fenced",
+        ),
         "headers": FieldEffect(
             Outcome.FROM_NOW_ON,
             "headers are kept, or their column stays null; existing rows are not filled",

@@ -33,6 +33,13 @@ _NAME = matching(
     "Give the pipeline a name: a lower-case letter, then up to 99 of a-z, 0-9 and _",
 )
 
+GROUP = matching(
+    "[a-z]([a-z0-9-]{0,18}[a-z0-9])?",
+    "a group's name",
+    "Write a lower-case letter, then up to 19 of a-z, 0-9 and -, and no - at the end",
+)
+"""Names of groups: short, because names of roles and jobs contain them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline(metaclass=Declared):
@@ -68,6 +75,9 @@ class Pipeline(metaclass=Declared):
         Isolation.READ_COMMITTED
     )
     kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, from a short list."] = FrozenMap()
+    group: Annotated[
+        str | None, "The group whose deployed jobs land the topic. Default: none, the jobs without a group.", GROUP
+    ] = None
 
     def __post_init__(self) -> None:
         if isinstance(self.name, str) and not self.name:

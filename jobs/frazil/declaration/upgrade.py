@@ -23,6 +23,7 @@ _ONLY_IN_2 = {
     **{name: f"topic.{name}" for name in CHOICES},
     "write": "topic.tombstones",
     "envelope": "",
+    "group": "",
 }
 """Members of a pipeline that version 1 does not have, and where it has the same; empty if it has nothing like it."""
 _TOPIC_ONLY_IN_2 = (

@@ -85,13 +85,14 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """Says what happens to one pipeline: every event carries pipeline, topic and run."""
+    """Says what happens to one pipeline: every event carries pipeline, topic and run, and the group if it has one."""
 
     sink: Sink
     pipeline: str
     topic: str
     run: str
     clock: Callable[[], float]
+    group: str | None = None
 
     def __call__(self, event: Event, **facts: Any) -> None:
         """Emit one event."""
@@ -100,6 +101,7 @@ class Reporter:
                 "time": round(self.clock(), 3),
                 "event": event.value,
                 "pipeline": self.pipeline,
+                **({"group": self.group} if self.group else {}),
                 "topic": self.topic,
                 "run": self.run,
                 **facts,

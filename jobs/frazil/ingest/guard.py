@@ -166,7 +166,7 @@ def report_error(report: Reporter, error: FrazilError, **facts: Any) -> None:
 
 def reporter(pipeline: Pipeline, job: JobContext, sink: Sink) -> Reporter:
     """Return the reporter of one pipeline's events."""
-    return Reporter(sink, pipeline.name, pipeline.topic.name, job.run, job.clock)
+    return Reporter(sink, pipeline.name, pipeline.topic.name, job.run, job.clock, pipeline.group)
 
 
 def _where(pipeline: Pipeline) -> str:

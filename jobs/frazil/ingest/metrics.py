@@ -15,6 +15,9 @@ NAMESPACE = "Frazil"
 BY_PIPELINE = (("pipeline",),)
 BY_REASON = (("pipeline",), ("pipeline", "reason"))
 
+_NAMES = ("time", "pipeline", "group", "topic", "run")
+"""The members of each event."""
+
 # The members of an event that are metrics, with CloudWatch's unit.
 UNITS = {
     "read": "Count",
@@ -44,6 +47,7 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
     Metrics by pipeline are `read`, `written`, `bytes`, `duration_seconds`, `stage_seconds`, `lag` (offsets not landed yet),
     `freshness_seconds` (now minus the newest landed record's time while records are waiting, 0 when none are), and a count of
     1 of each event of `COUNTED`, by the event's name. By pipeline, and by pipeline and reason: `rejected` and `skipped`.
+    The metrics of a group's pipelines have the dimension `group` too.
     Environments that share an account have each a `namespace` of their own.
     """
     facts = dict(event)
@@ -56,7 +60,7 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
     for kind in ("rejected", "skipped"):
         by_reason = facts.get(kind)
         for reason, number in by_reason.items() if isinstance(by_reason, Mapping) else ():
-            named = {key: facts[key] for key in ("time", "pipeline", "topic", "run")}
+            named: dict[str, Any] = {key: facts[key] for key in _NAMES if key in facts}
             facts_of_reason = {**named, "event": kind, "reason": reason, kind: number}
             yield _line(facts_of_reason, namespace, BY_REASON, {kind: "Count"})
 
@@ -64,9 +68,10 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
 def _line(
     facts: Mapping[str, Any], namespace: str, dimensions: tuple[tuple[str, ...], ...], metrics: Mapping[str, str]
 ) -> dict[str, Any]:
+    group = ["group"] if "group" in facts else []
     directive = {
         "Namespace": namespace,
-        "Dimensions": [list(each) for each in dimensions],
+        "Dimensions": [[*group, *each] for each in dimensions],
         "Metrics": [{"Name": name, "Unit": unit} for name, unit in metrics.items()],
     }
     return {**facts, "_aws": {"Timestamp": round(facts["time"] * 1000), "CloudWatchMetrics": [directive]}}

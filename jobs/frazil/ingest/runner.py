@@ -17,6 +17,7 @@ from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pa
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
+from frazil.ingest.turns import in_turn, turns
 from frazil.job.context import JobContext
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers
@@ -29,10 +30,15 @@ REPORT_SECONDS = 60.0  # how often the error of a pipeline that ended is reporte
 def drain(
     pipelines: Sequence[Pipeline], job: JobContext, registry: Registry | None, sink: Sink, *, probe: bool = True
 ) -> dict[str, Outcome]:
-    """Land all pipelines up to the stable offsets seen at start; returns each one's outcome by name."""
+    """Land all pipelines up to the stable offsets seen at start; returns each one's outcome by name.
+
+    If there are more than `PARALLEL`, those that have waited longest come first.
+    """
     refuse_foreign(pipelines)
     if probe:
         prove(pipelines, job)
+    if len(pipelines) > PARALLEL:
+        pipelines = in_turn(pipelines, turns(pipelines, job, parallel=PARALLEL))
     with ThreadPoolExecutor(max(min(len(pipelines), PARALLEL), 1), thread_name_prefix="pipeline") as threads:
         runs = {
             p.name: threads.submit(guarded, p, job, registry, sink, lambda ingestion: ingestion.drain())

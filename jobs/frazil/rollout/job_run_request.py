@@ -28,6 +28,11 @@ LONGEST_PARAMETERS = 102_400
 (https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_SparkSubmit.html)."""
 
 
+def names_of_runs(job: str) -> str:
+    """Return a regular expression of the names of a job's runs, which are not names of another job's."""
+    return rf"frazil-{job}(-\d+)?"
+
+
 def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str, Any]:
     """Return the request of `StartJobRun` without its client token. `bucket` is the artifact bucket.
 

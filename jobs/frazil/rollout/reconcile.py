@@ -18,7 +18,7 @@ from frazil.release.manifest import Release
 from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
-from frazil.rollout.job_run_request import TAG_JOB, run_settings
+from frazil.rollout.job_run_request import TAG_JOB, names_of_runs, run_settings
 from frazil.rollout.readiness import Readiness, stored_release
 from frazil.rollout.state import Lease, RolloutState, Store, stored_state
 from frazil.rollout.steps import (
@@ -45,7 +45,7 @@ LEASE_SECONDS, ASK_SECONDS = 30.0, 3.0
 class Runs(Protocol):
     """The calls to EMR Serverless that the reconciler makes."""
 
-    def runs(self, application: str, tags: Mapping[str, str], *, name_prefix: str) -> Sequence[Run]:
+    def runs(self, application: str, tags: Mapping[str, str], *, names: str) -> Sequence[Run]:
         """Return the runs of an application that have these tags."""
         ...
 
@@ -191,8 +191,8 @@ class Reconciler:
 
     def _runs(self, desired: Desired, state: RolloutState) -> list[Run]:
         applications = dict.fromkeys((*state.applications, desired.application))
-        tags, name = {TAG_JOB: desired.job}, f"frazil-{desired.job}-"
-        return [run for a in applications for run in self.emr.runs(a, tags, name_prefix=name)]
+        tags, names = {TAG_JOB: desired.job}, names_of_runs(desired.job)
+        return [run for a in applications for run in self.emr.runs(a, tags, names=names)]
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
         for step in steps:

@@ -68,6 +68,7 @@ class Cloud:
             Handler=HANDLER,
             Code={"S3Bucket": self.bucket, "S3Key": "artifacts/1/reconciler.zip"},
             Timeout=60,
+            LoggingConfig={"LogFormat": "Text", "LogGroup": "/frazil/local/reconcile-orders"},
             Environment={"Variables": settings.variables()},
         )
         pattern = {
@@ -178,6 +179,8 @@ def test_a_function_runs_as_its_role_and_with_nothing_of_this_process(cloud: Clo
     functions = cloud.client("lambda")
     functions.update_function_code(FunctionName=cloud.bucket, ZipFile=(tmp_path / "f.zip").read_bytes())
     functions.update_function_configuration(FunctionName=cloud.bucket, Handler="f.handle")
+    told = functions.get_function_configuration(FunctionName=cloud.bucket)
+    assert (told["Handler"], told["LoggingConfig"]["LogGroup"]) == ("f.handle", "/frazil/local/reconcile-orders")
     answer = json.loads(functions.invoke(FunctionName=cloud.bucket, Payload=b"{}")["Payload"].read())
     assert answer["key"].startswith("ASIA")
     assert answer["home"] is None

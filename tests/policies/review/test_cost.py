@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -194,6 +195,40 @@ def test_every_price_has_a_source_and_the_table_a_date_and_a_region() -> None:
 def test_the_sizes_of_the_examples_are_a_worker_of_four_gigabytes() -> None:
     assert SIZES.count("=3276m") == SIZES.count("=820m") == 2
     assert 3276 + 820 == 4096
+
+
+def test_a_running_pipeline_has_metrics_and_a_query_costs_a_time_series_for_each() -> None:
+    """2 x 8 metrics x 0.30 = 4.80. One alarm on a query over 2 pipelines, one of a pipeline, one of the scheduler: 4 x 0.10."""
+    query = 'SELECT MAX(freshness_seconds) FROM SCHEMA("Frazil/dev", pipeline) GROUP BY pipeline'
+    told = cost(
+        aws_scheduler_schedule__i=scheduled("ingest", 15),
+        aws_s3_object__p=declared(FLIGHTS, PLANES),
+        aws_cloudwatch_metric_alarm__q={"metric_query": [{"expression": query}]},
+        aws_cloudwatch_metric_alarm__p={"metric_name": "lag", "dimensions": {"pipeline": "flights"}},
+        aws_cloudwatch_metric_alarm__s={"metric_name": "TargetErrorCount", "dimensions": {"ScheduleGroup": "x"}},
+    )
+    assert cents(told.of("CloudWatch")) == "5.20"
+
+
+def test_each_group_has_the_batches_of_its_own_job() -> None:
+    """2,920 drains each 15 minutes for one pipeline, and 730 each hour for the other: 3,650 batches, 36,500 writes."""
+    boats = replace(PLANES, group="sea")
+    told = cost(
+        aws_scheduler_schedule__i=scheduled("ingest", 15),
+        aws_scheduler_schedule__g=scheduled("ingest-sea", 60),
+        aws_scheduler_schedule__m=scheduled("maintain-sea", 360),
+        aws_s3_object__p=declared(FLIGHTS),
+        aws_s3_object__g=declared(boats),
+    )
+    [writes] = [line.how for line in told.lines if "writes" in line.how]
+    assert "3,650 batches: 36,500 writes" in writes
+    assert set(told.pipelines) == {FLIGHTS.name, boats.name}
+
+
+def test_a_group_whose_job_does_not_run_costs_nothing_but_its_tables() -> None:
+    boats = replace(PLANES, group="sea")
+    told = cost(aws_scheduler_schedule__i=scheduled("ingest", 15), aws_s3_object__p=declared(FLIGHTS, boats))
+    assert set(told.pipelines) == {FLIGHTS.name}
 
 
 def test_cloudwatch_a_managed_cluster_and_tableflow_are_counted() -> None:

@@ -31,6 +31,7 @@ said = getattr(importlib.import_module(module), name)(json.load(sys.stdin), type
 with open(answer, "w") as file:
     json.dump(said, file)
 """
+_LOGGING = "logging_config"
 _TAIL = 4096  # characters of the log that an answer has
 
 _unpacking = threading.Lock()
@@ -114,6 +115,30 @@ def patch_functions(functions: Functions) -> None:
         return called.answer, called.is_error, called.log
 
     LambdaFunction._invoke_lambda = invoked  # type: ignore[method-assign,assignment]
+    _keep_logging()
+
+
+def _keep_logging() -> None:
+    """Let functions keep their log group, which moto drops: Terraform would find a difference at each plan."""
+    configuration, updated = LambdaFunction.get_configuration, LambdaFunction.update_configuration
+
+    def told(function: LambdaFunction, on_create: bool = False) -> dict[str, Any]:
+        usual = {"LogFormat": "Text", "LogGroup": function.logs_group_name}
+        return {**configuration(function, on_create), "LoggingConfig": getattr(function, _LOGGING, None) or usual}
+
+    def changed(function: LambdaFunction, asked: dict[str, Any]) -> dict[str, Any]:
+        setattr(function, _LOGGING, asked.get("LoggingConfig") or getattr(function, _LOGGING, None))
+        return updated(function, asked)
+
+    begun = LambdaFunction.__init__
+
+    def begin(function: LambdaFunction, account_id: str, spec: dict[str, Any], *more: Any, **named: Any) -> None:
+        setattr(function, _LOGGING, spec.get("LoggingConfig"))
+        begun(function, account_id, spec, *more, **named)
+
+    LambdaFunction.__init__ = begin  # type: ignore[method-assign,assignment]
+    LambdaFunction.get_configuration = told  # type: ignore[method-assign,assignment]
+    LambdaFunction.update_configuration = changed  # type: ignore[method-assign,assignment]
 
 
 def _failed(kind: str, message: str, log: str) -> Called:

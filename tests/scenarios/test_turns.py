@@ -1,0 +1,34 @@
+"""A drain with more pipelines than slots: the one that has waited longest lands first."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.clients.registry.client import Registry
+from frazil.clients.secrets import Secrets
+from frazil.ingest import runner
+from frazil.ingest.turns import Turn, turns
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+
+
+def test_a_drain_of_one_slot_begins_with_the_longest_wait(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "PARALLEL", 1)
+    late = Shop(shop.world, shop.spark, shop.lake, f"{shop.topic}_late", partitions=1)
+    for each in (late, shop):
+        schema = each.register()
+        each.produce(each.orders(2, schema))
+        each.drain()
+        each.produce(each.orders(2, schema, first=2))
+    settings = shop.environment.registry
+    assert settings is not None
+    events = []
+    pipelines = [shop.pipeline, late.pipeline]
+    runner.drain(pipelines, shop.job(), Registry.of(settings, Secrets({})), events.append, probe=False)
+    started = [event["pipeline"] for event in events if event["event"] == "pipeline_started"]
+    assert started == [late.pipeline.name, shop.pipeline.name], "declared last, and landed before the other"
+    found = turns(pipelines, shop.job(), parallel=2)
+    assert all(turn.is_idle and turn.committed_at_ms > 0 for turn in found.values())
+    late.delete()
+    assert turns([late.pipeline], shop.job(), parallel=1)[late.pipeline.name] == Turn(is_idle=False, committed_at_ms=0)
