@@ -2,7 +2,7 @@
 
 The plan of a stack needs outputs of the stacks before it, so each stack has its own plan, review and digest. The stacks of
 groups follow `ingestion`. Exit codes: 0
-applied, or nothing to apply; 1 refused: an open danger, or nobody confirmed; 2 invalid input; 5 not planned; 6 Terraform failed.
+applied, or nothing to apply; 1 refused: an open danger, or not confirmed; 2 invalid input; 5 not planned; 6 Terraform failed.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ class _Deploying:
         return self._reported(name, found, applied)
 
     def _is_confirmed(self, name: str, found: Review) -> bool:
-        """Return whether somebody wants this plan: by --yes, or on the terminal after reading its review."""
+        """Return whether the plan is confirmed: by --yes, or by an answer on the terminal below its review."""
         if self._chosen.yes:
             return True
         print(markdown(found), end="", flush=True)
         if self._ask is None:
-            print(f"{name}: not applied: nobody confirmed it. Give --yes where there is no terminal")
+            print(f"{name}: not applied: it was not confirmed. Give --yes where there is no terminal")
             return False
         is_wanted = self._ask(f"Apply {name} ({_counts(found)})? [y/N] ")
         if not is_wanted:

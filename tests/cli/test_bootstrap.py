@@ -17,7 +17,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
-from frazil.clients.account import Account
+from frazil.clients.aws_account import Account
 from frazil.local.aws.s3 import patch_s3
 from stacks.deployments import DEPLOYMENTS
 from stacks.describe import described
@@ -91,7 +91,9 @@ def test_an_empty_account_is_prepared_and_a_second_command_changes_nothing(empty
         ended.stdout.splitlines()[4]
         == "quota: 4 vCPU of EMR Serverless, and the deployment needs 8: request an increase"
     )
-    assert empty.log() == [["--yes", "--", "dev", "owner", "none"]]
+    [[accepted, *options]] = empty.log()
+    assert accepted.startswith("--accept-danger=the owner stack is permissions")
+    assert options == ["--yes", "--", "dev", "owner", "none"]
     again = empty.bootstrap("--yes")
     assert again.exit_code == 0, again.output
     assert [line.rpartition(": ")[2] for line in again.stdout.splitlines()[:4]] == ["exists"] * 4

@@ -14,12 +14,15 @@ from frazil.cli.console import out, plain
 from frazil.cli.deployment_program import DeploymentProgram, required_program
 from frazil.cli.options import EnvironmentOption, environment_name
 from frazil.cli.review import NO_RELEASE
-from frazil.clients.account import Account, account_clients
+from frazil.clients.aws_account import Account, account_clients
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 
 OWNER = "owner"
 """The stack of the account's owner: boundary, and the roles that deploy and review."""
+
+_PERMISSIONS = "the owner stack is permissions, and the account's owner deploys it"
+"""Why its new permissions are no reason to refuse. Without --yes, the review is printed before the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,7 @@ def _deploy_owner(
     if not file.is_file() and account.has_states(declared["state_bucket"], name):
         what = "the file is missing, and the environment is deployed"
         raise InvalidInput(what, where=str(file), do="Restore the committed file (docs/deploy.md)")
-    options = ("--yes",) if yes else ()
+    options = (f"--accept-danger={_PERMISSIONS}", *(("--yes",) if yes else ()))
     if code := program.run(*options, "--", name, OWNER, variables={"FRAZIL_RELEASE": NO_RELEASE}):
         raise typer.Exit(code)
 

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 from botocore.stub import Stubber
 
-from frazil.clients.account import Account
+from frazil.clients.aws_account import Account
 from frazil.errors import AccountUnavailable
 
 REGION = "eu-central-1"
