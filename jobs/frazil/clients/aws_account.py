@@ -119,6 +119,22 @@ class Account:
         with _translated("iam"):
             return _or_none(lambda: self._client("iam").get_policy(PolicyArn=arn)) is not None
 
+    def lake_formation_is_off(self) -> bool:
+        """Return whether new databases are open to IAM's permissions, as in an account that never used Lake Formation."""
+        with _translated("lakeformation"):
+            settings = self._client("lakeformation").get_data_lake_settings()["DataLakeSettings"]
+        given = settings.get("CreateDatabaseDefaultPermissions") or []
+        principals = [each["Principal"]["DataLakePrincipalIdentifier"] for each in given]
+        return "IAM_ALLOWED_PRINCIPALS" in principals
+
+    def zones(self) -> int:
+        """Return the number of availability zones of the region."""
+        with _translated("ec2"):
+            listed = self._client("ec2").describe_availability_zones(
+                Filters=[{"Name": "zone-type", "Values": ["availability-zone"]}]
+            )
+            return len(listed["AvailabilityZones"])
+
     def cores(self) -> float | None:
         """Return the quota of EMR Serverless's concurrent vCPUs; None if the account does not report it."""
         try:
