@@ -13,9 +13,11 @@ import pytest
 
 from frazil.local.terraform import BUILD_FLAGS
 from infra.confluent import resource
+from stacks.deployments import AlarmsOf
 from tests.infra.aws_schema import VERSION, trimmed, used_resources
 from tests.infra.provider_schema import schema
-from tests.stacks.synthesised import ALL, resources, stacks_of
+from tests.stacks.synthesised import ALL, EXAMPLE, named, resources, stacks_of, synthesised
+from tests.stacks.test_groups import PAYMENTS, WIDE
 from tests.support.standin import STAND_IN, Terraform
 
 pytestmark = pytest.mark.long
@@ -36,6 +38,14 @@ def test_terraform_finds_a_stack_valid(environment: str, what: str, terraform: T
     said = judged(terraform, tmp_path, stacks_of(environment)[what])
     assert said["valid"], said["diagnostics"]
     assert said["diagnostics"] == []
+
+
+@pytest.mark.parametrize("alarms", list(AlarmsOf))
+def test_terraform_finds_the_stack_of_a_group_valid(alarms: AlarmsOf, terraform: Terraform, tmp_path: Path) -> None:
+    stacks = synthesised(named(WIDE, alarms=alarms), (*EXAMPLE, *PAYMENTS), former_groups=["gone"])
+    for what in ("ingestion", "ingestion-payments", "ingestion-gone"):
+        said = judged(terraform, tmp_path, stacks[what])
+        assert said["valid"], (what, said["diagnostics"])
 
 
 def test_terraform_would_tell_what_is_wrong(terraform: Terraform, tmp_path: Path) -> None:

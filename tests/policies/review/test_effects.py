@@ -117,6 +117,7 @@ def test_a_pipeline_by_another_name_stops() -> None:
         ),
         (replace(FLIGHTS, headers=False), "headers", Outcome.FROM_NOW_ON, True),
         (replace(FLIGHTS, kafka_options={"client.rack": "a"}), "kafka_options", Outcome.FROM_NOW_ON, False),
+        (replace(FLIGHTS, group="payments"), "group", Outcome.UPKEEP, False),
         (with_table(FLIGHTS, identifier="nyc.trips"), "table.identifier", Outcome.LEFT, True),
         (with_table(FLIGHTS, partition_by=("days(time_hour)",)), "table.partition_by", Outcome.REBUILD, False),
         (with_table(FLIGHTS, sort_by=()), "table.sort_by", Outcome.FROM_NOW_ON, False),
