@@ -55,6 +55,11 @@ class Names:
         """The role of workflows that review; deployers may not change it, so this does not begin with `prefix` either."""
         return f"reviewer-{self.prefix}"
 
+    @property
+    def state_key(self) -> str:
+        """The alias of the key of Terraform's states, without `alias/`; deployers may not change it."""
+        return f"state-{self.prefix}"
+
     def arn(self, service: str, resource: str) -> str:
         """Return an ARN in this account and region."""
         return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"

@@ -28,10 +28,7 @@ from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, file_of, write
 from stacks.deployed_guard import deployed_before, deployed_groups, guard
-from stacks.deployments import DEPLOYMENTS, Deployment
-
-NO_RELEASE = "none"
-"""The value of `FRAZIL_RELEASE` if nothing should run. As a default, it would delete schedules and desired state."""
+from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
 
 _REQUIRED = {
     "FRAZIL_ENVIRONMENTS": f"the environments to deploy, of {', '.join(DEPLOYMENTS)}",

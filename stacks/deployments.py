@@ -28,6 +28,8 @@ from stacks.access_settings import GitHub as GitHub
 from stacks.job_settings import Jobs as Jobs
 from stacks.job_settings import Runs as Runs
 
+NO_RELEASE = "none"
+"""The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
 
 

@@ -6,7 +6,8 @@
 | `review ENV …` | review a deployment, as `frazil review` asks |
 | `apply ENV …` | apply the reviewed plan, as `frazil apply` asks |
 | `lock` | write the lock of Terraform's providers |
-| `built-for ENV` | print the EMR label and architecture of an environment, as `frazil release` asks |
+| `deploy ENV STACK …` | plan, review and apply one stack, as `frazil deploy` asks |
+| `describe ENV` | print what a deployment declares as JSON, as commands ask |
 | `artifact-bucket ENV` | print the name of the bucket of releases, for workflows |
 """
 
@@ -19,7 +20,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from frazil.exit_codes import Exit
-from stacks import built_for
 from stacks.deployments import Deployment
 
 
@@ -46,15 +46,17 @@ def main(argv: Sequence[str], deployments: Sequence[Deployment], release: str) -
         return _review(arguments, named, program)
     if verb == "apply":
         return _apply(arguments, named, program)
+    if verb == "deploy":
+        return _deploy(arguments, named, program)
     if verb == "lock" and not arguments:
         from stacks import provider_lock
 
         return provider_lock.main()
     if verb not in _OF_ONE:
-        return _refused(f"{verb} does not exist. Write one of review, apply, lock, {', '.join(_OF_ONE)}")
+        return _refused(f"{verb} does not exist. Write one of review, apply, deploy, lock, {', '.join(_OF_ONE)}")
     if len(arguments) != 1:
         return _refused(f"{verb} takes one environment")
-    return _OF_ONE[verb](arguments[0], named)
+    return _OF_ONE[verb](arguments[0], named, release)
 
 
 def _refused(why: str) -> int:
@@ -82,19 +84,27 @@ def _apply(arguments: Sequence[str], deployments: Mapping[str, Deployment], prog
     return apply.run(arguments, deployments, (str(Path(program).absolute()),))
 
 
-def _built_for(environment: str, deployments: Mapping[str, Deployment]) -> int:
-    return built_for.main([environment], deployments)
+def _deploy(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
+    from stacks import deploy
+
+    return deploy.run(arguments, deployments, (str(Path(program).absolute()),))
 
 
-def _artifact_bucket(environment: str, deployments: Mapping[str, Deployment]) -> int:
+def _describe(environment: str, deployments: Mapping[str, Deployment], release: str) -> int:
+    from stacks import describe
+
+    return describe.main([environment], deployments, release)
+
+
+def _artifact_bucket(environment: str, deployments: Mapping[str, Deployment], release: str) -> int:
     if environment not in deployments:
         return _refused(f"the environment {environment} does not exist. Name one of {', '.join(deployments)}")
     print(deployments[environment].names.bucket("artifacts"))
     return Exit.SUCCESS
 
 
-_OF_ONE: Mapping[str, Callable[[str, Mapping[str, Deployment]], int]] = {
-    "built-for": _built_for,
+_OF_ONE: Mapping[str, Callable[[str, Mapping[str, Deployment], str], int]] = {
+    "describe": _describe,
     "artifact-bucket": _artifact_bucket,
 }
 """The verbs that take one environment."""

@@ -33,13 +33,12 @@ class EnvironmentStack(TerraformStack):
         if deployment.is_local:
             LocalBackend(self, path=f"{_STATE_FOLDER}/{key}")
         else:
-            # The bucket must exist before the first deployment; docs/deploy.md says how to create it.
+            # `frazil bootstrap` creates the bucket. Without `encrypt`, the bucket's own key encrypts the state.
             S3Backend(
                 self,
                 bucket=names.bucket("state"),
                 key=key,
                 region=deployment.region,
-                encrypt=True,
                 allowed_account_ids=[deployment.account],
             )
             self.add_override("terraform.backend.s3.use_lockfile", True)

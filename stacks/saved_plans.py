@@ -49,9 +49,16 @@ class Applied:
     errors: str = ""
 
 
-def planned(environment: str, folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str) -> SavedPlans:
+def planned(
+    environment: str,
+    folders: Mapping[str, Path],
+    settings: Mapping[str, str],
+    terraform: str,
+    *,
+    is_again: bool = False,
+) -> SavedPlans:
     """Plan all stacks and save the plans in their folders. Raises `NotPlanned`."""
-    stacks = tuple(plans(folders, settings, terraform))
+    stacks = tuple(plans(folders, settings, terraform, is_again=is_again))
     return SavedPlans(
         stacks=stacks,
         folders=folders,

@@ -14,6 +14,8 @@ from stacks.provider_lock import NAME, lock_stack
 
 PLAN = "plan"
 """The name of a saved plan in a stack's folder."""
+Planned = tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]
+"""How Terraform ended, and the plan as JSON if it exists."""
 _ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
 
 
@@ -59,8 +61,9 @@ class TerraformCommand:
         is_locked = lock_stack(self.folder, stack, Path.cwd() / NAME)
         self.must("init", "-input=false", "-no-color", *(["-lockfile=readonly"] if is_locked else []))
 
-    def planned(self) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
+    def planned(self) -> Planned:
         """Plan. Return the result, and the plan as JSON if it exists. The JSON is not written to a file."""
+        (self.folder / PLAN).unlink(missing_ok=True)
         ended = self("plan", "-input=false", "-no-color", "-lock=false", "-detailed-exitcode", f"-out={PLAN}")
         has_plan = (self.folder / PLAN).is_file()
         return ended, json.loads(self.must("show", "-json", PLAN)) if has_plan else None

@@ -19,7 +19,8 @@ from policies.review.masking import hidden
 from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
 from stacks.deployments import Deployment
-from stacks.terraform_command import NotPlanned, TerraformCommand, error_headings
+from stacks.generations import raise_generations
+from stacks.terraform_command import NotPlanned, Planned, TerraformCommand, error_headings
 
 STACKS = ("foundation", "confluent", "ingestion")
 """The stacks in the order of their deployment: each needs outputs of those before it. Those of groups follow."""
@@ -70,13 +71,24 @@ def synthesised(folder: Path) -> dict[str, Any]:
     return stack
 
 
-def plans(folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str) -> Iterator[StackPlan]:
-    """Plan all stacks in parallel. Raises `NotPlanned` if Terraform fails for a reason other than the plan."""
+def plans(
+    folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str, *, is_again: bool = False
+) -> Iterator[StackPlan]:
+    """Plan all stacks in parallel, with derived generations (`stacks/generations.py` has `is_again`).
+
+    Raises `NotPlanned` if Terraform fails for a reason other than the plan.
+    """
+
+    def planned(run: TerraformCommand) -> Planned:
+        found = run.planned()
+        is_other = found[1] is not None and raise_generations(run.folder, found[1], is_again=is_again)
+        return run.planned() if is_other else found
+
     runs = [TerraformCommand(folder, settings, terraform) for folder in folders.values()]
     for run in runs:  # one after another: they share the cache of providers
         run.initialised()
     with ThreadPoolExecutor(len(runs)) as pool:
-        ended = list(pool.map(TerraformCommand.planned, runs))
+        ended = list(pool.map(planned, runs))
     waiting: list[str] = []
     for (name, folder), (planning, plan) in zip(folders.items(), ended, strict=True):
         why_not = ""

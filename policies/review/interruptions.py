@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from policies.review.danger import Danger
@@ -13,6 +14,8 @@ _ACCESS = {
     "confluent_kafka_acl": ("principal", "operation", "resource_type", "resource_name"),
     "aws_iam_role_policy_attachment": ("role", "policy_arn"),
 }
+_OPENS_NOTHING = re.compile(r"/subject=frazil-waited-[0-9a-f]+")
+"""The binding that the provider waits for (`stacks/reading_rights.py`): no subject has its name, so nothing is interrupted."""
 _NETWORK = {
     *("aws_vpc", "aws_subnet", "aws_route", "aws_route_table", "aws_route_table_association", "aws_internet_gateway"),
     *("aws_nat_gateway", "aws_eip", "aws_vpc_endpoint", "aws_security_group"),
@@ -43,6 +46,7 @@ def _access(changes: Sequence[Planned]) -> Iterator[Danger]:
         each
         for each in changes
         if each.type in _ACCESS
+        and not _OPENS_NOTHING.search(str((each.before or {}).get("crn_pattern", "")))
         and (each.verb is Verb.REPLACE or (each.verb is Verb.DELETE and _identity(each, each.before) in created))
     ]
     for stack in dict.fromkeys(each.stack for each in again):

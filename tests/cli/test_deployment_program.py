@@ -17,16 +17,16 @@ def touched(folder: Path, *names: str) -> Path:
 
 def test_a_project_has_one_program_for_all_verbs(tmp_path: Path) -> None:
     project = touched(tmp_path / "shop", "frazil.toml", "infra_app.py", "tests/x.py")
-    found = deployment_program(project / "tests", "built-for")
+    found = deployment_program(project / "tests", "describe")
     assert found is not None
-    assert (found.root, found.command) == (project, (sys.executable, "infra_app.py", "built-for"))
+    assert (found.root, found.command) == (project, (sys.executable, "infra_app.py", "describe"))
 
 
 def test_a_checkout_has_a_module_for_each(tmp_path: Path) -> None:
-    touched(tmp_path, "frazil.toml", "stacks/built_for.py", "docs/x.md")
-    found = deployment_program(tmp_path / "docs", "built-for")
+    touched(tmp_path, "frazil.toml", "stacks/describe.py", "docs/x.md")
+    found = deployment_program(tmp_path / "docs", "describe")
     assert found is not None
-    assert (found.root, found.command) == (tmp_path, (sys.executable, "-m", "stacks.built_for"))
+    assert (found.root, found.command) == (tmp_path, (sys.executable, "-m", "stacks.describe"))
 
 
 def test_a_project_that_does_not_deploy_has_none(tmp_path: Path) -> None:

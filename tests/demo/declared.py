@@ -58,7 +58,7 @@ topics = [
 '''
 _LOCAL = """
 # Nothing starts a schedule here, so one streaming run follows the topics. Idle for a minute, the application stops, and can go.
-local = replace(local, generation=1, runs=replace(SMALL, mode=Mode.FOLLOW, freshness_minutes=10, idle_minutes=1))
+local = replace(local, runs=replace(SMALL, mode=Mode.FOLLOW, freshness_minutes=10, idle_minutes=1))
 DEPLOYMENTS["local"] = local
 """
 
@@ -83,7 +83,6 @@ def change(checkout: Path) -> None:
         '    ManagedTopic("weather", partitions=3),\n    ManagedTopic("planes"',
     )
     (checkout / SCHEMA).write_text(flights().versions[1].text)
-    _replace(checkout / DEPLOYMENTS, "local, generation=1,", "local, generation=2,")
     project = checkout / "pyproject.toml"
     text = project.read_text()
     [version] = re.findall(r'^version = "(.+)"$', text, re.MULTILINE)

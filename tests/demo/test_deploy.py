@@ -14,7 +14,7 @@ from tests.demo.summary import DOCUMENT, REVIEW
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(1800)]
 
-MOST_SECONDS = 12 * 60
+MOST_SECONDS = 14 * 60
 
 
 def test_everything_is_deployed_changed_and_destroyed_and_no_record_is_lost_or_doubled(root: Path) -> None:

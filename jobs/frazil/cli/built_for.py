@@ -6,13 +6,14 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from frazil.cli.deployment_program import deployment_program
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Architecture
 
 UNKNOWN = 3
-"""How `stacks.built_for` ends for an environment that is not declared."""
+"""How `stacks.describe` ends for an environment that is not declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,21 @@ def built_for(environment: str, start: Path) -> BuiltFor:
 
 def declared(environment: str, start: Path) -> BuiltFor | None:
     """Return the same; None if nothing declares the environment."""
-    program = deployment_program(start, "built-for")
+    found = description(environment, start)
+    return None if found is None else BuiltFor(found["label"], Architecture(found["architecture"]))
+
+
+def required_description(environment: str, start: Path) -> dict[str, Any]:
+    """Return the description of an environment. Raises `InvalidInput` if nothing declares it."""
+    found = description(environment, start)
+    if found is None:
+        raise InvalidInput("it is not declared", where=f"environment {environment}", do="Declare its deployment")
+    return found
+
+
+def description(environment: str, start: Path) -> dict[str, Any] | None:
+    """Return what `stacks/describe.py` prints of a declared environment; None if nothing declares it."""
+    program = deployment_program(start, "describe")
     if program is None:
         return None
     command = [*program.command, environment]
@@ -47,5 +62,5 @@ def declared(environment: str, start: Path) -> BuiltFor | None:
         return None
     if ended.returncode:
         raise InvalidInput(ended.stderr.strip(), where=str(program.root), do="Correct its deployments")
-    found = json.loads(ended.stdout)
-    return BuiltFor(found["label"], Architecture(found["architecture"]))
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from frazil.errors import InvalidInput
+from frazil.exit_codes import Exit
 from frazil.project.project_file import DEPLOYMENTS, NAME
 
 
@@ -15,6 +20,12 @@ class DeploymentProgram:
 
     root: Path
     command: tuple[str, ...]
+
+    def run(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Exit:
+        """Run the verb at this process's terminal, with further variables. A code that Frazil does not have is `UNCHECKED`."""
+        command, settings = [*self.command, *arguments], {**os.environ, **(variables or {})}
+        code = subprocess.run(command, cwd=self.root, env=settings, check=False).returncode
+        return Exit(code) if code in frozenset(Exit) else Exit.UNCHECKED
 
 
 def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
@@ -26,3 +37,12 @@ def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
         if (folder / "stacks" / f"{module}.py").is_file():
             return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.{module}"))
     return None
+
+
+def required_program(verb: str) -> DeploymentProgram:
+    """Return the program around the working folder. Raises `InvalidInput` if there is none."""
+    program = deployment_program(Path.cwd(), verb)
+    if program is None:
+        what, do = "no deployment is declared here", "Run in a project with infra_app.py, or in a checkout of Frazil"
+        raise InvalidInput(what, where=str(Path.cwd()), do=do)
+    return program

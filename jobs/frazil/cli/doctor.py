@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import time
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from frazil.cli.built_for import description
 from frazil.cli.console import out, plain, show_json
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.clients.secrets import Secrets
@@ -46,6 +48,7 @@ def doctor(
     \b
     Checks all declared pipelines by default.
     Starts no Spark. Ends within 10 seconds.
+    Checks the AWS account of a declared deployment.
     Writes one small object below the warehouse, and deletes it.
 
     \b
@@ -63,7 +66,9 @@ def doctor(
     loaded = project(file, env, names or [])
     console = out()
     checks: list[Check] = []
-    for check in examination(loaded, secrets, now=time.time, new_id=lambda: uuid.uuid4().hex):
+    described = description(env, Path.cwd())
+    declared = None if described is None else (env, described)
+    for check in examination(loaded, secrets, now=time.time, new_id=lambda: uuid.uuid4().hex, declared=declared):
         checks.append(check)
         if not as_json:
             _print_check(console, check)

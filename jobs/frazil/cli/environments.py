@@ -58,14 +58,14 @@ def fetch(
       3 S3 is unavailable
     """
     addresses = [source] if source.startswith("s3:") else _addresses(Path(source))
-    read = [_read(address) for address in addresses]
+    read = [read_document(address) for address in addresses]
     found = [each for each in read if option in (None, each.name)]
     if not found:
         what, names = f"no document is of the environment {option}", ", ".join(each.name for each in read)
         raise InvalidInput(what, where=source, do=f"Name one of {names}, or leave out --env")
     folder = documents_folder()
     for each in found:
-        _write(folder / f"{each.name}.json", canonical(environment_document(each)))
+        write(each)
     if as_json:
         show_json({"environments": [each.name for each in found]})
         return
@@ -91,7 +91,8 @@ def _addresses(file: Path) -> list[str]:
 _REMEDY = "Give what `cdktf deploy --outputs-file FILE` wrote when it deployed an ingestion stack"
 
 
-def _read(address: str) -> Environment:
+def read_document(address: str) -> Environment:
+    """Read the environment document at an address on S3."""
     from frazil.clients.object_store import ObjectStore, s3_client
 
     named = _ADDRESS.fullmatch(address)
@@ -106,8 +107,9 @@ def _read(address: str) -> Environment:
     return parse_environment(stored.data)
 
 
-def _write(file: Path, content: bytes) -> None:
-    """Replace a file atomically."""
+def write(environment: Environment) -> None:
+    """Write the document of an environment, so that it is found by name. Replaces the file atomically."""
+    file, content = documents_folder() / f"{environment.name}.json", canonical(environment_document(environment))
     beside = file.with_suffix(".new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,10 @@ from frazil.cli import (
     accept,
     acceptances,
     apply,
+    bootstrap,
     check,
     dead_letters,
+    deploy,
     doctor,
     environments,
     history,
@@ -67,6 +69,8 @@ GROUPS = {
     ),
     "This machine": ("local", "demo"),
     "Deployments": (
+        "bootstrap",
+        "deploy",
         "release",
         "environments",
         "review",
@@ -182,6 +186,8 @@ app.command("infer", short_help="Write a schema file from JSON records.")(infer.
 app.command("topics", short_help="List topics, with their formats guessed.")(topics.topics)
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
+app.command("bootstrap", short_help="Prepare an account for its first deployment.")(bootstrap.bootstrap)
+app.command("deploy", short_help="Deploy: release, plan, review, apply, reconcile.")(deploy.deploy)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
 app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
 app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)

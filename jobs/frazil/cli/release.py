@@ -105,7 +105,7 @@ def upload(
     place = environments.environment(environment_name(context, env, option))
     store = aws.artifact_store(place, secrets)
     if wanted := declared(place.name, Path.cwd()):
-        _refuse_other(built_release(folder), place.name, wanted)
+        refuse_other(built_release(folder), place.name, wanted)
     release, uploaded = upload_release(folder, store, trusted=place.trusted_keys or ())
     new = sum(one.is_new for one in uploaded)
     if as_json:
@@ -166,7 +166,7 @@ def sign(
         out().print(f"signed with the key {public}", markup=False)
 
 
-def _refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
+def refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
     """Raise `InvalidInput` if the release is not built for the environment."""
     found = BuiltFor(release.label, release.architecture)
     if found != wanted:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from frazil.cli.deployment_program import deployment_program
+from frazil.cli.deployment_program import required_program
 from frazil.cli.options import AsJson, EnvironmentOption, environment_name
-from frazil.errors import InvalidInput
-from frazil.exit_codes import Exit
 
 NO_RELEASE = "none"
 """What `--release` says where nothing should run, as in a first deployment."""
-_ANSWERS = frozenset(Exit)
 
 
 def review(
@@ -84,10 +79,7 @@ def review(
       4 something changes
       5 not reviewed
     """
-    program = deployment_program(Path.cwd(), "review")
-    if program is None:
-        what, do = "no deployment is declared here", "Run in a project with infra_app.py, or in a checkout of Frazil"
-        raise InvalidInput(what, where=str(Path.cwd()), do=do)
+    program = required_program("review")
     name = environment_name(context, env, option)
     arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
     for each in plans or ():
@@ -107,11 +99,5 @@ def review(
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
-    ended = subprocess.run(
-        [*program.command, *arguments, "--", name],
-        cwd=program.root,
-        env={**os.environ, **variables},
-        check=False,
-    )
-    if ended.returncode:
-        raise typer.Exit(ended.returncode if ended.returncode in _ANSWERS else Exit.UNCHECKED)
+    if code := program.run(*arguments, "--", name, variables=variables):
+        raise typer.Exit(code)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from frazil.clients.aws_account import Account, account_clients
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
-from frazil.doctor import clock, lake_access, machine, schema_registry, secret_values, topics_read
+from frazil.doctor import clock, deployment_account, lake_access, machine, schema_registry, secret_values, topics_read
 from frazil.doctor.brokers import Broker
 from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import Step, examined
@@ -81,19 +82,28 @@ def project(file: Path, env: str, names: Sequence[str]) -> Project:
 
 
 def examination(
-    loaded: Project, secrets: Secrets, *, now: Callable[[], float], new_id: Callable[[], str]
+    loaded: Project,
+    secrets: Secrets,
+    *,
+    now: Callable[[], float],
+    new_id: Callable[[], str],
+    declared: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Check]:
-    """Yield all checks in their order, with secrets masked. Only the check of the warehouse writes anything."""
+    """Yield all checks in their order, with secrets masked. Only the check of the warehouse writes anything.
+
+    `declared` is the name of the declared deployment, with its description, if there is one.
+    """
     redact = secrets.redactor.redact
-    for check in _examined(loaded, secrets, now, new_id):
+    of_account = _of_account(*declared) if declared is not None and not declared[1]["is_local"] else []
+    for check in _examined(loaded, secrets, now, new_id, of_account):
         yield replace(check, found=redact(check.found), remedy=redact(check.remedy))
 
 
 def _examined(
-    loaded: Project, secrets: Secrets, now: Callable[[], float], new_id: Callable[[], str]
+    loaded: Project, secrets: Secrets, now: Callable[[], float], new_id: Callable[[], str], of_account: list[Step]
 ) -> Iterator[Check]:
     yield from loaded.checks
-    steps = machine.steps(loaded.environment)
+    steps = [*machine.steps(loaded.environment), *of_account]
     if loaded.environment is not None:
         steps += _of_services(loaded.pipelines, loaded.environment, secrets, now, new_id)
     yield from examined(steps, seconds=SECONDS, total_seconds=TOTAL_SECONDS)
@@ -101,6 +111,11 @@ def _examined(
         yield Check.skipped("services", "not checked: environment failed")
     elif not loaded.pipelines:
         yield Check.skipped("topics", "not checked: declarations failed")
+
+
+def _of_account(name: str, declared: Mapping[str, Any]) -> list[Step]:
+    region = declared["region"]
+    return deployment_account.steps(declared, Account(account_clients(region), region), name)
 
 
 def _of_services(

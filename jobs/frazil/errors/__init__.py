@@ -39,6 +39,7 @@ FrazilError                    says what, where and what to do
 │   │   └── TokenRefused       the token endpoint refused the client
 │   ├── CatalogUnavailable     the catalog or the object store refused or did not answer
 │   ├── ObjectStoreUnavailable the bucket of releases and desired states refused or did not answer
+│   ├── AccountUnavailable     a service refused or did not answer while the account was prepared
 │   └── EmrUnavailable         EMR Serverless refused or did not answer
 ├── RowsWouldChange            compaction wrote other rows than it read; nothing of it was committed
 ├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
@@ -101,6 +102,7 @@ from frazil.errors.operator_decisions import (
     TopicRecreated,
 )
 from frazil.errors.outages import (
+    AccountUnavailable,
     CatalogUnavailable,
     EmrUnavailable,
     KafkaRefused,
@@ -128,6 +130,7 @@ from frazil.errors.state_tables import (
 
 __all__ = [
     "EVENTS",
+    "AccountUnavailable",
     "CatalogUnavailable",
     "CommitRefused",
     "CountsDisagree",

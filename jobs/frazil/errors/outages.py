@@ -55,5 +55,9 @@ class ObjectStoreUnavailable(ServiceUnavailable):
     """The bucket of releases and desired states refused or did not answer."""
 
 
+class AccountUnavailable(ServiceUnavailable):
+    """A service of the AWS account refused or did not answer while the account was prepared."""
+
+
 class EmrUnavailable(ServiceUnavailable):
     """EMR Serverless refused or did not answer."""

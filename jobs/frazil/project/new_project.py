@@ -99,7 +99,7 @@ class NewProject:
         """Return what to run next, from the working folder."""
         into = () if folder == Path() else (f"cd {folder}",)
         land = ("frazil run", 'frazil query "select customer, sum(amount) from orders group by all"')
-        deploy = (f"python {DEPLOYMENTS}",) if self.has_aws else ()
+        deploy = ("frazil bootstrap dev", "frazil deploy dev --release none") if self.has_aws else ()
         if self.cluster is Cluster.LOCAL:
             return (*into, "frazil local up", "frazil local produce orders orders.jsonl", *land, *deploy)
         return (*into, *(f"export {name}=…" for name in self.variables), "frazil doctor", *land, *deploy)

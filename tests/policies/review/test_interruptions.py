@@ -40,6 +40,17 @@ def test_replaced_permissions_are_one_danger_with_the_first_five_and_a_count() -
     assert "subject=t5" not in page.partition("<details>")[0]
 
 
+def test_the_binding_that_opens_nothing_may_be_replaced() -> None:
+    """One more pipeline replaces it, so that the provider waits once for all new bindings."""
+    waited = ("frazil-waited-99e3b784608803ce", "frazil-waited-3edff834782f142d")
+    before, after = map(binding, waited)
+    assert rules(change("confluent_role_binding.r", "replace", before, after, forced=[["crn_pattern"]])) == []
+    after = binding("t")
+    assert rules(change("confluent_role_binding.r", "replace", after, before, forced=[["crn_pattern"]])) == [
+        "access_interrupted"
+    ]
+
+
 def test_a_permission_that_is_deleted_here_and_created_there_is_interrupted_too() -> None:
     gone = change("confluent_role_binding.a", "delete", binding("t"))
     assert rules(gone, change("confluent_role_binding.b", "create", None, binding("t"))) == ["access_interrupted"]

@@ -1,0 +1,148 @@
+"""`frazil deploy`: release, plan, review, saved plan, apply, reconcile, in this order.
+
+Each step can be repeated: what an earlier attempt has finished changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from frazil.cli import aws
+from frazil.cli.built_for import BuiltFor, required_description
+from frazil.cli.console import out, plain
+from frazil.cli.deployment_program import required_program
+from frazil.cli.environments import OUTPUT, read_document, write
+from frazil.cli.options import EnvironmentOption, environment_name
+from frazil.cli.reconcile import Minutes, bring_about, reconciler
+from frazil.cli.release import built, refuse_other
+from frazil.cli.review import NO_RELEASE
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment
+from frazil.errors import InvalidInput, ReleaseIncomplete
+from frazil.release.git import Checkout
+from frazil.release.manifest import MANIFEST, Architecture
+from frazil.release.upload import built_release, upload_release
+
+STACKS = ("foundation", "confluent", "ingestion")
+"""The stacks in their order. The release is uploaded before the last one, whose function runs it."""
+
+
+def deploy(
+    context: typer.Context,
+    env: Annotated[str | None, typer.Argument(metavar="ENV", help="A declared deployment.")] = None,
+    option: EnvironmentOption = None,
+    release: Annotated[
+        str | None,
+        typer.Option("--release", metavar="FILE|none", envvar="FRAZIL_RELEASE", help="Manifest of a built release."),
+    ] = None,
+    reason: Annotated[str, typer.Option("--accept-danger", metavar="REASON", help="Accept dangers of the plans.")] = "",
+    acceptances: Annotated[
+        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Try a rolled-back release again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Apply without a question.")] = False,
+    minutes: Minutes = 120,
+) -> None:
+    """Deploy an environment, step by step.
+
+    For example: frazil deploy dev
+
+    \b
+    Builds the release in a checkout, if its sources changed.
+    Applies the saved plan of each stack after its review.
+    Refuses dangers. Asks before each apply.
+    Reconciles the runs at the end.
+    After an interruption, repeat the command.
+
+    \b
+    Exit codes:
+      0 deployed, and the desired generation runs
+      1 refused, not confirmed, or rolled back
+      2 invalid input
+      3 a service is unavailable
+      5 not planned
+      6 Terraform failed
+    """
+    program = required_program("deploy")
+    name = environment_name(context, env, option)
+    declared = required_description(name, program.root)
+    manifest = _manifest(release, declared, program.root, name)
+    options = [f"--accept-danger={reason}"] if reason.strip() else []
+    options += [f"--acceptances={acceptances.absolute()}"] if acceptances else []
+    options += [*(["--again"] if again else []), *(["--yes"] if yes else [])]
+    variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
+    with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
+        outputs = Path(folder, "outputs.json")
+        for stack in STACKS:
+            if stack == STACKS[-1] and manifest is not None:
+                _upload(manifest.parent, declared)
+            if code := program.run(*options, f"--outputs={outputs}", "--", name, stack, variables=variables):
+                raise typer.Exit(code)
+        address = json.loads(outputs.read_text("utf-8"))[f"{name}-{STACKS[-1]}"].get(OUTPUT)
+    if address is None or manifest is None:
+        _print("runs", "none: no release is deployed" if manifest is None else "none: no pipeline of Spark is declared")
+        return
+    place = read_document(address)
+    write(place)
+    _print("environment", f"{place.name} is known by its name")
+    _reconcile(place, context.find_root().obj, minutes)
+
+
+def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:
+    """Return the manifest of the release to run; None if nothing should run. Builds it in a checkout of Frazil."""
+    if choice is None:
+        try:
+            return _built(Checkout.at(root), declared, root / ".frazil" / "releases" / name)
+        except ReleaseIncomplete:
+            if (root / "jobs" / "requirements.lock").is_file():
+                raise
+            choice = declared["release"]  # a project names a release that was built elsewhere
+    if choice == NO_RELEASE:
+        return None
+    manifest = Path(root, choice).absolute() if choice == declared["release"] else Path(choice).absolute()
+    if manifest.name != MANIFEST or not manifest.is_file():
+        raise InvalidInput("it is no manifest of a release", where=str(manifest), do="Build one: frazil release build")
+    wanted = BuiltFor(declared["label"], Architecture(declared["architecture"]))
+    refuse_other(built_release(manifest.parent), name, wanted)
+    return manifest
+
+
+def _built(checkout: Checkout, declared: dict[str, Any], releases: Path) -> Path:
+    """Build the release into a folder of its commit, unless the folder holds it already."""
+    label, architecture = declared["label"], Architecture(declared["architecture"])
+    folder = releases / ("changed" if checkout.is_dirty else checkout.commit[:12])
+    manifest = folder / MANIFEST
+    if manifest.is_file() and not checkout.is_dirty:
+        found = built_release(folder)
+        if (found.git_commit, found.label, found.architecture) == (checkout.commit, label, architecture):
+            _print("release", f"{found.version} ({found.digest[:16]}) is built already")
+            return manifest
+    shutil.rmtree(folder, ignore_errors=True)  # of other files, or of an interrupted build
+    made = built(checkout.root, folder, label_name=label, architecture=architecture)
+    is_of = "with changes that no commit has" if made.is_dirty else f"of commit {made.git_commit[:12]}"
+    _print("release", f"{made.version} ({made.digest[:16]}), {is_of}")
+    return manifest
+
+
+def _upload(folder: Path, declared: dict[str, Any]) -> None:
+    from frazil.clients.object_store import ObjectStore, s3_client
+
+    store = ObjectStore(s3_client(None), declared["artifact_bucket"])
+    release, uploaded = upload_release(folder, store, trusted=declared["trusted_keys"])
+    _print("upload", f"{sum(one.is_new for one in uploaded)} of {len(uploaded)} files were new, {release.key}")
+
+
+def _reconcile(place: Environment, secrets: Secrets, minutes: int) -> None:
+    """Bring the runs of every job to the deployed state. Ends with 1 if a generation was rolled back."""
+    jobs = aws.jobs_of(aws.artifact_store(place, secrets), None)
+    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False)
+
+
+def _print(step: str, what: str) -> None:
+    out().print(plain(f"{step}: {what}"), markup=False, soft_wrap=True)

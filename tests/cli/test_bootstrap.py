@@ -1,0 +1,140 @@
+"""`frazil bootstrap`, on moto: an empty account is prepared once, and a repeated command changes nothing.
+
+The program that deploys the owner stack is replaced; `tests/stacks/test_plans.py` applies that stack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from frazil.cli.main import app
+from frazil.clients.aws_account import Account
+from frazil.local.aws.s3 import patch_s3
+from stacks.deployments import DEPLOYMENTS
+from stacks.describe import described
+
+DEV = replace(
+    DEPLOYMENTS["dev"],
+    account="123456789012",  # moto's
+    deployer_principals=("arn:aws:iam::123456789012:role/ci",),
+)
+BUCKET = DEV.names.bucket("state")
+PROGRAM = """
+import json, os, pathlib, sys
+verb, *arguments = sys.argv[1:]
+if verb == "describe":
+    print(pathlib.Path("described.json").read_text())
+else:
+    with open("log", "a") as log:
+        log.write(json.dumps([*arguments, os.environ["FRAZIL_RELEASE"]]) + "\\n")
+"""
+
+
+@dataclass
+class Empty:
+    """An empty account, and the project that declares a deployment in it."""
+
+    folder: Path
+
+    def bootstrap(self, *options: str) -> Result:
+        return CliRunner().invoke(app, ["bootstrap", "dev", *options])
+
+    def client(self, service: str) -> Any:
+        return boto3.client(service, region_name=DEV.region)
+
+    def log(self) -> list[Any]:
+        log = self.folder / "log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def buckets(self) -> list[str]:
+        return [each["Name"] for each in self.client("s3").list_buckets()["Buckets"]]
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Empty]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    for name in ("FRAZIL_ENV", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "frazil.toml").touch()
+    (tmp_path / "infra_app.py").write_text(PROGRAM)
+    (tmp_path / "described.json").write_text(json.dumps(described(DEV, "none")))
+    patch_s3()
+    monkeypatch.setattr(Account, "cores", lambda account: 4.0)  # moto has no quotas of EMR Serverless
+    with mock_aws():
+        yield Empty(tmp_path)
+
+
+def test_an_empty_account_is_prepared_and_a_second_command_changes_nothing(empty: Empty) -> None:
+    ended = empty.bootstrap("--yes")
+    assert ended.exit_code == 0, ended.output
+    assert [line.rpartition(": ")[2] for line in ended.stdout.splitlines()[:4]] == ["made"] * 4
+    s3, key = empty.client("s3"), empty.client("kms").describe_key(KeyId=f"alias/{DEV.names.state_key}")["KeyMetadata"]
+    assert s3.get_bucket_versioning(Bucket=BUCKET)["Status"] == "Enabled"
+    assert all(s3.get_public_access_block(Bucket=BUCKET)["PublicAccessBlockConfiguration"].values())
+    [rule] = s3.get_bucket_encryption(Bucket=BUCKET)["ServerSideEncryptionConfiguration"]["Rules"]
+    assert rule["ApplyServerSideEncryptionByDefault"] == {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": key["Arn"]}
+    assert empty.client("kms").get_key_rotation_status(KeyId=key["KeyId"])["KeyRotationEnabled"]
+    sids = [each["Sid"] for each in json.loads(s3.get_bucket_policy(Bucket=BUCKET)["Policy"])["Statement"]]
+    assert "RefuseWithoutTls" in sids
+    assert (
+        ended.stdout.splitlines()[4]
+        == "quota: 4 vCPU of EMR Serverless, and the deployment needs 8: request an increase"
+    )
+    [[accepted, *options]] = empty.log()
+    assert accepted.startswith("--accept-danger=the owner stack is permissions")
+    assert options == ["--yes", "--", "dev", "owner", "none"]
+    again = empty.bootstrap("--yes")
+    assert again.exit_code == 0, again.output
+    assert [line.rpartition(": ")[2] for line in again.stdout.splitlines()[:4]] == ["exists"] * 4
+    assert len(empty.client("kms").list_keys()["Keys"]) == 1
+
+
+def test_a_check_makes_nothing(empty: Empty) -> None:
+    ended = empty.bootstrap("--check")
+    assert (ended.exit_code, empty.buckets(), empty.log()) == (4, [], [])
+    assert "boundary: missing" in ended.stdout
+    empty.bootstrap("--yes")
+    policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+    empty.client("iam").create_policy(PolicyName=DEV.names.boundary, PolicyDocument=json.dumps(policy))
+    assert empty.bootstrap("--check").exit_code == 0
+
+
+def test_a_bucket_without_its_settings_gets_them_after_an_interruption(empty: Empty) -> None:
+    place = {"LocationConstraint": DEV.region}
+    empty.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=place)
+    ended = empty.bootstrap("--yes")
+    assert (ended.exit_code, f"bucket {BUCKET}: exists" in ended.stdout) == (0, True)
+    assert empty.client("s3").get_bucket_versioning(Bucket=BUCKET)["Status"] == "Enabled"
+
+
+def test_another_account_is_refused(empty: Empty) -> None:
+    other = described(replace(DEV, account="999999999999", deployer_principals=()), "none")
+    (empty.folder / "described.json").write_text(json.dumps(other))
+    ended = empty.bootstrap("--yes")
+    assert (ended.exit_code, empty.buckets()) == (2, [])
+    assert "the credentials are of account 123456789012" in ended.stderr
+
+
+def test_a_lost_file_of_deployed_objects_is_not_replaced(empty: Empty) -> None:
+    empty.bootstrap("--yes")
+    empty.client("s3").put_object(Bucket=BUCKET, Key="dev/foundation.tfstate", Body=b"{}")
+    ended = empty.bootstrap("--yes")
+    assert (ended.exit_code, len(empty.log())) == (2, 1)
+    assert "Restore the committed file" in ended.stderr
+
+
+def test_without_an_owner_stack_the_boundary_must_exist(empty: Empty) -> None:
+    (empty.folder / "described.json").write_text(json.dumps(described(replace(DEV, deployer_principals=()), "none")))
+    ended = empty.bootstrap("--yes")
+    assert (ended.exit_code, "Declare deployer_principals" in ended.stderr) == (2, True)

@@ -1,0 +1,194 @@
+"""`frazil deploy`: its steps in order, each of which may be the last one of an attempt that the next one finishes.
+
+The program that plans and applies is replaced; `tests/stacks/test_deploy.py` runs it. S3 is moto, the runs are in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from frazil.cli import aws, reconcile
+from frazil.cli.main import app
+from frazil.clients.emr import Emr
+from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
+from frazil.project.environments import environment
+from frazil.release.manifest import Release, manifest
+from frazil.rollout import readiness
+from frazil.rollout.readiness import Readiness
+from tests.support.rollout_world import BUCKET, JOB, World, desired
+from tests.support.rollout_world import release as described
+
+DEV = Environment(
+    name="dev",
+    kafka=Kafka(bootstrap="k:9092"),
+    catalog=GlueCatalog(region="eu-central-1", warehouse="s3://frazil-dev-tables/lake"),
+    artifact_bucket=BUCKET,
+)
+PROGRAM = """
+import json, pathlib, sys
+import os
+verb, *arguments = sys.argv[1:]
+if verb == "describe":
+    if arguments != ["dev"]:
+        sys.exit(3)
+    print(pathlib.Path("described.json").read_text())
+else:
+    stack, failing = arguments[-1], pathlib.Path("failing")
+    with open("log", "a") as log:
+        log.write(json.dumps([*arguments[:-2], stack, os.environ["FRAZIL_RELEASE"]]) + "\\n")
+    if failing.exists() and failing.read_text() == stack:
+        failing.unlink()
+        sys.exit(6)
+    [outputs] = [each.partition("=")[2] for each in arguments if each.startswith("--outputs=")]
+    stacks = {f"dev-{stack}": {"environment_document": "s3://artifacts/documents/e.json"} if stack == "ingestion" else {}}
+    pathlib.Path(outputs).write_text(json.dumps(stacks))
+"""
+
+
+@dataclass
+class Shop:
+    """A project, with what its account holds."""
+
+    folder: Path
+    world: World
+    s3: Any
+    manifest: Path
+
+    def deploy(self, *options: str) -> Result:
+        return CliRunner().invoke(app, ["deploy", "dev", "--release", str(self.manifest), *options])
+
+    def stacks(self) -> list[str]:
+        log = self.folder / "log"
+        lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        log.unlink(missing_ok=True)
+        return [line[-2] for line in lines]
+
+    def fail(self, stack: str) -> None:
+        (self.folder / "failing").write_text(stack)
+
+    def uploaded(self) -> list[str]:
+        listed = self.s3.list_objects_v2(Bucket=BUCKET, Prefix="releases/").get("Contents", [])
+        return [each["Key"] for each in listed]
+
+
+def built(folder: Path) -> Release:
+    """Write a release whose files are those of its manifest."""
+    folder.mkdir()
+    files = []
+    for file in described().files:
+        content = file.name.encode()
+        (folder / file.name).write_bytes(content)
+        files.append(replace(file, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content)))
+    made = replace(described(), files=tuple(files))
+    (folder / "manifest.json").write_bytes(manifest(made))
+    return made
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    for name in ("FRAZIL_RELEASE", "FRAZIL_ENV", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    release = built(tmp_path / "dist")
+    (tmp_path / "frazil.toml").touch()
+    (tmp_path / "infra_app.py").write_text(PROGRAM)
+    declared = {"label": release.label, "architecture": release.architecture, "release": "none"}
+    described_file = {**declared, "artifact_bucket": BUCKET, "trusted_keys": []}
+    (tmp_path / "described.json").write_text(json.dumps(described_file))
+    world = World()
+    world.store.bucket = BUCKET  # type: ignore[attr-defined]
+    monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
+    monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(world.emr, clock=world.time.clock))
+    monkeypatch.setattr(readiness, "ProofReadiness", lambda store: world)
+    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=world.time.clock, sleep=world.time.sleep))
+    world.want(desired())
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket=BUCKET)
+        client.put_object(Bucket=BUCKET, Key="documents/e.json", Body=canonical(environment_document(DEV)))
+        yield Shop(tmp_path, world, client, tmp_path / "dist" / "manifest.json")
+
+
+def test_all_steps_are_made_in_order_and_a_second_deployment_finishes_at_once(shop: Shop) -> None:
+    ended = shop.deploy("--yes")
+    assert ended.exit_code == 0, ended.output
+    assert shop.stacks() == ["foundation", "confluent", "ingestion"]
+    assert len(shop.uploaded()) == 1
+    assert environment("dev") == DEV
+    lines = ended.stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["upload", "environment", JOB]
+    assert lines[-1] == f"{JOB}: generation 1 runs"
+    again = shop.deploy("--yes")
+    assert (again.exit_code, shop.stacks()) == (0, ["foundation", "confluent", "ingestion"])
+    assert "upload: 0 of 9 files were new" in again.stdout
+    assert len(shop.world.emr.active()) == 1
+
+
+@pytest.mark.parametrize("stack", ["foundation", "confluent", "ingestion"])
+def test_an_attempt_that_failed_anywhere_is_finished_by_the_next_one(shop: Shop, stack: str) -> None:
+    shop.fail(stack)
+    assert shop.deploy("--yes").exit_code == 6
+    assert shop.stacks()[-1] == stack
+    assert shop.world.emr.active() == []
+    assert shop.deploy("--yes").exit_code == 0
+    assert len(shop.world.emr.active()) == 1
+
+
+def test_the_release_is_uploaded_before_the_function_that_runs_it(shop: Shop) -> None:
+    shop.fail("ingestion")
+    shop.deploy("--yes")
+    assert len(shop.uploaded()) == 1
+
+
+def test_a_generation_that_is_rolled_back_ends_with_1(shop: Shop) -> None:
+    assert shop.deploy("--yes").exit_code == 0
+    shop.world.want(desired(2))
+    shop.world.readiness[2] = Readiness.NOTHING_YET
+    ended = shop.deploy("--yes")
+    assert (ended.exit_code, "2 was given up" in ended.stdout) == (1, True), ended.output
+
+
+def test_options_are_handed_on(shop: Shop) -> None:
+    shop.deploy("--accept-danger", "it is a test", "--again", "--acceptances", "a.json")
+    first = json.loads((shop.folder / "log").read_text().splitlines()[0])
+    assert first[:3] == ["--accept-danger=it is a test", f"--acceptances={shop.folder / 'a.json'}", "--again"]
+    assert first[-1] == str(shop.manifest)
+
+
+def test_without_a_release_nothing_runs(shop: Shop) -> None:
+    ended = CliRunner().invoke(app, ["deploy", "dev"])
+    assert (ended.exit_code, shop.uploaded(), shop.world.emr.active()) == (0, [], []), ended.output
+    assert "runs: none: no release is deployed" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "environment nowhere: it is not declared"),
+        (["dev", "--release", "missing.json"], "it is no manifest of a release"),
+    ],
+)
+def test_wrong_input_is_2(shop: Shop, arguments: list[str], said: str) -> None:
+    ended = CliRunner().invoke(app, ["deploy", *arguments])
+    assert (ended.exit_code, said in ended.stderr) == (2, True), ended.output
+    assert shop.stacks() == []
+
+
+def test_a_release_for_other_processors_is_refused_before_anything_is_applied(shop: Shop) -> None:
+    file = shop.folder / "described.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "architecture": "ARM64"}))
+    ended = shop.deploy("--yes")
+    assert (ended.exit_code, shop.stacks()) == (2, []), ended.output

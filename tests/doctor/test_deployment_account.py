@@ -1,0 +1,79 @@
+"""The checks of a deployment's account, on moto: an empty one fails with remedies, a prepared one passes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from frazil.cli.bootstrap import parts
+from frazil.clients.aws_account import Account, account_clients
+from frazil.doctor.deployment_account import steps
+from frazil.doctor.schedule import examined
+from frazil.local.aws.s3 import patch_s3
+from stacks.deployments import DEPLOYMENTS
+from stacks.describe import described
+
+DEV = replace(DEPLOYMENTS["dev"], account="123456789012")  # moto's
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    monkeypatch.setattr(Account, "cores", lambda account: 16.0)  # moto has no quotas of EMR Serverless
+    patch_s3()
+    with mock_aws():
+        yield Account(account_clients(DEV.region), DEV.region)
+
+
+def results(found_by: Account, **others: Any) -> dict[str, str]:
+    found = examined(steps({**described(DEV, "none"), **others}, found_by, "dev"), seconds=60, total_seconds=120)
+    return {check.name: f"{check.result}: {check.remedy or check.found}" for check in found}
+
+
+def test_an_empty_account_fails_with_the_command_that_prepares_it(account: Account) -> None:
+    found = results(account)
+    for name in ("state bucket", "boundary", "service role"):
+        assert found[name] == "failed: Run frazil bootstrap dev as the account's owner"
+    assert found["zones"].startswith("ok: 3")
+
+
+def test_a_prepared_account_passes(account: Account) -> None:
+    for part in parts(account, described(DEV, "none"), "dev"):
+        part.make()
+    statement = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    boto3.client("iam").create_policy(PolicyName=DEV.names.boundary, PolicyDocument=policy)
+    found = results(account)
+    assert [found[name].partition(":")[0] for name in ("account", "state bucket", "boundary", "service role")] == [
+        "ok"
+    ] * 4
+    assert found["quota"] == "ok: 16 vCPU, and the deployment declares 8"
+    boto3.client("s3").delete_bucket_policy(Bucket=DEV.names.bucket("state"))
+    assert results(account)["state bucket"].startswith("warning: ")
+
+
+def test_a_quota_that_is_too_low_fails(account: Account) -> None:
+    assert results(account, cores=80)["quota"] == "failed: Request an increase in Service Quotas"
+
+
+def test_lake_formation_warns_if_it_controls_new_databases(account: Account) -> None:
+    client = boto3.client("lakeformation", region_name=DEV.region)
+    everyone = {"Principal": {"DataLakePrincipalIdentifier": "IAM_ALLOWED_PRINCIPALS"}, "Permissions": ["ALL"]}
+    client.put_data_lake_settings(DataLakeSettings={"CreateDatabaseDefaultPermissions": [everyone]})
+    assert results(account)["Lake Formation"].startswith("ok: ")
+    client.put_data_lake_settings(DataLakeSettings={"CreateDatabaseDefaultPermissions": []})
+    assert results(account)["Lake Formation"].startswith("warning: ")
+
+
+def test_nothing_else_is_asked_in_another_account(account: Account) -> None:
+    found = results(account, account="999999999999")
+    assert found.pop("account") == "failed: Log in to that account"
+    assert set(found.values()) == {"skipped: not checked: account failed"}

@@ -1,0 +1,138 @@
+"""`python -m stacks.deploy`, with Terraform's own plans of resources that need no provider: one stack, reviewed and applied."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from policies.review import dangers
+from stacks import deploy
+from tests.stacks.test_apply import Project
+
+pytestmark = pytest.mark.skipif(not shutil.which("terraform"), reason="terraform is not installed")
+NOW = datetime(2026, 11, 25, tzinfo=UTC)
+REFUSING = {
+    "input": "z",
+    "triggers_replace": "${terraform_data.a.id}",
+    "lifecycle": {"precondition": [{"condition": '${terraform.workspace == "x"}', "error_message": "no"}]},
+}
+
+Ran = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    made = Project(tmp_path)
+    monkeypatch.setattr(deploy, "synthesise", made.synthesise)
+    return made
+
+
+@pytest.fixture
+def ran(project: Project, capsys: pytest.CaptureFixture[str]) -> Ran:
+    def run(*options: str, ask: deploy.Ask | None = None) -> tuple[int, str, str]:
+        status = deploy.main(["dev", "ingestion", *options], project.settings, NOW, ask=ask)
+        assert not project.private[-1].exists(), "the plan file is stored nowhere"
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_a_plan_is_applied_once_and_its_outputs_are_written(project: Project, ran: Ran, tmp_path: Path) -> None:
+    file = tmp_path / "outputs.json"
+    project.declare("x", output={"place": {"value": "s3://b/k"}, "key": {"value": "hunter2", "sensitive": True}})
+    status, out, err = ran("--yes", f"--outputs={file}")
+    assert (status, project.state()) == (0, "x"), out + err
+    assert "dev-ingestion: applied +1 ~0 -0 ±0, plan " in out
+    assert json.loads(file.read_text()) == {"dev-ingestion": {"place": "s3://b/k"}}, "no secret is written"
+    file.unlink()
+    status, out, _ = ran("--yes", f"--outputs={file}")
+    assert (status, out) == (0, "dev-ingestion: nothing changes\n")
+    assert file.is_file(), "a repeated deployment finds the outputs"
+
+
+def test_nothing_is_applied_unless_somebody_confirms(project: Project, ran: Ran) -> None:
+    questions: list[str] = []
+
+    def answer(is_wanted: bool) -> Callable[[str], bool]:
+        return lambda question: questions.append(question) or is_wanted
+
+    status, out, _ = ran()
+    assert (status, project.state(), "Give --yes" in out) == (1, None, True)
+    assert ran(ask=answer(False))[0] == 1
+    assert project.state() is None
+    assert ran(ask=answer(True))[0] == 0
+    assert project.state() == "x"
+    assert questions == ["Apply dev-ingestion (+1 ~0 -0 ±0)? [y/N] "] * 2
+
+
+def test_a_danger_is_refused_unless_it_is_accepted(project: Project, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dangers, "HOLDS_DATA", {"terraform_data": "its value"})
+    assert ran("--yes")[0] == 0
+    project.content["resource"]["terraform_data"] = {"b": {"input": "z"}}
+    project.content["removed"] = [{"from": "terraform_data.a", "lifecycle": {"destroy": False}}]
+    status, out, err = ran("--yes")
+    assert (status, project.state()) == (1, "x"), out + err
+    assert "dev-ingestion: refused: " in out
+    status, out, err = ran("--yes", "--accept-danger=it is a test")
+    assert (status, "dev-ingestion: applied" in out) == (0, True), out + err
+
+
+def test_a_plan_that_terraform_cannot_make_is_not_applied(project: Project, ran: Ran) -> None:
+    assert ran("--yes")[0] == 0
+    project.declare("y")
+    project.content["resource"]["terraform_data"]["b"] = REFUSING
+    status, _, err = ran("--yes", "--accept-danger=all")
+    assert (status, project.state()) == (5, "x")
+    assert "Resource precondition failed" in err
+
+
+def test_a_failed_apply_is_6_and_the_next_one_finishes_it(project: Project, ran: Ran) -> None:
+    fails = {"postcondition": [{"condition": "${self.output == self.input && false}", "error_message": "no"}]}
+    content: Any = json.loads(json.dumps(project.content))
+    project.content["resource"]["terraform_data"]["a"]["lifecycle"] = fails
+    status, out, _ = ran("--yes")
+    assert (status, "dev-ingestion: failed: Resource postcondition failed" in out) == (6, True)
+    project.content = content
+    status, out, err = ran("--yes", "--accept-danger=the failed resource is replaced")
+    assert (status, project.state()) == (0, "x"), out + err
+
+
+def test_the_file_of_deployed_objects_is_written_before_the_apply(project: Project, ran: Ran) -> None:
+    (project.deployed / "dev.json").unlink()
+    fails = {"postcondition": [{"condition": "${self.output == self.input && false}", "error_message": "no"}]}
+    project.content["resource"]["terraform_data"]["a"]["lifecycle"] = fails
+    status, out, _ = ran("--yes")
+    assert status == 6
+    assert "commit it" in out
+    assert (project.deployed / "dev.json").is_file()
+
+
+def test_the_stacks_of_groups_follow_ingestion(project: Project, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    def synthesise(*given: Any) -> dict[str, Path]:
+        folders = project.synthesise(*given)
+        group = folders["dev-ingestion"].with_name("dev-ingestion-payments")
+        group.mkdir()
+        place = {"backend": {"local": {"path": str(project.folder / "payments.tfstate")}}}
+        content = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
+        (group / "cdk.tf.json").write_text(json.dumps(content))
+        return {"dev-foundation": group.with_name("dev-foundation"), **folders, group.name: group}
+
+    monkeypatch.setattr(deploy, "synthesise", synthesise)
+    status, out, err = ran("--yes")
+    assert (status, project.state()) == (0, "x"), out + err
+    assert [line.partition(":")[0] for line in out.splitlines()] == ["dev-ingestion", "dev-ingestion-payments"]
+
+
+def test_wrong_input_is_told_apart(project: Project, ran: Ran) -> None:
+    assert deploy.main(["nowhere", "ingestion"], project.settings, NOW) == 2
+    status, _, err = ran("--yes", "--acceptances=missing.json")
+    assert (status, "missing.json" in err) == (5, True)
+    assert deploy.main(["dev", "owner", "--yes"], project.settings, NOW) == 5, "no owner is declared"
+    assert deploy.main(["dev", "ingestion"], {"PATH": ""}, NOW) == 5
