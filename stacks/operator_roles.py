@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, digest
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from infra.execution_role import ExecutionRole
 from infra.tf import Construct
@@ -94,8 +94,9 @@ def _trust(principals: Sequence[str], external_ids: Mapping[str, str]) -> dict[s
     """Return who may assume a role: principals by name, and those of other companies with their external id only."""
     named = [each for each in principals if each not in external_ids]
     documents = [fill("account_trust", {"principals": named})] if named else []
-    for number, (principal, external_id) in enumerate(sorted(external_ids.items()), 1):
+    for principal, external_id in sorted(external_ids.items()):
         document = fill("external_trust", {"principal": principal, "external_id": external_id})
         [statement] = document["Statement"]
-        documents.append({**document, "Statement": [{**statement, "Sid": f"{statement['Sid']}{number}"}]})
+        named_by = digest(principal.encode())[:8]  # a number would change with the principals before it
+        documents.append({**document, "Statement": [{**statement, "Sid": f"{statement['Sid']}{named_by}"}]})
     return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}

@@ -20,9 +20,15 @@ def role(trust: str) -> dict[str, Any]:
     return stack(aws_iam_role__x={"name": "x", "assume_role_policy": trust})
 
 
+MADE_BEFORE_ITS_ROLES = "state_key"
+"""KMS refuses a policy that names a role that does not exist yet, so this one names roles by a condition; `test_state_key.py`."""
+
+
 @pytest.mark.parametrize("rule", [wildcard_action, wildcard_principal, trust_without_condition])
 def test_our_own_policies_pass(rule: Rule) -> None:
     for name in names():
+        if rule is wildcard_principal and name == MADE_BEFORE_ITS_ROLES:
+            continue
         text = json.dumps(policy(name))
         assert (
             told(rule, role(text) if name.endswith("_trust") else stack(aws_iam_role_policy__x={"policy": text})) == []
