@@ -29,7 +29,8 @@ def test_a_line_that_accepts(line: str, codes: tuple[str, ...]) -> None:
         f"frazil accept {D} all:", f"frazil accept {D} all:   ", f"frazil accept {D} all", f"frazil accept {D[:15]} all: few digits",
         f"frazil accept {D.upper()} all: x", f"> frazil accept {D} all: quoted", f"  frazil accept {D} all: indented", f"`frazil accept {D} all: code`",
         f"please frazil accept {D} all: x", "frazil accept all: x", f"frazil accept {D}: x", f"frazil accept {D} all,: x",
-        f"frazil accept {D} all: {'x' * 501}", f"frazil\u00a0accept {D} all: x",
+        f"frazil accept {D} all: {'x' * 501}", f"frazil\u00a0accept {D} all: x", f"frazil accept {D} all: the reason",
+        f"<!-- unseen\nfrazil accept {D} all: x\n-->", f"<!--\nfrazil accept {D} all: x",
     ],
 )  # fmt: skip
 def test_a_line_that_does_not(line: str) -> None:

@@ -18,6 +18,9 @@ from frazil.project.code_owners import owners
 
 ALL = "all"
 _LINE = re.compile(r"frazil accept ([0-9a-f]{16,64}) ([a-z0-9_]+(?:(?: *, *| +)[a-z0-9_]+)*) ?: *(\S.{0,499})")
+_PLACEHOLDER = "the reason"
+"""What the review suggests. A mail program may quote it without a mark."""
+_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -71,10 +74,10 @@ def owned_file(environment: str) -> str:
 
 
 def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
-    """Return digest, codes and reason of each line that accepts. Lines in quotes and in blocks of code are none."""
+    """Return digest, codes and reason of each line that accepts. Lines in quotes, in blocks of code and in HTML comments are none."""
     found = []
     fence = ""
-    for line in body.replace("\r\n", "\n").split("\n"):
+    for line in _UNSEEN.sub("", body).replace("\r\n", "\n").split("\n"):
         opening = _FENCE.match(line)
         if opening is not None:
             ticks = opening[1]
@@ -82,7 +85,7 @@ def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
                 fence = ticks
             elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not line[opening.end() :].strip():
                 fence = ""
-        elif not fence and (said := _LINE.fullmatch(line.rstrip())):
+        elif not fence and (said := _LINE.fullmatch(line.rstrip())) and said[3] != _PLACEHOLDER:
             found.append((said[1], tuple(re.split(r"[ ,]+", said[2])), said[3]))
     return found
 
