@@ -74,7 +74,7 @@ def owned_file(environment: str) -> str:
 
 
 def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
-    """Return digest, codes and reason of each line that accepts. Lines in quotes, in blocks of code and in HTML comments are none."""
+    """Return digest, codes and reason of each line that accepts. Quotes, blocks of code and HTML comments have none."""
     found = []
     fence = ""
     for line in _UNSEEN.sub("", body).replace("\r\n", "\n").split("\n"):
