@@ -171,6 +171,14 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("kms:Decrypt", KEY, {**VAULT, "aws:ResourceTag/frazil:environment": "dev"}),
         ("scheduler:GetSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
         ("cloudwatch:DescribeAlarms", f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-late"),
+        (
+            "lambda:GetFunction lambda:GetPolicy",
+            f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest",
+        ),
+        (
+            "events:DescribeRule events:ListTargetsByRule",
+            f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest",
+        ),
         ("ec2:DescribeVpcs", "*"),
     ],
     "confluent_provider": [
@@ -327,6 +335,11 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("kms:Decrypt", KEY, {}, VAULT, {"aws:ResourceTag/frazil:environment": "dev"}),
         ("kms:ScheduleKeyDeletion kms:PutKeyPolicy", KEY, {"aws:ResourceTag/frazil:environment": "dev"}),
         ("scheduler:UpdateSchedule", f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/frazil-dev/ingest"),
+        (
+            "lambda:InvokeFunction lambda:UpdateFunctionCode",
+            f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest",
+        ),
+        ("lambda:GetFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-prod-reconcile-ingest"),
     ],
     "confluent_provider": [
         ("s3:GetObject", DATA, {"aws:ResourceAccount": "999999999999"}, {}),
