@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
-import time
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -214,17 +214,24 @@ class Story:
     @contextmanager
     def _added(self, producing: Producing) -> Iterator[None]:
         """Write the first records of the new topic when the deployment has created it, before its runs must prove themselves."""
+        deployed = threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            written = pool.submit(self._written, producing)
-            yield
-            written.result()
+            written = pool.submit(self._written, producing, deployed)
+            try:
+                yield
+            finally:
+                deployed.set()
+            self.steps.require(written.result(), "deploy the change", "it has made no topic weather")
 
-    def _written(self, producing: Producing) -> None:
-        for _ in range(_MOST_LOOKS):
+    def _written(self, producing: Producing, deployed: threading.Event) -> bool:
+        """Return whether the topic was there, at the latest when the deployment had ended, and has its records."""
+        is_last = False
+        while not is_last:
+            is_last = deployed.wait(1)
             if "weather" in self._clouds.topics():
                 producing.add("weather", at_once=1_000)
-                return
-            time.sleep(1)
+                return True
+        return False
 
     def _pipelines(self) -> dict[str, Pipeline]:
         found: list[Pipeline] = runpy.run_path(str(self.checkout / declared.PIPELINES))["pipelines"]
