@@ -5,17 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from infra.tf import (
-    Construct,
-    SchedulerSchedule,
-    SchedulerScheduleFlexibleTimeWindow,
-    SchedulerScheduleTarget,
-    SchedulerScheduleTargetRetryPolicy,
-    TerraformResource,
-)
+from infra.scheduled_target import EXECUTION_ID, schedule_target
+from infra.tf import Construct, TerraformResource
 
 START_JOB_RUN = "arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun"
-CLIENT_TOKEN = "<aws.scheduler.execution-id>"  # noqa: S105 # the scheduler fills it in, once an execution
 
 
 class JobSchedule(Construct):
@@ -36,31 +29,21 @@ class JobSchedule(Construct):
         request: str,
         role_arn: str,
         longest_minutes: int,
-        is_on: bool,
         after: Sequence[TerraformResource],
     ) -> None:
         """`request` is the JSON that StartJobRun takes, but for its token and time limit, with members in upper case as the
         scheduler wants them. `longest_minutes` is the interval of `expression`, or less. `after`: what a run needs and
         the request only names: documents, and roles with their rights."""
         super().__init__(scope, name)
-        complete = {**json.loads(request), "ClientToken": CLIENT_TOKEN, "ExecutionTimeoutMinutes": longest_minutes}
-        SchedulerSchedule(
+        complete = {**json.loads(request), "ClientToken": EXECUTION_ID, "ExecutionTimeoutMinutes": longest_minutes}
+        schedule_target(
             self,
-            "schedule",
             name=schedule,
-            group_name=group,
-            schedule_expression=expression,
-            schedule_expression_timezone="UTC",
-            state="ENABLED" if is_on else "DISABLED",
-            depends_on=list(after),
-            flexible_time_window=SchedulerScheduleFlexibleTimeWindow(mode="OFF"),
-            target=SchedulerScheduleTarget(
-                arn=START_JOB_RUN,
-                role_arn=role_arn,
-                input=json.dumps(complete),
-                # An execution that is not started within its interval is the next one's to do.
-                retry_policy=SchedulerScheduleTargetRetryPolicy(
-                    maximum_event_age_in_seconds=max(60, min(longest_minutes * 60, 86_400)), maximum_retry_attempts=3
-                ),
-            ),
+            group=group,
+            expression=expression,
+            target_arn=START_JOB_RUN,
+            role_arn=role_arn,
+            request=json.dumps(complete),
+            minutes=longest_minutes,
+            after=after,
         )

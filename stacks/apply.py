@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,17 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from frazil.exit_codes import Exit
-from policies.review.acceptance import in_comments
 from policies.review.escaping import code, prose
 from policies.review.markdown import markdown
 from policies.review.normal_form import SHOWN, NormalForm, differences, is_empty, read_form
-from policies.review.prices import price_table
-from policies.review.review import Review, review
+from policies.review.review import Review
 from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.review import ON_STAND_INS, ended_by_signals, head_commit, json_object
+from stacks.review import ended_by_signals, is_declared, json_object, review_of
 from stacks.saved_plans import Applied, PlanDiffers, apply_saved, planned
-from stacks.terraform_command import NotPlanned
+from stacks.terraform_command import NotPlanned, program
 from stacks.terraform_plans import APP, synthesise
 
 PLAN_DIFFERS = "plan_differs"
@@ -45,16 +42,12 @@ def main(
 ) -> int:
     """Apply the plan if it was reviewed. Return the exit code that the module's docstring lists."""
     chosen = _arguments(arguments, deployments)
-    if chosen.environment not in deployments:
-        one_of = ", ".join(deployments)
-        print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
+    if not is_declared(chosen.environment, deployments):
         return Exit.INVALID_INPUT
     try:
         reviewed = read_form(chosen.reviewed.read_text("ascii")) if chosen.reviewed else None
         accepted = json_object(chosen.acceptances) if chosen.acceptances else None
-        terraform = shutil.which("terraform", path=settings.get("PATH"))
-        if terraform is None:
-            raise NotPlanned("terraform is not installed")
+        terraform = program(settings)
         # Only this user can read the folder with the plans, and it is always removed.
         with tempfile.TemporaryDirectory(prefix="frazil-apply-") as folder:
             return _applied(
@@ -78,17 +71,7 @@ def _applied(
     folders = synthesise(deployment, folder, settings, app)
     _check_deployed_objects(deployment, folder, settings)
     saved = planned(deployment.name, folders, settings, terraform)
-    found = review(
-        deployment.name,
-        saved.stacks,
-        prices=price_table(),
-        today=now.date(),
-        region=deployment.region,
-        accepted=lambda digest: () if accepted is None else in_comments(accepted, deployment.name, digest),
-        tolerated=ON_STAND_INS if deployment.is_local else {},
-        commit=head_commit(),
-        time=now.isoformat(" ", "minutes"),
-    )
+    found = review_of(deployment, saved.stacks, today=now.date(), time=now.isoformat(" ", "minutes"), comments=accepted)
     is_reviewed = reviewed is not None and reviewed.digest == saved.form.digest
     if is_empty(saved.form):
         is_reviewed = True  # nothing to review

@@ -1,8 +1,8 @@
 """`python -m stacks.deploy ENV STACK`: plan one stack, review that plan, and apply it. `frazil deploy` runs it for each stack.
 
 The plan of a stack needs outputs of the stacks before it, so each stack has its own plan, review and digest. The stacks of
-groups follow `ingestion`. Exit codes: 0
-applied, or nothing to apply; 1 refused: an open danger, or not confirmed; 2 invalid input; 5 not planned; 6 Terraform failed.
+groups follow `ingestion`. Exit codes: 0 applied, or nothing to apply; 1 refused: an open danger, or not confirmed; 2 invalid
+input; 5 not planned; 6 Terraform failed.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from frazil.exit_codes import Exit
-from policies.review.acceptance import in_comments, on_command_line
 from policies.review.markdown import markdown
 from policies.review.normal_form import SHOWN, is_empty
 from policies.review.plan_changes import Verb
-from policies.review.prices import price_table
-from policies.review.review import Review, review
+from policies.review.review import Review
 from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
-from stacks.review import ON_STAND_INS, ended_by_signals, head_commit, json_object
-from stacks.saved_plans import Applied, SavedPlans, apply_saved, planned
-from stacks.terraform_command import NotPlanned, TerraformCommand
+from stacks.review import ended_by_signals, is_declared, json_object, review_of
+from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, planned
+from stacks.terraform_command import NotPlanned, TerraformCommand, program
 from stacks.terraform_plans import APP, STACKS, synthesise
 
 OWNER = "owner"
@@ -48,20 +46,16 @@ def main(
 ) -> int:
     """Deploy one stack. Return the exit code that the module's docstring lists. `ask` is None without a terminal."""
     chosen = _arguments(arguments, deployments)
-    if chosen.environment not in deployments:
-        one_of = ", ".join(deployments)
-        print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
+    if not is_declared(chosen.environment, deployments):
         return Exit.INVALID_INPUT
     try:
-        terraform = shutil.which("terraform", path=settings.get("PATH"))
-        if terraform is None:
-            raise NotPlanned("terraform is not installed")
+        terraform = program(settings)
         # Only this user can read the folder with the plan, and it is always removed.
         with tempfile.TemporaryDirectory(prefix="frazil-deploy-") as folder:
             return _Deploying(chosen, deployments[chosen.environment], Path(folder), settings, terraform, ask).run(
                 app, now
             )
-    except (NotPlanned, OSError, ValueError) as error:
+    except (NotPlanned, PlanDiffers, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
 
@@ -106,21 +100,13 @@ class _Deploying:
         return self._applied(name, saved, self._reviewed(saved, now))
 
     def _reviewed(self, saved: SavedPlans, now: datetime) -> Review:
-        accepted = json_object(self._chosen.acceptances) if self._chosen.acceptances else None
-        name = self._deployment.name
-        return review(
-            name,
+        return review_of(
+            self._deployment,
             saved.stacks,
-            prices=price_table(),
             today=now.date(),
-            region=self._deployment.region,
-            accepted=lambda digest: (
-                *on_command_line(self._chosen.accept_danger),
-                *(() if accepted is None else in_comments(accepted, name, digest)),
-            ),
-            tolerated=ON_STAND_INS if self._deployment.is_local else {},
-            commit=head_commit(),
             time=now.isoformat(" ", "minutes"),
+            reason=self._chosen.accept_danger,
+            comments=json_object(self._chosen.acceptances) if self._chosen.acceptances else None,
         )
 
     def _applied(self, name: str, saved: SavedPlans, found: Review) -> int:
@@ -199,7 +185,10 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
 
 
 def _asked(question: str) -> bool:
-    return input(question).strip().lower() in ("y", "yes")
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOYMENTS, app: Sequence[str] = APP) -> int:

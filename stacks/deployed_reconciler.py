@@ -8,8 +8,9 @@ from frazil.release.manifest import Release
 from frazil.rollout.desired import Mode
 from frazil.rollout.function_settings import EXECUTION, Settings
 from infra.execution_role import ExecutionRole
-from infra.function_schedule import EXECUTION_ID, FunctionSchedule
+from infra.function_schedule import FunctionSchedule
 from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
+from infra.scheduled_target import EXECUTION_ID
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value

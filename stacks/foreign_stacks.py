@@ -7,16 +7,19 @@ the checked content.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from frazil.declaration.pipeline import GROUP_NAME
 from policies.foreign_stack import MOST_BYTES, parsed, refusals
 from stacks.deployments import Deployment
 from stacks.terraform_command import NotPlanned
 from stacks.terraform_plans import APP, STACKS, link_local_state, synthesise, synthesised
 
 _MOST_SHOWN = 20
+_GROUP = re.compile(GROUP_NAME)
 
 
 def checked(
@@ -34,13 +37,14 @@ def checked(
     link_local_state(folder)
     problems: list[str] = []
     written: dict[str, Path] = {}
-    for name in (f"{deployment.name}-{what}" for what in STACKS):
+    for name in _names(deployment, trusted, given):
         try:
             content = parsed(_bytes(given / name / "cdk.tf.json"))
+            expected = _expected(name, deployment, trusted)
         except (OSError, ValueError) as error:
             problems.append(f"{name}: it cannot be read: {error}")
             continue
-        problems += [f"{name}: {each}" for each in refusals(content, trusted[name], states)]
+        problems += [f"{name}: {each}" for each in refusals(content, expected, states)]
         written[name] = folder / "cdktf.out" / "stacks" / name
         written[name].mkdir(parents=True)
         (written[name] / "cdk.tf.json").write_text(json.dumps(content), "utf-8")
@@ -51,13 +55,31 @@ def checked(
     return written
 
 
+def _names(deployment: Deployment, trusted: Mapping[str, Any], given: Path) -> list[str]:
+    """Return the stacks of an environment, and those of the groups that either checkout has."""
+    own = [f"{deployment.name}-{what}" for what in STACKS]
+    both = {*trusted, *(each.name for each in given.iterdir())}
+    return [*own, *sorted(name for name in both if name.startswith(f"{own[-1]}-"))]
+
+
+def _expected(name: str, deployment: Deployment, trusted: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the trusted stack of a name. That of a new group has the provider and the state of `ingestion`, named for it."""
+    if name in trusted:
+        return trusted[name]
+    what, like = name.removeprefix(f"{deployment.name}-"), trusted[f"{deployment.name}-{STACKS[-1]}"]
+    if not _GROUP.fullmatch(what.removeprefix(f"{STACKS[-1]}-")):
+        raise ValueError("it is no name of a group")
+    text = json.dumps({section: like[section] for section in ("provider", "terraform")})
+    text = text.replace(f'/{STACKS[-1]}.tfstate"', f'/{what}.tfstate"')
+    named: dict[str, Any] = json.loads(text.replace(f'"frazil:stack": "{STACKS[-1]}"', f'"frazil:stack": "{what}"'))
+    return named
+
+
 def is_as_trusted(folder: Path) -> bool:
     """Return whether the checked stacks below `folder` declare the same as those of this checkout."""
-    for base in sorted((folder / "base" / "cdktf.out" / "stacks").iterdir()):
-        written = folder / "cdktf.out" / "stacks" / base.name
-        if not written.is_dir():
-            continue  # a stack that is not reviewed
-        if _declared(synthesised(base)) != _declared(synthesised(written)):
+    for written in sorted((folder / "cdktf.out" / "stacks").iterdir()):
+        base = folder / "base" / "cdktf.out" / "stacks" / written.name
+        if not base.is_dir() or _declared(synthesised(base)) != _declared(synthesised(written)):
             return False
     return True
 

@@ -155,7 +155,6 @@ class GroupJobs:
             expression="rate(1 hour)" if runs.maintain_hours == 1 else f"rate({runs.maintain_hours} hours)",
             request=filled(json.dumps(request), known),
             longest_minutes=min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES),
-            is_on=True,
             group=names.schedule_group,
             role_arn=scheduler_arn,
             after=after,

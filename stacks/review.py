@@ -27,11 +27,12 @@ from frazil.exit_codes import Exit
 from policies.review.acceptance import in_comments, on_command_line
 from policies.review.json_document import document
 from policies.review.markdown import markdown, unchanged
-from policies.review.prices import NotAssumed, price_table
+from policies.review.plan_gaps import StackPlan
+from policies.review.prices import NotAssumed, Prices, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.foreign_stacks import checked, is_as_trusted
-from stacks.terraform_command import NotPlanned
+from stacks.terraform_command import NotPlanned, program
 from stacks.terraform_plans import APP, given, plans, synthesise
 
 EXITS = {
@@ -57,9 +58,7 @@ def main(
     `app` are the arguments of Python that synthesise the deployments, `time` is the time that the review shows.
     """
     chosen = _arguments(arguments, deployments)
-    if chosen.environment not in deployments:
-        one_of = ", ".join(deployments)
-        print(f"error: the environment {chosen.environment} does not exist. Name one of {one_of}", file=sys.stderr)
+    if not is_declared(chosen.environment, deployments):
         return Exit.INVALID_INPUT
     try:
         found = _reviewed(chosen, settings, today, deployments[chosen.environment], app, time)
@@ -89,14 +88,10 @@ def _reviewed(
     """Return the review; None if only changed declarations are wanted and these are those of this checkout."""
     prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
     before = json_object(chosen.before) if chosen.before else None
-    accepted = (
-        json_object(chosen.acceptances) if chosen.acceptances else {"environment": chosen.environment, "accepted": []}
-    )
-    terraform = shutil.which("terraform", path=settings.get("PATH"))
+    accepted = json_object(chosen.acceptances) if chosen.acceptances else None
     if chosen.only_changed and chosen.synthesised is None:
         raise NotPlanned("--only-changed needs --synthesised, the stacks that are compared")
-    if terraform is None and not chosen.plan:
-        raise NotPlanned("terraform is not installed. Install it, or name plans with --plan")
+    terraform = "" if chosen.plan else program(settings)
     # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
         if chosen.synthesised is None:
@@ -105,22 +100,59 @@ def _reviewed(
             folders = checked(deployment, chosen.synthesised, Path(folder), settings, app)
             if chosen.only_changed and is_as_trusted(Path(folder)):
                 return None
-        planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform or ""))
-        return review(
-            chosen.environment,
+        planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform))
+        return review_of(
+            deployment,
             planned,
-            prices=prices,
             today=today,
-            before=before,
-            region=deployment.region,
-            accepted=lambda digest: (
-                *on_command_line(chosen.accept_danger),
-                *in_comments(accepted, chosen.environment, digest),
-            ),
-            tolerated=ON_STAND_INS if deployment.is_local else {},
-            commit=chosen.commit or head_commit(),
             time=time,
+            reason=chosen.accept_danger,
+            comments=accepted,
+            prices=prices,
+            before=before,
+            commit=chosen.commit,
         )
+
+
+def review_of(
+    deployment: Deployment,
+    planned: Sequence[StackPlan],
+    *,
+    today: date,
+    time: str,
+    reason: str = "",
+    comments: Mapping[str, Any] | None = None,
+    prices: Prices | None = None,
+    before: Mapping[str, Any] | None = None,
+    commit: str = "",
+) -> Review:
+    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil acceptances` printed.
+
+    `before` holds the deployed documents if no plan does. `commit` is the reviewed one; left out, that of the checkout.
+    """
+    return review(
+        deployment.name,
+        planned,
+        prices=prices or price_table(),
+        today=today,
+        before=before,
+        region=deployment.region,
+        accepted=lambda digest: (
+            *on_command_line(reason),
+            *(() if comments is None else in_comments(comments, deployment.name, digest)),
+        ),
+        tolerated=ON_STAND_INS if deployment.is_local else {},
+        commit=commit or head_commit(),
+        time=time,
+    )
+
+
+def is_declared(environment: str, deployments: Mapping[str, Deployment]) -> bool:
+    """Return whether an environment is declared. Prints the error if it is not."""
+    if environment not in deployments:
+        one_of = ", ".join(deployments)
+        print(f"error: the environment {environment} does not exist. Name one of {one_of}", file=sys.stderr)
+    return environment in deployments
 
 
 def head_commit() -> str:

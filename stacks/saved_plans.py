@@ -1,7 +1,7 @@
 """The saved plans of an environment: made in a private folder, identified by a digest, and applied as they are or not at all.
 
     plans = planned("prod", folders, settings, terraform)
-    digest(plans)                                   # what a review names
+    plans.form.digest                               # what a review names
     apply_saved(plans, settings, terraform, digest=…, on_stack=print)
 
 A plan file holds secrets. It stays in the folder, which the caller removes. If the state has changed since, Terraform refuses
@@ -65,11 +65,6 @@ def planned(
         form=normal_form(environment, {each.name: each.plan for each in stacks}),
         files={name: _sha256(folder / PLAN) for name, folder in folders.items() if (folder / PLAN).is_file()},
     )
-
-
-def digest(saved: SavedPlans) -> str:
-    """Return the digest of the plans, which identifies them in a review."""
-    return saved.form.digest
 
 
 def apply_saved(

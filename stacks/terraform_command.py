@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -21,6 +22,14 @@ _ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
 
 class NotPlanned(Exception):
     """Synthesis or Terraform failed. The text is its output."""
+
+
+def program(settings: Mapping[str, str]) -> str:
+    """Return the path of Terraform's program on the PATH. Raises `NotPlanned` if there is none."""
+    found = shutil.which("terraform", path=settings.get("PATH"))
+    if found is None:
+        raise NotPlanned("terraform is not installed. Install version 1.10 or newer")
+    return found
 
 
 def error_headings(stderr: str) -> str:

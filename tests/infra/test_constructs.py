@@ -134,12 +134,10 @@ def test_a_schedule_keeps_what_the_request_says_and_adds_token_and_limit() -> No
             request='{"ApplicationId": "1", "ExecutionTimeoutMinutes": 720}',
             role_arn="arn:role",
             longest_minutes=15,
-            is_on=False,
             after=(),
         )
     )
     [told] = found["aws_scheduler_schedule"].values()
-    assert told["state"] == "DISABLED"
     assert json.loads(told["target"]["input"]) == {
         "ApplicationId": "1",
         "ClientToken": "<aws.scheduler.execution-id>",

@@ -23,6 +23,7 @@ class Bucket:
     """Refuses `refused` writes, then takes each; `arrived` is set after each."""
 
     refused: int = 0
+    error: type[Exception] | None = None
     written: list[bytes] = field(default_factory=list)
     key: str = ""
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -32,6 +33,8 @@ class Bucket:
         if self.refused:
             self.refused -= 1
             self.arrived.release()
+            if self.error is not None:
+                raise self.error("odd")
             raise ObjectStoreUnavailable("S3 refused (AccessDenied)", where=f"s3://b/{key}")
         self.written.append(data)
         self.arrived.release()
@@ -119,6 +122,16 @@ def test_many_batches_are_one_write() -> None:
         for _ in range(100):
             sink(COMMITTED)
     assert len(bucket.written) == 2
+
+
+def test_an_unexpected_error_ends_no_thread_unseen() -> None:
+    """Without proofs, the reconciler would roll the release back."""
+    bucket = Bucket(refused=1, error=RuntimeError)
+    for _, said in ran(bucket, retry_seconds=0.0):
+        for _ in range(2):
+            bucket.wait()
+        assert [(one["event"], one["message"]) for one in said] == [("proof_unwritten", "RuntimeError: odd")]
+    assert bucket.written
 
 
 def test_a_write_that_fails_is_reported_and_tried_again() -> None:

@@ -15,7 +15,7 @@ import pytest
 from stacks import apply
 from stacks.deployed import Deployed, write
 from stacks.deployments import Deployment
-from stacks.saved_plans import digest, planned
+from stacks.saved_plans import planned
 
 TERRAFORM = shutil.which("terraform") or ""
 pytestmark = pytest.mark.skipif(not TERRAFORM, reason="terraform is not installed")
@@ -59,7 +59,7 @@ class Project:
         made = planned("dev", self.synthesise(None, folder), self.settings, TERRAFORM)  # type: ignore[arg-type]
         file = folder / "form.json"
         file.write_text(made.form.text)
-        self.digest = digest(made)
+        self.digest = made.form.digest
         return file
 
     def accept(self, *codes: str, found: str = "") -> Path:

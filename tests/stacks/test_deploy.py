@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -55,6 +56,11 @@ def test_a_plan_is_applied_once_and_its_outputs_are_written(project: Project, ra
     status, out, _ = ran("--yes", f"--outputs={file}")
     assert (status, out) == (0, "dev-ingestion: nothing changes\n")
     assert file.is_file(), "a repeated deployment finds the outputs"
+
+
+def test_the_end_of_the_input_is_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert deploy._asked("Apply? ") is False
 
 
 def test_nothing_is_applied_unless_somebody_confirms(project: Project, ran: Ran) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, digest, planned
+from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, planned
 from stacks.terraform_command import PLAN
 
 TERRAFORM = shutil.which("terraform") or ""
@@ -47,7 +47,7 @@ def plan_of(folders: dict[str, Path]) -> SavedPlans:
 
 
 def applied(saved: SavedPlans, wanted: str = "") -> Applied:
-    return apply_saved(saved, SETTINGS, TERRAFORM, digest=wanted or digest(saved), on_stack=lambda stack: None)
+    return apply_saved(saved, SETTINGS, TERRAFORM, digest=wanted or saved.form.digest, on_stack=lambda stack: None)
 
 
 def state(folder: Path) -> Any:
@@ -62,7 +62,7 @@ def test_the_saved_plans_are_applied_in_order_and_then_nothing_is_left(folders: 
     made = folders(one=data("x"), two=data("y"))
     seen: list[str] = []
     saved = plan_of(made)
-    found = apply_saved(saved, SETTINGS, TERRAFORM, digest=digest(saved), on_stack=seen.append)
+    found = apply_saved(saved, SETTINGS, TERRAFORM, digest=saved.form.digest, on_stack=seen.append)
     assert (found.stacks, dict(found.left), found.failed) == (("one", "two"), {}, "")
     assert seen == ["one", "two"]
     assert [state(folder) for folder in made.values()] == [["x"], ["y"]]
@@ -80,7 +80,7 @@ def test_what_was_planned_is_applied_whatever_is_declared_by_then(folders: Calla
 
 def test_another_digest_applies_nothing(folders: Callable[..., dict[str, Path]]) -> None:
     made = folders(one=data("x"))
-    reviewed = digest(plan_of(made))
+    reviewed = plan_of(made).form.digest
     saved = plan_of(folders(one=data("y")))
     with pytest.raises(PlanDiffers, match="the digest of the plan"):
         applied(saved, reviewed)

@@ -33,8 +33,9 @@ _NAME = matching(
     "Give the pipeline a name: a lower-case letter, then up to 99 of a-z, 0-9 and _",
 )
 
+GROUP_NAME = "[a-z]([a-z0-9-]{0,18}[a-z0-9])?"
 GROUP = matching(
-    "[a-z]([a-z0-9-]{0,18}[a-z0-9])?",
+    GROUP_NAME,
     "a group's name",
     "Write a lower-case letter, then up to 19 of a-z, 0-9 and -, and no - at the end",
 )

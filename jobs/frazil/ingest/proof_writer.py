@@ -101,8 +101,10 @@ def proving(
     def write() -> bool:
         try:
             store.put(name.proof_key, name.proof(landed.all(), at_ms=round(clock() * 1000)).document())
-        except FrazilError as error:
-            unwritten = {"event": Event.PROOF_UNWRITTEN.value, "run": run, "message": str(error)}
+        # Any other error too: the thread would end unseen, and a release without proofs is rolled back.
+        except Exception as error:  # noqa: BLE001
+            message = str(error) if isinstance(error, FrazilError) else f"{type(error).__name__}: {error}"
+            unwritten = {"event": Event.PROOF_UNWRITTEN.value, "run": run, "message": message}
             sink({"time": round(clock(), 3), **unwritten})
             return False
         return True

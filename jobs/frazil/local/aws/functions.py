@@ -76,7 +76,7 @@ class Functions:
                 check=False,
             )
         except subprocess.TimeoutExpired as late:
-            self._log(function, request, str(late.stdout or ""))
+            self._log(function, request, (late.stdout or b"").decode(errors="replace"))  # bytes, whatever `text` says
             return _failed("Sandbox.Timedout", f"Task timed out after {function.timeout} seconds", "")
         self._log(function, request, ended.stdout)
         if ended.returncode:
@@ -122,11 +122,11 @@ def _keep_logging() -> None:
     """Let functions keep their log group, which moto drops: Terraform would find a difference at each plan."""
     configuration, updated = LambdaFunction.get_configuration, LambdaFunction.update_configuration
 
-    def told(function: LambdaFunction, on_create: bool = False) -> dict[str, Any]:
+    def with_logging(function: LambdaFunction, on_create: bool = False) -> dict[str, Any]:
         usual = {"LogFormat": "Text", "LogGroup": function.logs_group_name}
         return {**configuration(function, on_create), "LoggingConfig": getattr(function, _LOGGING, None) or usual}
 
-    def changed(function: LambdaFunction, asked: dict[str, Any]) -> dict[str, Any]:
+    def with_changed_logging(function: LambdaFunction, asked: dict[str, Any]) -> dict[str, Any]:
         setattr(function, _LOGGING, asked.get("LoggingConfig") or getattr(function, _LOGGING, None))
         return updated(function, asked)
 
@@ -137,8 +137,8 @@ def _keep_logging() -> None:
         begun(function, account_id, spec, *more, **named)
 
     LambdaFunction.__init__ = begin  # type: ignore[method-assign,assignment]
-    LambdaFunction.get_configuration = told  # type: ignore[method-assign,assignment]
-    LambdaFunction.update_configuration = changed  # type: ignore[method-assign,assignment]
+    LambdaFunction.get_configuration = with_logging  # type: ignore[method-assign,assignment]
+    LambdaFunction.update_configuration = with_changed_logging  # type: ignore[method-assign,assignment]
 
 
 def _failed(kind: str, message: str, log: str) -> Called:
