@@ -27,6 +27,7 @@ def frazil(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop], tmp_path: Path, twice: bool) -> None:
     shop = shop_of(partitions=1)

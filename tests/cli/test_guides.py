@@ -127,6 +127,7 @@ def test_dead_letters_are_found_repaired_and_landed_in_another_table(terminal: C
     assert json.loads(at.printed)["totals"]["rejected_24h"] == 1
 
 
+@pytest.mark.long
 def test_the_table_follows_the_schemas_of_the_guide(terminal: Callable[..., Terminal]) -> None:
     terminal("payments-project").run(blocks("schema-changes.md"))
 

@@ -48,6 +48,7 @@ def test_the_edge_is_where_localstacks_client_looks(
     assert edge_port() == port
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 def test_the_cloud_is_found_by_localstacks_client_and_leaves_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch

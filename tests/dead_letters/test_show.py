@@ -87,6 +87,7 @@ def test_its_document_is_json_with_all_bytes(letters: Shop) -> None:
     assert document["reason"] == "undecodable"
 
 
+@pytest.mark.long
 def test_a_key_is_explained_as_a_value_is(shop_of: Callable[..., Shop]) -> None:
     shop = shop_of(key_format=KeyFormat.AVRO, partitions=1)
     written = {

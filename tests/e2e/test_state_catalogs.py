@@ -61,6 +61,7 @@ def places(shop: Shop) -> set[str]:
 
 
 # The object store of the REST catalog refuses files that end in `.puffin` in its table buckets: version 3 has its data elsewhere.
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("catalog", "version"),
     [

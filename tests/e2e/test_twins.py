@@ -51,6 +51,7 @@ def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(
     concurrent_drivers.begin_while_one_pauses(shop, tmp_path, step, paused)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("step", "paused"), _cases(("stage.written", "decide.written", "publish.decided", "publish.filled"))
 )

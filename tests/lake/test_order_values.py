@@ -46,6 +46,7 @@ def test_a_value_is_that_of_its_column(kind: Type, text: str, value: Any) -> Non
     assert answer["v"].to_pylist() == [value]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_reads_each_value(spark: SparkSession) -> None:
     query = ", ".join(f"{SqlEngine.SPARK.literal(of(kind, text))} AS c{n}" for n, (kind, text, _) in enumerate(VALUES))

@@ -91,6 +91,7 @@ def test_snapshots_that_another_tool_expired_are_no_rollback(stock: Stock) -> No
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_maintenance_moves_the_tag_over_snapshots_that_another_tool_expired(stock: Stock) -> None:
     stock.land(3)
     expired_between(stock)

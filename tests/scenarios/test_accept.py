@@ -212,6 +212,7 @@ def test_a_lost_ledger_is_taken_from_the_rows(one: Shop) -> None:
     assert_proven(one)
 
 
+@pytest.mark.long
 def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     schema_id = shop.register()
@@ -228,6 +229,7 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
     assert_proven(shop)
 
 
+@pytest.mark.long
 def test_what_has_not_happened_cannot_be_accepted(one: Shop) -> None:
     before = one.job().iceberg.load(one.pipeline.table.identifier).currentSnapshot().snapshotId()
     for event in (event for event in Accepted if event is not Accepted.REJECTED_SHARE):

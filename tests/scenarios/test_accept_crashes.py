@@ -322,6 +322,7 @@ def test_a_replay_over_version_010_keeps_the_dead_letters_of_an_earlier_life_of_
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_offsets_that_version_010_landed_again_are_replayed_again(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

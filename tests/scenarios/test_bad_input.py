@@ -102,6 +102,7 @@ def became(shop: Shop, case: str) -> str:
     return "landed" if landed else str(dead[0]["reason"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("length", [4, *(pytest.param(length, marks=pytest.mark.long) for length in range(4))])
 def test_a_frame_of_less_than_five_bytes_is_a_dead_letter(framed: Shop, length: int) -> None:
     framed.assert_each_record_once()
@@ -272,6 +273,7 @@ def test_nan_and_infinity_land_as_they_are(shop_of: ShopOf) -> None:
         assert [str(row[column]) for row in rows] == ["nan", "inf", "-inf", "-0.0"]
 
 
+@pytest.mark.long
 def test_nan_in_json_lands_as_a_double_and_is_no_integer(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
     schema = {"type": "object", "properties": {"a": {"type": "number"}, "i": {"type": "integer"}}}

@@ -189,6 +189,7 @@ def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
 FULL = Debezium(replica_identity="full")
 
 
+@pytest.mark.long
 def test_with_a_full_replica_identity_a_change_has_the_row_before(shop_of: ShopOf) -> None:
     shop = change_data(shop_of)
     source = Source(shop)
@@ -352,6 +353,7 @@ def rename(shop: Shop, old: str, new: str) -> None:
     table.updateSchema().renameColumn(old, new).commit()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "evolution",
     [

@@ -60,6 +60,7 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "bad", [pytest.param((), marks=pytest.mark.long), (b"bad!!",)], ids=["no dead letters", "dead letters"]
 )

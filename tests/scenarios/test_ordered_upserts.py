@@ -32,6 +32,7 @@ def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, **choices: obj
     return StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_soft_delete_keeps_the_row_and_its_last_values(shop_of: ShopOf, version: int) -> None:
     state = state_of(shop_of, SOFT, version=version)
@@ -215,6 +216,7 @@ def test_a_topic_that_was_made_again_with_its_records_ends_in_the_same_state(sho
     assert state.rows()[0].word == "tied"
 
 
+@pytest.mark.long
 def test_records_without_an_order_are_dead_letters(shop_of: ShopOf) -> None:
     state = state_of(shop_of, BY_VERSION, on_error=ErrorMode.LOG)
     state.produce(1, "first", version=1)

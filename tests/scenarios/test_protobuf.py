@@ -171,6 +171,7 @@ def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> Non
     assert by_id(shop)[5]["price"] == {"units": 7, "currency": "EUR"}
 
 
+@pytest.mark.long
 def test_only_the_declared_message_lands_when_a_topic_has_several(shop_of: ShopOf) -> None:
     strategy = SubjectStrategy.TOPIC_RECORD
     shop = shop_of(value_format=ValueFormat.PROTOBUF, subject_strategy=strategy, record_name="shop.Shipped")

@@ -36,6 +36,7 @@ def value(schema_id: int, schema: dict[str, Any], number: int) -> bytes:
     return frame(schema_id, avro(schema, {field["name"]: number for field in schema["fields"]}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", first_short([SubjectStrategy.RECORD, SubjectStrategy.TOPIC_RECORD]))
 def test_records_of_another_name_are_dead_letters(shop_of: ShopOf, name: str, strategy: SubjectStrategy) -> None:
     prefix = f"{name}-" if strategy is SubjectStrategy.TOPIC_RECORD else ""

@@ -55,6 +55,7 @@ def remembered(state: StateReplay) -> RememberedDeletes:
     return last.remembered_deletes
 
 
+@pytest.mark.long
 def test_an_older_record_does_not_bring_a_deleted_row_back(shop_of: ShopOf) -> None:
     """Whether its key had a row or not. A newer one does, an older delete changes nothing, and a newer one counts from then on."""
     state = state_of(shop_of)

@@ -111,6 +111,7 @@ def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reas
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value_format", "schema", "kind", "made", "path"),
     [

@@ -38,6 +38,7 @@ def record(schema: Any, payload: Any, **dumps: Any) -> bytes:
     return json.dumps({"schema": schema, "payload": payload}, **{"separators": (",", ":"), **dumps}).encode()
 
 
+@pytest.mark.long
 def test_the_columns_are_those_of_the_schemas_in_the_records(shop_of: ShopOf) -> None:
     """Of each version, from the first record on, in a batch with several of them and in a run that knows none."""
     shop = shop_with(shop_of, envelope=Debezium(source_column=True))

@@ -311,6 +311,7 @@ def test_a_table_set_back_to_before_the_topic_was_recreated_is_not_replayed(stoc
     stock.assert_proven()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "forget", [pytest.param(False, marks=pytest.mark.long), True], ids=["kept metadata", "no older metadata"]
 )

@@ -70,6 +70,7 @@ def test_rows_are_replaced_in_their_partition_and_deleted_by_the_key_alone(shop_
     state.check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trust", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_key_that_changes_its_partition_stops_the_pipeline(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, trust: bool
@@ -91,6 +92,7 @@ def test_a_key_that_changes_its_partition_stops_the_pipeline(
     assert (account(state).confirmed, account(state).unchecked) == (0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchecked")
 def test_a_deep_verification_finds_what_no_check_had(shop_of: ShopOf) -> None:
     state = filled(state_of(shop_of))

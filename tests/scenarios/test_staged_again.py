@@ -35,6 +35,7 @@ def registry() -> Iterator[RegistryServer]:
         yield server
 
 
+@pytest.mark.long
 def test_a_rename_by_alias_while_a_batch_is_published_ends_no_run(
     shop_of: ShopOf, registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def stale_files(shop: Shop) -> list[Path]:
     return sorted(Path(urlsplit(location).path).glob("metadata/frazil-stale-keys-*"))
 
 
+@pytest.mark.long
 def test_a_key_is_stale_from_its_rejected_record_to_its_next_good_one(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), **LOG)
     made = Produced(shop)

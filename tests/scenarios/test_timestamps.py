@@ -41,6 +41,7 @@ def landed(shop: Shop) -> dict[int, int | None]:
     }
 
 
+@pytest.mark.long
 def test_a_timestamp_beyond_the_calendar_lands_as_it_is_or_as_none(texts: Shop) -> None:
     times = [1_700_000_000_000, MICROSECONDS, OVERFLOW - 1, OVERFLOW, 1_700_000_000_001, NANOSECONDS, 1_700_000_000_002]
     for number, ms in enumerate(times):

@@ -13,6 +13,7 @@ from tests.support.shop import Shop
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 
+@pytest.mark.long
 def test_a_drain_of_one_slot_begins_with_the_longest_wait(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PARALLEL", 1)
     late = Shop(shop.world, shop.spark, shop.lake, f"{shop.topic}_late", partitions=1)

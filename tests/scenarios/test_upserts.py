@@ -526,6 +526,7 @@ def test_a_topic_that_was_made_again_continues_the_state(shop: Shop) -> None:
     state.check()
 
 
+@pytest.mark.long
 def test_a_lost_ledger_of_a_state_is_not_guessed(shop: Shop) -> None:
     state = State(shop)
     state.put(1, "first")
@@ -541,6 +542,7 @@ def test_a_lost_ledger_of_a_state_is_not_guessed(shop: Shop) -> None:
         accept(shop.pipeline, Accepted.LEDGER_LOST, "as the test says", shop.job())
 
 
+@pytest.mark.long
 def test_a_run_that_ends_while_keys_are_searched_ends_well(shop: Shop) -> None:
     """Spark's jobs are cancelled then, and the search is one."""
     state = State(shop)

@@ -104,6 +104,7 @@ def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
     assert {row["number"] for row in shop.landed()} == {0, 1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: int) -> None:
     table = {"format_version": version, "partition_by": ("region",)}
@@ -307,6 +308,7 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     check(shop, "user", "second life")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "transform"),
     [
@@ -372,6 +374,7 @@ def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
         shop.drain()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "evolution",
     [

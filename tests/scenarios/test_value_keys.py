@@ -95,6 +95,7 @@ def test_columns_of_the_value_are_the_key(shop_of: ShopOf, version: int) -> None
     assert keys_of(shop) == {"order_id", "line"}
 
 
+@pytest.mark.long
 def test_a_tombstone_names_no_row_if_the_key_lacks_the_columns(shop_of: ShopOf) -> None:
     shop = shop_of(write=BY_LINE, on_error=ErrorMode.LOG)
     lines = Lines(shop)
@@ -116,6 +117,7 @@ def test_a_tombstone_without_a_row_stops_a_state_by_default(shop_of: ShopOf) -> 
         shop.drain()
 
 
+@pytest.mark.long
 def test_a_record_key_with_the_columns_deletes_and_is_compared(shop_of: ShopOf) -> None:
     shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
     lines = Lines(shop, key=record("Key", shop="string", line="int", order_id=["null", "int"]))

@@ -240,6 +240,7 @@ def test_a_fork_after_a_rollback_is_no_descendant(table: Table) -> None:
         table.publish(table.staged("3"), batch(20, 30))
 
 
+@pytest.mark.long
 def test_rows_added_by_others_after_the_tag_are_no_rollback(table: Table) -> None:
     table.publish(table.staged("1"), batch(None, 10))
     for _ in range(3):

@@ -66,6 +66,7 @@ def test_deletes_survive_an_evolved_partitioning(table: KeyedTable) -> None:
     table.check()
 
 
+@pytest.mark.long
 def test_keys_of_several_files_and_old_deletes_are_merged(table: KeyedTable) -> None:
     for n in range(4):
         table.apply(dict.fromkeys(range(n * 5, n * 5 + 10), (n, "x")))

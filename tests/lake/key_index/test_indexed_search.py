@@ -49,6 +49,7 @@ def some(seed: int) -> dict[int, Row | None]:
     return {key: None if rng.random() < 0.3 else (rng.randrange(3), f"of {seed}") for key in keys}
 
 
+@pytest.mark.long
 def test_an_index_follows_the_commits_of_its_driver_and_compactions(table: KeyedTable) -> None:
     index = index_of(table)
     for n in range(8):

@@ -191,6 +191,7 @@ def test_dead_letters_and_histories_have_names_too_and_an_identifier_counts_firs
     assert [view.table for view in needed(views([state, other]), 'SELECT "A__CHANGES".y')] == ["shop.a__changes"] * 2
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 @pytest.mark.parametrize("kind", [pytest.param("rest", marks=pytest.mark.long), "glue"])
 def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServices, kind: str) -> None:
