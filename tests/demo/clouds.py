@@ -11,11 +11,13 @@ from confluent_kafka.admin import AdminClient
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchTableError
 
+from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Pipeline
-from stacks.deployments import DEPLOYMENTS
+from frazil.rollout.group_jobs import INGEST
+from frazil.rollout.state import RolloutState, stored_state
 from tests.demo.producing import Place
+from tests.demo.project import DEV
 
-LOCAL = DEPLOYMENTS["local"]
 _LANDED, _DEAD = ("_kafka_partition", "_kafka_offset"), ("partition", "offset")
 
 
@@ -39,7 +41,7 @@ class Clouds:
         return boto3.session.Session().client(
             service,
             endpoint_url=self.exports["AWS_ENDPOINT_URL"],
-            region_name=LOCAL.region,
+            region_name=DEV.region,
             aws_access_key_id=self.exports["AWS_ACCESS_KEY_ID"],
             aws_secret_access_key=self.exports["AWS_SECRET_ACCESS_KEY"],
         )
@@ -59,22 +61,27 @@ class Clouds:
 
     def left(self) -> dict[str, list[str]]:
         """Return the remaining resources of the environment, by kind."""
-        prefix = LOCAL.names.prefix
+        names = DEV.names
+        kept = (names.bucket("state"), names.deployer)  # of the account's owner, who bootstrapped it
 
-        def ours(names: list[str]) -> list[str]:
-            return [name for name in names if name.startswith(prefix)]
+        def of_the_deployment(found: list[str]) -> list[str]:
+            return [name for name in found if name.startswith(names.prefix) and name not in kept]
 
         applications = self.client("emr-serverless").list_applications()["applications"]
         found = {
-            "buckets": ours([each["Name"] for each in self.client("s3").list_buckets()["Buckets"]]),
+            "buckets": of_the_deployment([each["Name"] for each in self.client("s3").list_buckets()["Buckets"]]),
             "databases": [each["Name"] for each in self.client("glue").get_databases()["DatabaseList"]],
             "applications": [each["name"] for each in applications if each["state"] != "TERMINATED"],
-            "roles": ours([each["RoleName"] for each in self.client("iam").list_roles()["Roles"]]),
+            "roles": of_the_deployment([each["RoleName"] for each in self.client("iam").list_roles()["Roles"]]),
             "secrets": [each["Name"] for each in self.client("secretsmanager").list_secrets()["SecretList"]],
             "schedules": [each["Name"] for each in self.client("scheduler").list_schedules()["Schedules"]],
             "topics": self.topics(),
         }
         return {kind: names for kind, names in found.items() if names}
+
+    def rollout(self) -> RolloutState:
+        """Return what the reconciler of the ingest job has stored."""
+        return stored_state(ObjectStore(self.client("s3"), DEV.names.bucket("artifacts")), INGEST)
 
     def topics(self) -> list[str]:
         """Return the broker's topics, without internal ones."""
@@ -95,6 +102,6 @@ class Clouds:
         settings = {"type": "glue"}
         for service in ("glue", "s3"):
             settings[f"{service}.endpoint"] = self.exports["AWS_ENDPOINT_URL"]
-            settings[f"{service}.region"] = LOCAL.region
+            settings[f"{service}.region"] = DEV.region
             settings[f"{service}.access-key-id"], settings[f"{service}.secret-access-key"] = key
         return load_catalog("demo", **settings)

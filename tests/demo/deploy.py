@@ -1,6 +1,6 @@
-"""`make deploy-demo`: deploy the environment `local` to stand-ins, change it under a live producer, and destroy it.
+"""`make deploy-demo`: deploy a project to stand-ins, change it under a live producer, roll a bad release back, and destroy it.
 
-All steps are commands that a user would type in a checkout. Their output is in `.frazil/deploy-demo`.
+All steps are commands that a user would type in a project that `frazil init` made. Their output is in `.frazil/deploy-demo`.
 Exit codes: 0 all checks pass; 1 a step failed; 3 a requirement is missing, and nothing was started; 130 interrupted.
 """
 
@@ -26,12 +26,14 @@ from frazil.local.watchdog import kept_from_outliving
 from tests.demo import checkout as own_checkout
 from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.producing import NotProduced
+from tests.demo.project import NAME
 from tests.demo.steps import StepFailed, Steps
 from tests.demo.story import Story
 from tests.demo.summary import Summary, write
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(".frazil", "deploy-demo")
+CHECKOUT = "checkout"
 
 
 def main(root: Path) -> int:
@@ -48,14 +50,14 @@ def main(root: Path) -> int:
 def _demonstrated(root: Path, out: Path, console: Console) -> int:
     began, summary = time.monotonic(), Summary()
     _clear(out)
-    settings = {**clean(os.environ, root), **terraform_settings(root, out, os.environ), "FRAZIL_ENVIRONMENTS": "local"}
-    place = out / "checkout"
+    settings = {**clean(os.environ, root), **terraform_settings(root, out, os.environ)}
+    place, checkout = out / NAME, out / CHECKOUT
     steps = Steps(folder=place, logs=out / "logs", environment=settings, console=console)
     code = 1
     try:
         with _ended_afterwards(place):
-            own_checkout.make(root, place)
-            Story(steps=steps, checkout=place, out=out, summary=summary).run()
+            own_checkout.make(root, checkout)
+            Story(steps=steps, checkout=checkout, out=out, summary=summary).run()
         summary.outcome, code = "passed", 0
     except (StepFailed, NotProduced, FrazilError) as failed:
         summary.failure = str(failed)
@@ -70,7 +72,8 @@ def _demonstrated(root: Path, out: Path, console: Console) -> int:
         for file in (out / "terraform.rc", out / "providers"):
             shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
         if code == 0:
-            shutil.rmtree(place)
+            for folder in (place, checkout, out / "site"):
+                shutil.rmtree(folder)
     console.print(Markdown(page) if console.is_terminal else page, markup=False, soft_wrap=True)
     console.print(f"in {out.relative_to(root)}", style="dim", markup=False)
     return code
@@ -88,7 +91,7 @@ def _ended_afterwards(place: Path) -> Iterator[None]:
 
 def _clear(out: Path) -> None:
     """Stop and remove everything of an earlier demonstration."""
-    down(out / "checkout", data=True)
+    down(out / NAME, data=True)
     for each in out.iterdir():
         if each.name != ".lock":
             shutil.rmtree(each) if each.is_dir() else each.unlink()

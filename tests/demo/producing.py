@@ -110,6 +110,11 @@ class Producing:
         with self._lock:
             self._feeds[topic].turn_to(version)
 
+    def end(self, topic: str) -> None:
+        """Write no more records of a topic."""
+        with self._lock:
+            del self._feeds[topic]
+
     def start(self) -> None:
         """Send portion by portion, until `stop`."""
         self._thread.start()

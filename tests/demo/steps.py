@@ -66,12 +66,13 @@ class Steps:
         expect: Sequence[int] = (0,),
         quiet: bool = False,
         more: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command and return its output. `more` is added to its environment.
+        """Run a command and return its output. `more` is added to its environment, `folder` is another working folder.
 
         Raises `StepFailed` for an unexpected exit code. A `quiet` step is printed and counted only if it fails.
         """
-        return self.run_at_once(name, command, expect=expect, quiet=quiet, more=more)[0]
+        return self.run_at_once(name, command, expect=expect, quiet=quiet, more=more, folder=folder)[0]
 
     def run_at_once(
         self,
@@ -80,6 +81,7 @@ class Steps:
         expect: Sequence[int] = (0,),
         quiet: bool = False,
         more: Mapping[str, str] | None = None,
+        folder: Path | None = None,
     ) -> list[subprocess.CompletedProcess[str]]:
         """Run commands in parallel as one step, which fails if one of them does; otherwise like `run`."""
         more = more or {}
@@ -87,7 +89,7 @@ class Steps:
         shown = [f"{settings} {shlex.join(command)}".strip() for command in commands]
         log = self.logs / f"{len(self.done) + 1:02d}-{name.replace(' ', '-')}.log"
         with nullcontext() if quiet else self._shown(name, shown) as codes:
-            ended = self._ended(commands, {**self.environment, **more})
+            ended = self._ended(commands, {**self.environment, **more}, folder or self.folder)
             with log.open("a") as file:
                 for line, each in zip(shown, ended, strict=True):
                     file.write(f"$ {line}\n{each.stdout}{each.stderr}\n")
@@ -126,13 +128,13 @@ class Steps:
         self.console.print(f"    {seconds:.1f} s", style="green")
 
     def _ended(
-        self, commands: Sequence[Sequence[str]], environment: Mapping[str, str]
+        self, commands: Sequence[Sequence[str]], environment: Mapping[str, str], folder: Path
     ) -> list[subprocess.CompletedProcess[str]]:
         # Sessions of their own: Ctrl-C reaches us alone, and we end them with all of their children.
         children = [
             subprocess.Popen(
                 command,
-                cwd=self.folder,
+                cwd=folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

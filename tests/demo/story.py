@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,29 +11,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frazil.declaration import Pipeline
 from tests.demo import checkout as own_checkout
-from tests.demo import declared
-from tests.demo.clouds import LOCAL, Clouds
+from tests.demo import project
+from tests.demo.accounting import MOST_LOOKS, Accounting, pipelines
+from tests.demo.clouds import Clouds
 from tests.demo.producing import STATE, Producing
+from tests.demo.project import DEV, RETIRED
 from tests.demo.steps import Steps
-from tests.demo.summary import DIFFERENCE, REVIEW, Account, Summary
+from tests.demo.summary import DIFFERENCE, REVIEW, Summary
 
-STACKS = ("local-foundation", "local-confluent", "local-ingestion")
+STACKS = ("dev-foundation", "dev-confluent", "dev-ingestion")
 BEGUN_WITH = {"flights": 20_000, "planes": 3_000, STATE: 3_000}
 CDKTF = ("npx", "--no-install", "cdktf")
 OPTIONS = ("--auto-approve", "--skip-provider-lock", "--no-color")
-DEPLOYED = "stacks/example.py"
-"""Pipelines and topics together; other commands read `stacks/pipelines.py`, as they do by themselves."""
 NOTHING = "none"
 ENDED = ("SUCCESS", "FAILED", "CANCELLED")
 CHANGED_COLUMNS = ("distance", "cancelled")
-_MOST_LOOKS = 120
 
 
 @dataclass(kw_only=True)
 class Story:
-    """One demonstration in a checkout of its own. Its results are in `summary` and the folder `out`."""
+    """One demonstration: a project that `frazil init` makes, and a checkout in which its releases are built.
+
+    Its results are in `summary` and the folder `out`. Commands run in the project.
+    """
 
     steps: Steps
     checkout: Path
@@ -47,20 +47,31 @@ class Story:
         """Run all steps. Raises `StepFailed`."""
         self._begin()
         with self._producing() as producing:
+            self._accounting = Accounting(steps=self.steps, clouds=self._clouds, producing=producing)
             self._deploy_first(producing)
             self._change(producing)
+            self._roll_back()
             self._land_all(producing)
-        self._account(producing)
         self._destroy()
 
     def _begin(self) -> None:
-        declared.declare(self.checkout)
-        own_checkout.commit(self.checkout, "What is deployed first")
-        started = self.steps.run("local cloud", "frazil", "local", "up", "--cloud", "--json")
+        steps = self.steps
+        own_checkout.commit(self.checkout, "Frazil")
+        site = str(self.out / "site")
+        pip = ("python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", site, ".")
+        steps.run("wheel", *pip, folder=self.checkout, more={"PIP_DISABLE_PIP_VERSION_CHECK": "1"})
+        steps.environment["PYTHONPATH"] = site  # from now on, commands are those of the installed wheel
+        steps.run("init", "frazil", "init", ".", "--kafka", "local", "--aws", "--yes")
+        (steps.folder / "node_modules").symlink_to(self.checkout / "node_modules")
+        project.declare(steps.folder)
+        own_checkout.begin(steps.folder, "What is deployed first")
+        started = steps.run("local cloud", "frazil", "local", "up", "--cloud", "--json")
         services = json.loads(started.stdout)
-        self.steps.environment.update(services["exports"])
+        steps.environment.update(services["exports"])
+        steps.environment["FRAZIL_ENV"] = DEV.name
         self._registry = services["parts"]["registry"]["url"]
         self._clouds = Clouds(exports=services["exports"], bootstrap=services["parts"]["kafka"]["bootstrap"])
+        steps.run("bootstrap", "frazil", "bootstrap", "dev", "--yes")
 
     @contextmanager
     def _producing(self) -> Iterator[Producing]:
@@ -72,39 +83,44 @@ class Story:
 
     def _deploy_first(self, producing: Producing) -> None:
         steps = self.steps
-        self._release("first")
         self._deploy("deploy without runs", NOTHING)
-        steps.require(
-            self._clouds.topics() == sorted(BEGUN_WITH), "deploy without runs", "the topics are not those declared"
-        )
+        created = self._clouds.topics() == sorted(BEGUN_WITH)
+        steps.require(created, "deploy without runs", "the topics are not those declared")
         with steps.watch("produce"):
             for topic, count in BEGUN_WITH.items():
                 producing.add(topic, at_once=count)
             producing.start()
+        self._release("first")
         self._deploy("deploy", self._manifest("first"))
-        for name in BEGUN_WITH:
-            steps.run(f"verify {name}", "frazil", "verify", name)
         # Terraform has scheduled it; the local cloud has no clock.
-        steps.run(
-            "maintain", "frazil", "local", "run-schedule", f"{LOCAL.names.prefix}-maintain", "--region", LOCAL.region
-        )
-        again = self._deploy("deploy again", self._manifest("first"))
-        self.summary.is_second_plan_empty = all(f"{stack}: nothing changes" in again for stack in STACKS)
-        steps.require(self.summary.is_second_plan_empty, "deploy again", "it changes something")
+        self._fire("maintain", f"{DEV.names.prefix}-maintain")
+        again = steps.run("review again", *self._review("first"))
+        self.summary.is_second_plan_empty = "no changes" in again.stdout
+        steps.require(self.summary.is_second_plan_empty, "review again", "a second plan changes something")
 
     def _change(self, producing: Producing) -> None:
-        steps, before = self.steps, self._clouds.columns(self._pipelines()["flights"])
-        declared.change(self.checkout)
-        own_checkout.commit(self.checkout, "New columns, a new topic and its pipeline, a new version")
-        (self.out / DIFFERENCE).write_text(own_checkout.difference(self.checkout))
+        steps, before = self.steps, self._clouds.columns(pipelines(self.steps)["flights"])
+        self._maintained()
+        with steps.watch("the topic to retire is landed"):
+            producing.end(RETIRED)
+            self._accounting.wait_for([RETIRED], "the topic to retire is landed")
+        retired = {RETIRED: pipelines(steps)[RETIRED]}
+        self.summary.topics.update(self._accounting.accounts(retired, f"verify {RETIRED}"))
+        project.change(steps.folder)
+        own_checkout.commit(steps.folder, "New columns, a new topic and its pipeline, planes is retired")
+        (self.out / DIFFERENCE).write_text(own_checkout.difference(steps.folder))
+        own_checkout.raise_version(self.checkout)
         self._release("second")
-        reviewed = steps.run("review of the change", *self._review("second"), expect=(4,))
+        reviewed = steps.run("review of the change", *self._review("second"), expect=(1,))
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.summary.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
-        self._maintained()
+        refused = self._deploy("deploy is refused", self._manifest("second"), expect=(1,))
+        steps.require("refused: " in refused, "deploy is refused", "it is not refused for its danger")
         produced = self._produced(producing)
         with self._added(producing):
-            self._deploy("deploy the change", self._manifest("second"))
+            accepted = "--accept-danger=planes has landed, its producer has ended, and its records stay"
+            self._deploy("deploy the change", self._manifest("second"), accepted)
+        self.summary.accepted = accepted.partition("=")[2]
         self.summary.produced_meanwhile = self._produced(producing) - produced
         producing.turn_to("flights", 1)
         with steps.watch("columns arrive"):
@@ -113,9 +129,9 @@ class Story:
 
     def _columns_after(self, before: dict[str, str]) -> dict[str, str]:
         """Wait until the table's columns have changed, and return them."""
-        for _ in range(_MOST_LOOKS):
-            self._lag("flights")  # takes a second or two
-            after = self._clouds.columns(self._pipelines()["flights"])
+        for _ in range(MOST_LOOKS):
+            self._accounting.lag("flights")
+            after = self._clouds.columns(pipelines(self.steps)["flights"])
             if all(after.get(name) not in (None, before.get(name)) for name in CHANGED_COLUMNS):
                 return after
         self.steps.require(False, "columns arrive", "the table has not got the new columns")
@@ -124,92 +140,93 @@ class Story:
     def _maintained(self) -> None:
         """Check that the maintenance run succeeds while the other one lands records."""
         with self.steps.watch("maintenance ends"):
-            looks = (self._runs("maintain") for _ in range(_MOST_LOOKS))
+            looks = (self._runs("maintain") for _ in range(MOST_LOOKS))
             (run,) = next((runs for runs in looks if runs[0]["state"] in ENDED), [{"state": "not ended"}])
             self.steps.require(run["state"] == "SUCCESS", "maintenance ends", f"the run is {run}")
         self.summary.maintained = f"{run['release']}: {run['state']} in {run['seconds']:.0f} s, beside the ingest"
 
-    def _land_all(self, producing: Producing) -> None:
-        with self.steps.watch("land what is left"):
-            producing.stop()
-            for name in self._pipelines():
-                looks = (self._lag(name) for _ in range(_MOST_LOOKS))
-                self.steps.require(0 in looks, "land what is left", f"{name} does not come to its topic's end")
+    def _roll_back(self) -> None:
+        """Apply the reviewed plan of a release of which no run can start. Only the deployed reconciler acts from there on."""
+        steps = self.steps
+        own_checkout.raise_version(self.checkout)
+        own_checkout.break_ingest(self.checkout)
+        self._release("third")
+        form = str(self.out / "reviewed.json")
+        steps.run("review of a bad release", *self._review("third"), "--form", form, expect=(4,))
+        steps.run("upload of a bad release", "frazil", "release", "upload", "dev", "--from", str(self.out / "third"))
+        chosen = {"FRAZIL_RELEASE": self._manifest("third")}
+        steps.run("apply of the reviewed plan", "frazil", "apply", "dev", "--reviewed", form, more=chosen)
+        with steps.watch("the deployed reconciler rolls back"):
+            self._fire("", DEV.names.role("reconcile-ingest"))
+            looks = (self._runs() for _ in range(MOST_LOOKS))
+            found = next((runs for runs in looks if self._is_rolled_back(runs)), None)
+            steps.require(found is not None, "the deployed reconciler rolls back", f"the runs are {self._runs()}")
+            given_up = self._clouds.rollout().given_up
+            steps.require(len(given_up) == 1, "the deployed reconciler rolls back", "no generation was given up")
+        self.summary.rolled_back = "generation 3 was given up after three runs, generation 2 runs again"
 
-    def _account(self, producing: Producing) -> None:
-        steps, journal = self.steps, producing.journal
-        for name, pipeline in self._pipelines().items():
-            said = steps.run(f"verify {name} at the end", "frazil", "verify", name, "--deep", "--json").stdout
-            verified = json.loads(said)
-            landed, dead = self._clouds.landed(pipeline), self._clouds.dead_lettered(pipeline)
-            topic = pipeline.topic.name
-            is_same = landed.places == journal.rows(topic) and dead.places == journal.spoilt[topic]
-            self.summary.topics[topic] = Account(
-                produced=journal.count(topic),
-                spoilt=len(journal.spoilt[topic]),
-                landed=landed.count,
-                superseded=len(journal.good[topic]) - len(journal.rows(topic)),
-                dead_lettered=dead.count,
-                is_same=is_same,
-                verified=verified["outcome"],
-                read=sum(partition["read"] for partition in verified["partitions"]),
-            )
-            steps.require(
-                self.summary.topics[topic].adds_up, f"verify {name} at the end", "the account does not add up"
-            )
+    @staticmethod
+    def _is_rolled_back(runs: list[dict[str, Any]]) -> bool:
+        states = [(run["generation"], run["state"]) for run in runs]
+        return states[0] == (2, "RUNNING") and states.count((3, "FAILED")) == 3
+
+    def _land_all(self, producing: Producing) -> None:
+        steps, wanted = self.steps, pipelines(self.steps)
+        with steps.watch("land what is left"):
+            producing.stop()
+            self._accounting.wait_for(wanted, "land what is left")
+        self.summary.topics.update(self._accounting.accounts(wanted, "verify at the end"))
         self.summary.runs = [
             {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in self._runs()
         ]
-        states = [(run["generation"], run["state"]) for run in self.summary.runs]
-        steps.require(states == [(2, "RUNNING"), (1, "CANCELLED")], "runs", f"they are {states}")
 
     def _destroy(self) -> None:
-        steps, before = self.steps, {each.produced for each in self.summary.topics.values()}
-        steps.run("stop", "frazil", "stop", *self._pipelines())
+        steps, wanted = self.steps, pipelines(self.steps)
+        steps.run("stop", "frazil", "stop", *wanted)
         destroy = (*CDKTF, "destroy", *STACKS, *OPTIONS)
-        release = self._manifest("second")
-        steps.run("destroy with one key", *destroy, expect=(1,), more=self._chosen(release))
+        chosen = {"FRAZIL_ENVIRONMENTS": DEV.name, "FRAZIL_RELEASE": self._manifest("second")}
+        steps.run("destroy with one key", *destroy, expect=(1,), more=chosen)
         # What Terraform says, the CDK's program does not always print to its end: it is asked once more, by itself.
         plan = ("plan", "-destroy", "-input=false", "-no-color")
         refused = steps.run(
             "why it is refused", "terraform", f"-chdir=cdktf.out/stacks/{STACKS[0]}", *plan, expect=(1,)
         )
         is_said = "Instance cannot be destroyed" in refused.stdout + refused.stderr
-        held = sum(self._clouds.landed(each).count for each in self._pipelines().values())
-        self.summary.is_destroying_refused = is_said and held == sum(
-            each.landed for each in self.summary.topics.values()
-        )
-        steps.require(
-            bool(before) and self.summary.is_destroying_refused, "destroy with one key", "it was not refused for data"
-        )
-        both = {**self._chosen(release), "FRAZIL_DESTROY_DATA": "local"}
+        held = sum(self._clouds.landed(each).count for each in wanted.values())
+        landed = {topic: account.landed for topic, account in self.summary.topics.items() if topic != RETIRED}
+        self.summary.is_destroying_refused = is_said and held == sum(landed.values()) > 0
+        steps.require(self.summary.is_destroying_refused, "destroy with one key", "it was not refused for data")
+        both = {**chosen, "FRAZIL_DESTROY_DATA": DEV.name}
         steps.run("turn the second key", *CDKTF, "deploy", *STACKS[:2], *OPTIONS, more=both)  # ingestion holds no data
         steps.run("destroy with both keys", *destroy, more=both)
         self.summary.left = self._clouds.left()
-        steps.require(not self.summary.left, "destroy with both keys", f"it has left {self.summary.left}")
+        expected = {"topics": [RETIRED]}
+        is_left = self.summary.left == expected
+        steps.require(is_left, "destroy with both keys", f"it has left {self.summary.left}, and not {expected}")
 
     def _release(self, name: str) -> None:
-        built = self.steps.run(
-            f"{name} release", "frazil", "release", "build", "--for", "local", "--out", f"dist/{name}", "--json"
-        )
+        own_checkout.commit(self.checkout, name)
+        build = ("frazil", "release", "build", "--for", "local", "--out", str(self.out / name), "--json")
+        built = self.steps.run(f"{name} release", *build, folder=self.checkout, more={"PYTHONPATH": ""})
         result = json.loads(built.stdout)
         self.summary.releases.append(f"{result['release']['version']} ({result['digest'][:12]})")
         self.steps.require(not result["release"]["is_dirty"], f"{name} release", "it is not of a commit")
 
     def _manifest(self, name: str) -> str:
-        return f"dist/{name}/manifest.json"
-
-    def _chosen(self, manifest: str) -> dict[str, str]:
-        """Return the variables of a deployment: the declarations and the release."""
-        return {"FRAZIL_PIPELINES": DEPLOYED, "FRAZIL_RELEASE": manifest}
+        return str(self.out / name / "manifest.json")
 
     def _review(self, release: str) -> tuple[str, ...]:
-        return ("frazil", "review", "local", "--pipelines", DEPLOYED, "--release", self._manifest(release))
+        return ("frazil", "review", "dev", "--release", self._manifest(release))
 
-    def _deploy(self, step: str, release: str) -> str:
-        """Deploy all stacks and reconcile the runs. From then on, the environment `local` is the deployed one."""
-        command = ("frazil", "deploy", "local", "--yes", "--release", release)
-        return self.steps.run(step, *command, more={"FRAZIL_PIPELINES": DEPLOYED}).stdout
+    def _deploy(self, step: str, release: str, *options: str, expect: tuple[int, ...] = (0,)) -> str:
+        """Deploy all stacks and reconcile the runs. From then on, commands know the environment `dev`."""
+        command = ("frazil", "deploy", "dev", "--yes", "--release", release, *options)
+        return self.steps.run(step, *command, expect=expect).stdout
+
+    def _fire(self, step: str, schedule: str) -> None:
+        """Run a schedule that Terraform has made. The local cloud has no clock."""
+        command = ("frazil", "local", "run-schedule", schedule, "--region", DEV.region)
+        self.steps.run(step or "run a schedule", *command, quiet=not step)
 
     @contextmanager
     def _added(self, producing: Producing) -> Iterator[None]:
@@ -233,18 +250,9 @@ class Story:
                 return True
         return False
 
-    def _pipelines(self) -> dict[str, Pipeline]:
-        found: list[Pipeline] = runpy.run_path(str(self.checkout / declared.PIPELINES))["pipelines"]
-        return {pipeline.name: pipeline for pipeline in found}
-
-    def _lag(self, name: str) -> int | None:
-        shown = self.steps.run("lag", "frazil", "show", name, "--json", quiet=True)
-        lag: int | None = json.loads(shown.stdout)["lag"]
-        return lag
-
     def _runs(self, job: str = "ingest") -> list[dict[str, Any]]:
         """Return a job's runs, the newest first."""
-        shown = self.steps.run("runs", "frazil", "runs", "local", "--job", job, "--json", quiet=True)
+        shown = self.steps.run("runs", "frazil", "runs", "dev", "--job", job, "--json", quiet=True)
         runs: list[dict[str, Any]] = json.loads(shown.stdout)["runs"]
         return runs
 

@@ -60,6 +60,10 @@ class Summary:
     is_second_plan_empty: bool = False
     reviewed: str = ""
     """The heading of the review of the change."""
+    accepted: str = ""
+    """Why its danger was accepted."""
+    rolled_back: str = ""
+    """What the deployed reconciler did with a release of which no run can start."""
     is_destroying_refused: bool = False
     left: dict[str, list[str]] | None = None
     """What was still there at the end; nothing known if it did not come to that."""
@@ -94,6 +98,8 @@ def _page(summary: Summary) -> str:
         "review of the change": f"{summary.reviewed} ({REVIEW}; the change itself: {DIFFERENCE})"
         if summary.reviewed
         else "",
+        "its danger is accepted": summary.accepted,
+        "a bad release": summary.rolled_back,
         "columns": "; ".join(f"{name}: {' -> '.join(kinds)}" for name, kinds in summary.columns.items()),
         "releases": ", then ".join(summary.releases),
         "records while the release was swapped": f"{summary.produced_meanwhile:,}"
