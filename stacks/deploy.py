@@ -1,8 +1,10 @@
-"""`python -m stacks.deploy ENV STACK`: plan one stack, review that plan, and apply it. `frazil deploy` runs it for each stack.
+"""`python -m stacks.deploy ENV STACK…`: for each stack, review its plan and apply it. `frazil deploy` runs it.
 
-The plan of a stack needs outputs of the stacks before it, so each stack has its own plan, review and digest. The stacks of
-groups follow `ingestion`. Exit codes: 0 applied, or nothing to apply; 1 refused: an open danger, or not confirmed; 2 invalid
-input; 5 not planned; 6 Terraform failed.
+Each stack has its own plan, review and digest. All are planned at once. If a stack has changed its outputs, those behind it
+are planned again. The stacks of groups follow `ingestion`.
+
+Exit codes: 0 applied, or nothing to apply; 1 refused: an open danger, or not confirmed; 2 invalid input; 5 not planned;
+6 Terraform failed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 from frazil.exit_codes import Exit
@@ -25,9 +28,9 @@ from policies.review.review import Review
 from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.review import ended_by_signals, is_declared, json_object, review_of
-from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, planned
+from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, changes_outputs, of_stacks, planned
 from stacks.terraform_command import NotPlanned, TerraformCommand, program
-from stacks.terraform_plans import APP, STACKS, synthesise
+from stacks.terraform_plans import APP, STACKS, plans, synthesise
 
 OWNER = "owner"
 """The stack that the account's owner deploys. It exists only if a deployment declares who deploys."""
@@ -44,7 +47,7 @@ def main(
     *,
     ask: Ask | None = None,
 ) -> int:
-    """Deploy one stack. Return the exit code that the module's docstring lists. `ask` is None without a terminal."""
+    """Deploy stacks. Return the exit code that the module's docstring lists. `ask` is None without a terminal."""
     chosen = _arguments(arguments, deployments)
     if not is_declared(chosen.environment, deployments):
         return Exit.INVALID_INPUT
@@ -61,7 +64,7 @@ def main(
 
 
 class _Deploying:
-    """The deployment of one stack in a private folder."""
+    """The deployment of stacks in a private folder."""
 
     def __init__(
         self,
@@ -74,30 +77,49 @@ class _Deploying:
     ) -> None:
         self._chosen, self._deployment, self._folder = chosen, deployment, folder
         self._settings, self._terraform, self._ask = settings, terraform, ask
-        self._stack = f"{deployment.name}-{chosen.stack}"
+        self._stacks = tuple(f"{deployment.name}-{stack}" for stack in chosen.stacks)
 
     def run(self, app: Sequence[str], now: datetime) -> int:
         """Synthesise, plan, review, apply. Return the exit code."""
-        folders = synthesise(self._deployment, self._folder, self._settings, app)
-        folders = {self._stack: self._folder / "cdktf.out" / "stacks" / self._stack, **folders}
-        if not folders[self._stack].is_dir():
-            raise ValueError(f"{self._stack}: the stack does not exist. Declare deployer_principals or github")
-        for name in (name for name in folders if name == self._stack or name.startswith(f"{self._stack}-")):
-            if code := self._deployed(name, folders[name], now):
+        folders = self._folders(synthesise(self._deployment, self._folder, self._settings, app))
+        early = self._planned_early(folders)
+        for name, folder in folders.items():
+            saved = early.pop(name, None) or self._planned(name, folder)
+            if code := self._applied(name, saved, self._reviewed(saved, now)):
                 return code
+            if changes_outputs(saved.stacks[0]):
+                early.clear()
         if self._chosen.outputs is not None:
-            outputs = {self._stack: self._outputs(folders[self._stack])}
+            outputs = {name: self._outputs(folders[name]) for name in self._stacks}
             self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
         return Exit.SUCCESS
 
-    def _deployed(self, name: str, folder: Path, now: datetime) -> int:
-        saved = planned(
+    def _folders(self, found: Mapping[str, Path]) -> dict[str, Path]:
+        """Return the folders of the wanted stacks in their order, each with those of its groups behind it."""
+        wanted: dict[str, Path] = {}
+        for stack in self._stacks:
+            wanted[stack] = self._folder / "cdktf.out" / "stacks" / stack
+            if not wanted[stack].is_dir():
+                raise ValueError(f"{stack}: the stack does not exist. Declare deployer_principals or github")
+            wanted |= {name: folder for name, folder in found.items() if name.startswith(f"{stack}-")}
+        return wanted
+
+    def _planned_early(self, folders: Mapping[str, Path]) -> dict[str, SavedPlans]:
+        """Plan all stacks at once. Return the plans up to the first stack that needs outputs which do not exist yet."""
+        if len(folders) == 1:
+            return {}
+        stacks = plans(folders, self._settings, self._terraform, is_again=self._chosen.again)
+        complete = takewhile(lambda stack: stack.plan is not None and not stack.why_not, stacks)
+        return {each.name: of_stacks(self._deployment.name, (each,), folders) for each in complete}
+
+    def _planned(self, name: str, folder: Path) -> SavedPlans:
+        found = planned(
             self._deployment.name, {name: folder}, self._settings, self._terraform, is_again=self._chosen.again
         )
-        [plan] = saved.stacks
+        [plan] = found.stacks
         if plan.plan is None or plan.why_not:
             raise NotPlanned(f"{name}: {plan.why_not or 'Terraform made no plan'}")
-        return self._applied(name, saved, self._reviewed(saved, now))
+        return found
 
     def _reviewed(self, saved: SavedPlans, now: datetime) -> Review:
         return review_of(
@@ -175,7 +197,7 @@ def _counts(found: Review) -> str:
 def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m stacks.deploy", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
-    parser.add_argument("stack", choices=(OWNER, *STACKS), help="the stack to deploy")
+    parser.add_argument("stacks", nargs="+", choices=(OWNER, *STACKS), help="the stacks to deploy, in their order")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")

@@ -58,12 +58,17 @@ def planned(
     is_again: bool = False,
 ) -> SavedPlans:
     """Plan all stacks and save the plans in their folders. Raises `NotPlanned`."""
-    stacks = tuple(plans(folders, settings, terraform, is_again=is_again))
+    return of_stacks(environment, tuple(plans(folders, settings, terraform, is_again=is_again)), folders)
+
+
+def of_stacks(environment: str, stacks: tuple[StackPlan, ...], folders: Mapping[str, Path]) -> SavedPlans:
+    """Return plans that are saved in their stacks' folders, with their digest."""
+    own = {each.name: folders[each.name] for each in stacks}
     return SavedPlans(
         stacks=stacks,
-        folders=folders,
+        folders=own,
         form=normal_form(environment, {each.name: each.plan for each in stacks}),
-        files={name: _sha256(folder / PLAN) for name, folder in folders.items() if (folder / PLAN).is_file()},
+        files={name: _sha256(folder / PLAN) for name, folder in own.items() if (folder / PLAN).is_file()},
     )
 
 
@@ -100,16 +105,17 @@ def apply_saved(
                 said = hidden(errors, stack.plan) or f"Terraform ended with {code}"
                 return Applied(stacks=tuple(done), left=left, failed=stack.name, errors=said)
             done.append(stack.name)
-            outdated = stack.name if _changes_outputs(stack) else ""
+            outdated = stack.name if changes_outputs(stack) else ""
     return Applied(stacks=tuple(done), left=left)
 
 
 def _changes(stack: StackPlan) -> bool:
     plan = stack.plan or {}
-    return bool(changes_of(plan, stack.name)) or _changes_outputs(stack)
+    return bool(changes_of(plan, stack.name)) or changes_outputs(stack)
 
 
-def _changes_outputs(stack: StackPlan) -> bool:
+def changes_outputs(stack: StackPlan) -> bool:
+    """Return whether stacks behind this one were planned with outputs that it changes."""
     changes = (stack.plan or {}).get("output_changes") or {}
     return any(each.get("actions") not in (["no-op"], None) for each in changes.values())
 

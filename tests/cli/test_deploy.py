@@ -44,12 +44,14 @@ if verb == "describe":
         sys.exit(3)
     print(pathlib.Path("described.json").read_text())
 else:
-    stack, failing = arguments[-1], pathlib.Path("failing")
-    with open("log", "a") as log:
-        log.write(json.dumps([*arguments[:-2], stack, os.environ["FRAZIL_RELEASE"]]) + "\\n")
-    if failing.exists() and failing.read_text() == stack:
-        failing.unlink()
-        sys.exit(6)
+    options, stacks = arguments[:arguments.index("--")], arguments[arguments.index("--") + 2:]
+    failing = pathlib.Path("failing")
+    for stack in stacks:
+        with open("log", "a") as log:
+            log.write(json.dumps([*options, stack, os.environ["FRAZIL_RELEASE"]]) + "\\n")
+        if failing.exists() and failing.read_text() == stack:
+            failing.unlink()
+            sys.exit(6)
     [outputs] = [each.partition("=")[2] for each in arguments if each.startswith("--outputs=")]
     stacks = {f"dev-{stack}": {"environment_document": "s3://artifacts/documents/e.json"} if stack == "ingestion" else {}}
     pathlib.Path(outputs).write_text(json.dumps(stacks))

@@ -72,7 +72,7 @@ class Project:
         file = self.folder / "one.tfstate"
         if not file.exists():
             return None
-        [resource] = json.loads(file.read_text())["resources"]
+        [resource] = [each for each in json.loads(file.read_text())["resources"] if each["mode"] == "managed"]
         return resource["instances"][0]["attributes"]["input"]["value"]
 
 

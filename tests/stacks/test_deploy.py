@@ -136,6 +136,52 @@ def test_the_stacks_of_groups_follow_ingestion(project: Project, ran: Ran, monke
     assert [line.partition(":")[0] for line in out.splitlines()] == ["dev-ingestion", "dev-ingestion-payments"]
 
 
+def test_a_stack_is_planned_again_if_the_one_before_it_changes_its_outputs(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second stack reads an output of the first one, which does not exist before the first deployment."""
+    state = str(project.folder / "confluent.tfstate")
+    read = {"confluent": {"backend": "local", "config": {"path": state}}}
+    later: list[str] = []
+    planned = deploy.planned
+
+    def synthesise(*given: Any) -> dict[str, Path]:
+        project.content["data"] = {"terraform_remote_state": read}
+        project.content["resource"]["terraform_data"]["a"]["input"] = (
+            "${data.terraform_remote_state.confluent.outputs.x}"
+        )
+        folders = project.synthesise(*given)
+        first = folders["dev-ingestion"].with_name("dev-confluent")
+        first.mkdir()
+        resource = {"terraform_data": {"b": {"input": given_value}}}
+        content = {"resource": resource, "output": {"x": {"value": given_value}}}
+        (first / "cdk.tf.json").write_text(
+            json.dumps({**content, "terraform": {"backend": {"local": {"path": state}}}})
+        )
+        return {"dev-confluent": first, **folders}
+
+    def counted(environment: str, folders: Any, *rest: Any, **more: Any) -> Any:
+        later.extend(folders)
+        return planned(environment, folders, *rest, **more)
+
+    monkeypatch.setattr(deploy, "synthesise", synthesise)
+    monkeypatch.setattr(deploy, "planned", counted)
+
+    def run() -> list[str]:
+        later.clear()
+        assert deploy.main(["dev", "confluent", "ingestion", "--yes"], project.settings, NOW) == 0
+        return [line.partition(", plan")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("dev-")]
+
+    given_value = "first"
+    assert run() == ["dev-confluent: applied +1 ~0 -0 ±0", "dev-ingestion: applied +1 ~0 -0 ±0"]
+    assert (later, project.state()) == (["dev-ingestion"], "first")
+    given_value = "second"
+    assert run() == ["dev-confluent: applied +0 ~1 -0 ±0", "dev-ingestion: applied +0 ~1 -0 ±0"]
+    assert (later, project.state()) == (["dev-ingestion"], "second"), "the early plan was of the output before"
+    assert run() == ["dev-confluent: nothing changes", "dev-ingestion: nothing changes"]
+    assert later == [], "one plan of each is enough"
+
+
 def test_wrong_input_is_told_apart(project: Project, ran: Ran) -> None:
     assert deploy.main(["nowhere", "ingestion"], project.settings, NOW) == 2
     status, _, err = ran("--yes", "--acceptances=missing.json")

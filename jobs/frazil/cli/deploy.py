@@ -29,7 +29,7 @@ from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
 
-STACKS = ("foundation", "confluent", "ingestion")
+STACKS = (("foundation", "confluent"), ("ingestion",))
 """The stacks in their order. The release is uploaded before the last one, whose function runs it."""
 
 
@@ -79,12 +79,12 @@ def deploy(
     variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
         outputs = Path(folder, "outputs.json")
-        for stack in STACKS:
-            if stack == STACKS[-1] and manifest is not None:
+        for stacks in STACKS:
+            if stacks == STACKS[-1] and manifest is not None:
                 _upload(manifest.parent, declared)
-            if code := program.run(*options, f"--outputs={outputs}", "--", name, stack, variables=variables):
+            if code := program.run(*options, f"--outputs={outputs}", "--", name, *stacks, variables=variables):
                 raise typer.Exit(code)
-        address = json.loads(outputs.read_text("utf-8"))[f"{name}-{STACKS[-1]}"].get(OUTPUT)
+        address = json.loads(outputs.read_text("utf-8"))[f"{name}-{STACKS[-1][-1]}"].get(OUTPUT)
     if address is None or manifest is None:
         _print("runs", "none: no release is deployed" if manifest is None else "none: no pipeline of Spark is declared")
         return
