@@ -14,11 +14,13 @@ from typing import cast
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from frazil.cli.demo.topics import planes
+from frazil.cli.main import app
 from frazil.clients.registry.admin import RegistryAdmin
 from tests.demo import checkout as own_checkout
-from tests.demo import declared
+from tests.demo import project
 from tests.demo.machine import Missing, clean, terraform_settings
 from tests.demo.producing import DELETED_EVERY, SPOILT_EVERY, STATE, Feed, Journal
 from tests.demo.steps import StepFailed, Steps
@@ -39,33 +41,51 @@ def checkout(root: Path, tmp_path: Path) -> Path:
     return place
 
 
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    folder = tmp_path / project.NAME
+    begun = CliRunner().invoke(app, ["init", str(folder), "--kafka", "local", "--aws", "--yes"])
+    assert begun.exit_code == 0, begun.output
+    return folder
+
+
 @pytest.mark.long
-def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(checkout: Path) -> None:
-    synthesis = [sys.executable, "-m", "stacks.app"]
-    environment = {**clean(os.environ, checkout), "FRAZIL_ENVIRONMENTS": "local"}
-    environment |= {"FRAZIL_PIPELINES": "stacks/example.py", "FRAZIL_RELEASE": "none"}
-    commits = []
-    runs = "from stacks.deployments import local; print(local.runs.mode)"
-    for edit in (declared.declare, declared.change):
-        edit(checkout)
-        deployed = subprocess.run(
-            [sys.executable, "-c", runs], cwd=checkout, capture_output=True, text=True, check=True
-        )
-        assert deployed.stdout.split() == ["follow"]
-        commits.append(own_checkout.commit(checkout, "x"))
-        ended = subprocess.run(synthesis, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+def test_what_is_declared_and_the_change_fit_the_stacks_as_they_are(lake: Path, root: Path) -> None:
+    environment = {**clean(os.environ, root), "PYTHONPATH": f"{root}{os.pathsep}{root / 'jobs'}"}
+    environment |= {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_RELEASE": "none"}
+    for edit in (project.declare, project.change):
+        edit(lake)
+        for file in (lake / project.INFRA, lake / project.PIPELINES):  # no wheel is installed here
+            file.write_text(file.read_text().replace("from frazil_deploy.", "from "))
+        (own_checkout.commit if edit is project.change else own_checkout.begin)(lake, "x")
+        command = [sys.executable, project.INFRA]
+        ended = subprocess.run(command, cwd=lake, env=environment, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr
-    assert len(set(commits)) == 2
-    shown = own_checkout.difference(checkout)
-    for line in ('+    ManagedTopic("weather", partitions=3),', "-        schema_evolution=SchemaEvolution.FREEZE,"):
-        assert line in shown.splitlines()
+        if edit is project.declare:
+            for file in (lake / project.INFRA, lake / project.PIPELINES):
+                file.write_text(file.read_text().replace("from infra.", "from frazil_deploy.infra."))
+    shown = own_checkout.difference(lake).splitlines()
+    assert '+    ManagedTopic("weather", partitions=3),' in shown
+    assert "-        schema_evolution=SchemaEvolution.FREEZE," in shown
+    assert '+    Retired("confluent_kafka_topic", "planes", reason="its producer has ended"),' in shown
 
 
-def test_a_file_that_is_not_as_expected_is_named(checkout: Path) -> None:
-    declared.declare(checkout)
-    (checkout / declared.TOPICS).write_text("topics = []\n")
-    with pytest.raises(ValueError, match="topics.py"):
-        declared.change(checkout)
+def test_a_file_that_is_not_as_expected_is_named(lake: Path) -> None:
+    project.declare(lake)
+    (lake / project.PIPELINES).write_text("topics = []\n")
+    with pytest.raises(ValueError, match="pipelines.py"):
+        project.change(lake)
+
+
+def test_a_broken_release_is_a_later_version_whose_runs_cannot_start(checkout: Path) -> None:
+    version = own_checkout.next_version("0.2.0.dev0")
+    own_checkout.raise_version(checkout)
+    assert f'version = "{version}"' in (checkout / "pyproject.toml").read_text()
+    own_checkout.break_ingest(checkout)
+    ended = subprocess.run(
+        [sys.executable, "jobs/ingest.py"], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (1, "this release cannot start\n")
 
 
 def test_no_variable_that_leads_to_an_account_reaches_a_command(root: Path) -> None:
@@ -172,7 +192,7 @@ def test_the_rows_of_a_state_are_the_last_records_of_its_keys() -> None:
 
 
 def test_the_version_of_the_change_is_a_later_one() -> None:
-    assert [declared.next_version(version) for version in ("0.2.0.dev0", "0.2.0", "1.9.9")] == [
+    assert [own_checkout.next_version(version) for version in ("0.2.0.dev0", "0.2.0", "1.9.9")] == [
         "0.2.0",
         "0.2.1",
         "1.9.10",
