@@ -180,6 +180,7 @@ class Confluent(EnvironmentStack):
                 "topics": [p.topic.name for p in pipelines],
                 "key": self._foundation.key_arn,
             },
+            partition=self._names.partition,
         )
         role = ConfluentRole(
             self,

@@ -46,7 +46,8 @@ class GroupJobs:
         self._scope, self._group, self._deployment, self._names = scope, group.name, deployment, deployment.names
         self._foundation, self._confluent = foundation, confluent
         self._pipelines = group.pipelines
-        self._places = replace(places(deployment, foundation, group.pipelines), shared=frozenset(group.shared))
+        own = places(deployment, foundation, group.pipelines)
+        self._places = replace(own, shared=frozenset(group.shared) | own.shared)
         self._roles = [self._role(kind) for kind in (INGEST, MAINTAIN)]
         self._document = PipelineDocument(
             scope, "pipelines", pipelines=group.pipelines, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
@@ -104,9 +105,10 @@ class GroupJobs:
             self._scope,
             f"{kind}-role",
             role=self._names.role(job),
+            path=self._names.path,
             boundary_arn=self._names.boundary_arn,
-            trust=fill("job_trust", {**where, **applications}),
-            policy=fill(document, values),
+            trust=fill("job_trust", {**where, **applications}, partition=self._names.partition),
+            policy=fill(document, values, partition=self._names.partition),
             description=f"The {job} job's runs.",
         )
 
@@ -156,6 +158,7 @@ class GroupJobs:
             request=filled(json.dumps(request), known),
             longest_minutes=min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES),
             group=names.schedule_group,
+            partition=names.partition,
             role_arn=scheduler_arn,
             after=after,
         )

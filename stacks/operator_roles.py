@@ -31,6 +31,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
         warehouse=WAREHOUSE,
         tables=[name for p in pipelines for name in p.tables],
         scope=deployment.scope,
+        shared=frozenset(deployment.existing.databases),
     )
 
 
@@ -73,16 +74,17 @@ class OperatorRoles(Construct):
     ) -> None:
         if not principals:
             return
-        wanted = placeholders(role)
+        wanted, partition = placeholders(role), self._deployment.names.partition
         more = {key: value for key, value in values.items() if key in wanted}
-        policy = fill(role, self._places.values(role, **more))
+        policy = fill(role, self._places.values(role, **more), partition=partition)
         if athena:
-            queries = fill("athena_reader", self._places.values("athena_reader", **athena))
+            queries = fill("athena_reader", self._places.values("athena_reader", **athena), partition=partition)
             policy = {**policy, "Statement": [*policy["Statement"], *queries["Statement"]]}
         ExecutionRole(
             self,
             role,
             role=self._deployment.names.role(role),
+            path=self._deployment.names.path,
             boundary_arn=self._deployment.names.boundary_arn,
             trust=_trust(principals, self._deployment.reader_external_ids if role == "reader" else {}),
             policy=policy,

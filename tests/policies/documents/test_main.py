@@ -15,6 +15,9 @@ GIVEN = [
     "region=eu-central-1",
     "account=123456789012",
     "state_bucket=frazil-dev-state",
+    "iam_path=/",
+    "given_buckets=",
+    "given_keys=",
 ]
 
 
