@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.constraints import below, matching
-from frazil.declaration.problems import Problem
+from frazil.declaration.constraints import Rule, below, between, matching
+from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.validation import validate
 
 PRINCIPAL = matching(
@@ -16,10 +16,27 @@ PRINCIPAL = matching(
     "Write arn:aws:iam::<account>:role/<name>",
 )
 EXTERNAL_ID = matching(r"[\w+=,.@:/-]{2,1224}", "an external id", "Copy it from the engine's vendor")
-WORKGROUP_NAME = matching(r"[A-Za-z0-9._-]{1,128}", "a workgroup's name", "Use a-z, A-Z, 0-9, . _ -")
+_WORKGROUP_NAME = matching(r"[A-Za-z0-9._-]{1,128}", "a workgroup's name", "Use a-z, A-Z, 0-9, . _ -")
 _SECRET = matching(
     r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workgroup:
+    """A workgroup of Athena that deployment creates, `frazil-<environment>`. It enforces place and encryption of results."""
+
+    most_scanned_gb: Annotated[int | None, "The most that one query may read, in GiB.", between(1, 10**6)] = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+def _workgroup_refusal(value: str | Workgroup) -> Refusal | None:
+    return _WORKGROUP_NAME.refusal(value) if isinstance(value, str) else None
+
+
+WORKGROUP = Rule(_workgroup_refusal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from infra.given_network import GivenNetwork
 from infra.tf import Construct, IamPolicy
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from stacks.deployments import Deployment, GitHub
+from stacks.deployments import Deployment, GitHub, Workgroup
+from stacks.flow_logs import FLOW_LOGS, has_flow_logs
 from stacks.providers import EnvironmentStack
 from stacks.reconciler_rights import DOCUMENTS
 
@@ -110,6 +111,9 @@ def _filled(document: str, deployment: Deployment, pipelines: Sequence[Pipeline]
         "given_buckets": sorted(existing.buckets.given.values()),
         "given_keys": [existing.key_arn] if existing.key_arn else [],
         "given_vpcs": vpcs,
+        "own_workgroups": [names.prefix] if isinstance(deployment.athena_workgroup, Workgroup) else [],
+        "lake_formation_regions": [deployment.region] if deployment.lake_formation else [],
+        "flow_log_roles": [names.role_arn(FLOW_LOGS)] if has_flow_logs(network) else [],
     }
     wanted = placeholders(document)
     values = {**{key: value for key, value in common.items() if key in wanted}, **more}

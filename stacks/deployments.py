@@ -22,8 +22,9 @@ from infra.given_network import GivenNetwork
 from infra.names import Names
 from infra.network_plan import NetworkPlan
 from policies.table_resources import Scope
-from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP_NAME, foreign_principals, reader_problems
+from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP, foreign_principals, reader_problems
 from stacks.access_settings import GitHub as GitHub
+from stacks.access_settings import Workgroup as Workgroup
 from stacks.existing import IAM_PATH, NOTHING, TAG_KEY, TAG_VALUE, account_problems
 from stacks.existing import Existing as Existing
 from stacks.job_settings import LARGE as LARGE
@@ -123,7 +124,9 @@ class Deployment:
         "External ids that principals of `reader_principals` must send, by their ARNs. Vendors of engines give them.",
     ] = FrozenMap()
     athena_workgroup: Annotated[
-        str | None, "Athena's workgroup in which the reader role runs queries.", WORKGROUP_NAME
+        str | Workgroup | None,
+        "Athena's workgroup in which the reader role runs queries: an existing one, or a new one.",
+        WORKGROUP,
     ] = None
     reconciler_principals: Annotated[
         tuple[Annotated[str, PRINCIPAL], ...],
@@ -141,6 +144,7 @@ class Deployment:
         "The Ed25519 public keys of which one must have signed a release. If empty, unsigned releases may run.",
     ] = ()
     existing: Annotated[Existing, "Objects of the account that deployment uses and does not create."] = NOTHING
+    lake_formation: Annotated[bool, "Whether Lake Formation controls the databases: roles then get its grants."] = False
     tags: Annotated[
         Mapping[Annotated[str, TAG_KEY], Annotated[str, TAG_VALUE]], "Tags of all resources, beside Frazil's two."
     ] = FrozenMap()

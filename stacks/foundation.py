@@ -9,7 +9,7 @@ from datetime import date
 from frazil.declaration import Pipeline, Tableflow
 from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
-from infra.job_network import job_network
+from infra.job_network import JobNetwork, job_network
 from infra.kms_key import LakeKey
 from infra.protection import Protection
 from infra.spark_application import SparkApplication
@@ -17,6 +17,7 @@ from infra.table_catalog import TableCatalog
 from infra.tf import CloudwatchLogGroup, Construct
 from policies.documents import fill
 from stacks.deployments import Deployment
+from stacks.flow_logs import declare_flow_logs, has_flow_logs
 from stacks.groups import groups_of
 from stacks.lake_buckets import declare_buckets
 from stacks.providers import EnvironmentStack
@@ -66,6 +67,9 @@ class Foundation(EnvironmentStack):
                 kms_key_id=key_arn,
             )
         network = job_network(self, "network", deployment.network, deployment.region)
+        if isinstance(network, JobNetwork) and has_flow_logs(deployment.network):
+            days = offered_days(deployment.log_days)
+            declare_flow_logs(self, deployment, vpc_id=network.vpc_id, key_arn=key_arn, log_days=days)
         application = SparkApplication(
             self,
             "spark",

@@ -17,8 +17,8 @@ from stacks.existing import FIXED_TAGS
 
 _STATE_FOLDER = "../../../.frazil/terraform"  # seen from the stack's own folder, cdktf.out/stacks/<stack>
 _LOCAL_SERVICES = (
-    "cloudwatch", "ec2", "emrserverless", "events", "glue", "iam", "kms", "lambda_", "logs", "route53", "s3", "scheduler",
-    "secretsmanager", "sns", "sts",
+    "athena", "cloudwatch", "ec2", "emrserverless", "events", "glue", "iam", "kms", "lakeformation", "lambda_", "logs",
+    "route53", "s3", "scheduler", "secretsmanager", "sns", "sts",
 )  # fmt: skip
 
 
