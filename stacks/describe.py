@@ -58,8 +58,10 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
             partition=names.partition,
         ),
         "boundary": names.boundary_arn,
+        "has_given_boundary": deployment.existing.boundary is not None,
         "has_owner": bool(deployment.deployer_principals or deployment.github),
         "is_local": deployment.is_local,
+        "lake_formation": deployment.lake_formation,
         "cores": deployment.runs.capacity.cores,
         "mode": deployment.runs.mode.value,
     }
