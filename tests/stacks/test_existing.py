@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -178,6 +179,14 @@ def test_the_stacks_fit_the_providers_schemas_and_the_rules(stacks: dict[str, di
     assert [str(found) for found in findings(reviewed, Facts(reviewed, TODAY))] == []
 
 
+def test_the_pages_example_is_a_deployment() -> None:
+    page = Path("docs/existing-account.md").read_text()
+    declared: dict[str, Any] = {}
+    exec(page.partition("```python")[2].partition("```")[0], declared)
+    given = {each: declared[each] for each in ("network", "existing", "tags", "iam_path")}
+    assert not resources(synthesised(named(dev, **given))["foundation"], "aws_s3_bucket")
+
+
 def test_each_of_them_may_be_given_alone() -> None:
     def kinds(**given: Any) -> set[str]:
         return {*synthesised(named(dev, **given))["foundation"]["resource"]}
@@ -311,7 +320,7 @@ def test_what_was_made_and_is_given_now_is_refused_as_vanished(before: Deployed)
     }
 
 
-def test_a_bucket_that_is_retired_and_given_is_forgotten_with_its_settings(before: Deployed, tmp_path: Any) -> None:
+def test_a_bucket_that_is_retired_and_given_is_forgotten_with_its_settings(before: Deployed, tmp_path: Path) -> None:
     own = dev.names.bucket("tables")
     given: Deployment = named(dev, existing=Existing(buckets=Buckets(tables=own)))
     retired = [Retired("aws_s3_bucket", own, reason="the platform team has it now")]
