@@ -24,12 +24,14 @@ class ExecutionRole(Construct):
         name: str,
         *,
         role: str,
+        path: str,
         boundary_arn: str | None,
         trust: Mapping[str, Any],
         policy: Mapping[str, Any],
         description: str,
     ) -> None:
-        """`boundary_arn`: the policy that bounds it, whatever else it is given; None of a role that makes bounded ones.
+        """`path`: that of role and policies in IAM. `boundary_arn`: the policy that bounds it, whatever else it is given;
+        None of a role that makes bounded ones.
 
         Raises `InvalidDeclaration` when the policy has more parts than a role may have.
         """
@@ -41,10 +43,12 @@ class ExecutionRole(Construct):
             )
             do = "Write scope=Scope.NAMESPACE in the deployment, use fewer namespaces, or divide the pipelines into groups"
             raise InvalidDeclaration([Problem("pipelines", what, do)])
+        self._path = path if path != "/" else None
         self._role = IamRole(
             self,
             "role",
             name=role,
+            path=self._path,
             description=description,
             assume_role_policy=json.dumps(trust),
             permissions_boundary=boundary_arn,
@@ -62,5 +66,5 @@ class ExecutionRole(Construct):
         return (self._role, *self._rights)
 
     def _attached(self, number: int, name: str, part: Mapping[str, Any]) -> TerraformResource:
-        managed = IamPolicy(self, f"rights-{number}", name=name, policy=json.dumps(part))
+        managed = IamPolicy(self, f"rights-{number}", name=name, path=self._path, policy=json.dumps(part))
         return IamRolePolicyAttachment(self, f"attached-{number}", role=self._role.name, policy_arn=managed.arn)

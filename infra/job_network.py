@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from infra.given_network import GivenNetwork
+from infra.jobs_group import HTTPS_PORT, KAFKA_PORT, jobs_group
 from infra.network_plan import NetworkPlan, PrivateLink
 from infra.tf import (
     Construct,
@@ -18,12 +20,9 @@ from infra.tf import (
     Subnet,
     Vpc,
     VpcEndpoint,
-    VpcSecurityGroupEgressRule,
     VpcSecurityGroupIngressRule,
 )
 
-KAFKA_PORT = 9092
-HTTPS_PORT = 443
 _SERVICES = ("glue", "kms", "logs", "secretsmanager", "sts")
 """What jobs call beside S3. Behind NAT they are reached through it; an interface endpoint each would cost more."""
 
@@ -40,20 +39,9 @@ class JobNetwork(Construct):
         self._table = RouteTable(self, "jobs-routes", vpc_id=self._vpc.id)
         for zone, subnet in zip(plan.zones, self._private, strict=True):
             RouteTableAssociation(self, f"jobs-{zone}-routes", subnet_id=subnet.id, route_table_id=self._table.id)
-        self._jobs = SecurityGroup(
-            self, "jobs-group", vpc_id=self._vpc.id, description="What jobs may reach; nothing reaches them."
+        self._jobs = jobs_group(
+            self, vpc_id=self._vpc.id, kafka_cidr="0.0.0.0/0" if plan.private_link is None else plan.cidr
         )
-        self._workers_talk()
-        for port in (HTTPS_PORT, KAFKA_PORT):
-            VpcSecurityGroupEgressRule(
-                self,
-                f"out-{port}",
-                security_group_id=self._jobs.id,
-                ip_protocol="tcp",
-                from_port=port,
-                to_port=port,
-                cidr_ipv4="0.0.0.0/0" if plan.private_link is None or port == HTTPS_PORT else plan.cidr,
-            )
         VpcEndpoint(
             self,
             "s3",
@@ -68,6 +56,11 @@ class JobNetwork(Construct):
             self._endpoints(plan.private_link)
 
     @property
+    def vpc_id(self) -> str:
+        """The VPC's id, known when it exists."""
+        return self._vpc.id
+
+    @property
     def subnet_ids(self) -> list[str]:
         """The private subnets."""
         return [subnet.id for subnet in self._private]
@@ -80,23 +73,6 @@ class JobNetwork(Construct):
     def _subnet(self, what: str, zone: str, cidr: str) -> Subnet:
         return Subnet(
             self, f"{what}-{zone}", vpc_id=self._vpc.id, cidr_block=cidr, availability_zone=f"{self._region}{zone}"
-        )
-
-    def _workers_talk(self) -> None:
-        """Driver and executors of a run reach each other, by whatever port Spark takes."""
-        VpcSecurityGroupIngressRule(
-            self,
-            "in-workers",
-            security_group_id=self._jobs.id,
-            referenced_security_group_id=self._jobs.id,
-            ip_protocol="-1",
-        )
-        VpcSecurityGroupEgressRule(
-            self,
-            "out-workers",
-            security_group_id=self._jobs.id,
-            referenced_security_group_id=self._jobs.id,
-            ip_protocol="-1",
         )
 
     def _nat(self, cidr: str) -> None:
@@ -160,3 +136,23 @@ class JobNetwork(Construct):
             security_group_ids=[group.id],
             private_dns_enabled=has_own_names,
         )
+
+
+class JobsInGivenNetwork(Construct):
+    """An existing network, in which only the security group of the jobs is made, if none is given."""
+
+    def __init__(self, scope: Construct, name: str, *, network: GivenNetwork) -> None:
+        super().__init__(scope, name)
+        self.subnet_ids = [*network.subnet_ids]
+        self.security_group_ids = [*network.security_group_ids]
+        if network.vpc_id is not None:
+            self.security_group_ids.append(jobs_group(self, vpc_id=network.vpc_id).id)
+
+
+def job_network(
+    scope: Construct, name: str, network: NetworkPlan | GivenNetwork, region: str
+) -> JobNetwork | JobsInGivenNetwork:
+    """Declare the network of jobs, or use the given one."""
+    if isinstance(network, GivenNetwork):
+        return JobsInGivenNetwork(scope, name, network=network)
+    return JobNetwork(scope, name, plan=network, region=region)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from infra.scheduled_target import EXECUTION_ID, schedule_target
 from infra.tf import Construct, TerraformResource
 
-START_JOB_RUN = "arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun"
+START_JOB_RUN = "scheduler:::aws-sdk:emrserverless:startJobRun"
 
 
 class JobSchedule(Construct):
@@ -25,6 +25,7 @@ class JobSchedule(Construct):
         *,
         schedule: str,
         group: str,
+        partition: str,
         expression: str,
         request: str,
         role_arn: str,
@@ -41,7 +42,7 @@ class JobSchedule(Construct):
             name=schedule,
             group=group,
             expression=expression,
-            target_arn=START_JOB_RUN,
+            target_arn=f"arn:{partition}:{START_JOB_RUN}",
             role_arn=role_arn,
             request=json.dumps(complete),
             minutes=longest_minutes,

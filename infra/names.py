@@ -3,16 +3,32 @@ before the thing that it names exists."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from frazil.declaration.frozen_map import FrozenMap
+from infra.partitions import partition_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """The names of one environment. All begin with `frazil-<environment>`."""
+    """The names of one environment. All begin with `frazil-<environment>`, but for those that are given.
+
+    `path` is that of roles and policies in IAM. `given_boundary` is the name or ARN of an existing policy, `given_buckets` are
+    existing buckets by what they hold.
+    """
 
     environment: str
     account: str
     region: str
+    path: str = "/"
+    given_boundary: str | None = None
+    given_buckets: Mapping[str, str] = FrozenMap()
+
+    @property
+    def partition(self) -> str:
+        """The partition of the region, which begins every ARN."""
+        return partition_of(self.region)
 
     @property
     def prefix(self) -> str:
@@ -20,12 +36,12 @@ class Names:
         return f"frazil-{self.environment}"
 
     def bucket(self, what: str) -> str:
-        """Return a bucket's name: unique in all of AWS by account and region."""
-        return f"{self.prefix}-{what}-{self.account}-{self.region}"
+        """Return a bucket's name: the given one, or one that is unique in all of AWS by account and region."""
+        return self.given_buckets.get(what) or f"{self.prefix}-{what}-{self.account}-{self.region}"
 
     def bucket_arn(self, what: str) -> str:
         """Return the ARN of one of the environment's buckets."""
-        return f"arn:aws:s3:::{self.bucket(what)}"
+        return f"arn:{self.partition}:s3:::{self.bucket(what)}"
 
     def role(self, what: str) -> str:
         """Return a role's name, without its path."""
@@ -33,17 +49,24 @@ class Names:
 
     def role_arn(self, what: str) -> str:
         """Return the ARN of one of the environment's roles, known before the role is made."""
-        return f"arn:aws:iam::{self.account}:role/{self.role(what)}"
+        return self.iam_arn("role", self.role(what))
+
+    def iam_arn(self, kind: str, name: str) -> str:
+        """Return the ARN of a role or policy of this environment's path. `kind` is `role` or `policy`."""
+        return f"arn:{self.partition}:iam::{self.account}:{kind}{self.path}{name}"
 
     @property
     def boundary(self) -> str:
-        """The policy that bounds all roles of the environment. Deployers may change what begins with `prefix`, so this does not."""
-        return f"boundary-{self.prefix}"
+        """The name of the policy that bounds all roles. Deployers may change what begins with `prefix`, so this does not."""
+        return self.boundary_arn.rpartition("/")[2]
 
     @property
     def boundary_arn(self) -> str:
         """The ARN of that policy, known before it is made."""
-        return f"arn:aws:iam::{self.account}:policy/{self.boundary}"
+        given = self.given_boundary
+        if given is not None:
+            return given if given.startswith("arn:") else f"arn:{self.partition}:iam::{self.account}:policy/{given}"
+        return self.iam_arn("policy", f"boundary-{self.prefix}")
 
     @property
     def deployer(self) -> str:
@@ -62,7 +85,7 @@ class Names:
 
     def arn(self, service: str, resource: str) -> str:
         """Return an ARN in this account and region."""
-        return f"arn:aws:{service}:{self.region}:{self.account}:{resource}"
+        return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"
 
     def secret(self, what: str) -> str:
         """Return a secret's name in Secrets Manager."""

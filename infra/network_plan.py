@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from frazil.declaration.constraints import Rule, matching
@@ -49,6 +49,10 @@ class NetworkPlan:
         tuple[Annotated[str, matching("[a-z]", "a zone's letter", "Write a, b or c")], ...], "Two zones' letters."
     ] = ("a", "b")
     private_link: Annotated[PrivateLink | None, "The way to Confluent, if not NAT."] = None
+    # Not in `repr`, from which the ingestion stack derives what an application depends on.
+    flow_logs: Annotated[bool, "Whether accepted and refused connections are logged."] = field(
+        default=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

@@ -106,6 +106,9 @@ def _encrypted_with(key_arn: str) -> S3BucketServerSideEncryptionConfigurationRu
     )
 
 
+_LONE_MARKERS = S3BucketLifecycleConfigurationRuleExpiration(expired_object_delete_marker=True)
+
+
 def _rules(
     abort_uploads_days: int, old_versions_days: int, expire_days: int | None
 ) -> list[S3BucketLifecycleConfigurationRule]:
@@ -128,6 +131,9 @@ def _rules(
             noncurrent_version_expiration=[
                 S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration(noncurrent_days=old_versions_days)
             ],
+            # A deleted object leaves a marker, which has no versions behind it later, and slows listings. The rule that expires
+            # objects removes markers by itself.
+            expiration=None if expire_days is not None else [_LONE_MARKERS],
         ),
     ]
     if expire_days is not None:

@@ -43,6 +43,7 @@ class ConfluentRole(Construct):
             self,
             "role",
             role=names.role(what),
+            path=names.path,
             boundary_arn=names.boundary_arn,
             trust=trust(integration.computed("aws[0].iam_role_arn"), integration.computed("aws[0].external_id")),
             policy=policy,

@@ -53,6 +53,12 @@ from cdktf import (  # noqa: E402
     Testing,
     Token,
 )
+from cdktf_cdktf_provider_aws.athena_workgroup import (  # noqa: E402
+    AthenaWorkgroup,
+    AthenaWorkgroupConfiguration,
+    AthenaWorkgroupConfigurationResultConfiguration,
+    AthenaWorkgroupConfigurationResultConfigurationEncryptionConfiguration,
+)
 from cdktf_cdktf_provider_aws.cloudwatch_event_rule import CloudwatchEventRule  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_event_target import CloudwatchEventTarget  # noqa: E402
 from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup  # noqa: E402
@@ -68,6 +74,7 @@ from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
     EmrserverlessApplicationMaximumCapacity,
     EmrserverlessApplicationNetworkConfiguration,
 )
+from cdktf_cdktf_provider_aws.flow_log import FlowLog  # noqa: E402
 from cdktf_cdktf_provider_aws.glue_catalog_database import GlueCatalogDatabase  # noqa: E402
 from cdktf_cdktf_provider_aws.iam_openid_connect_provider import IamOpenidConnectProvider  # noqa: E402
 from cdktf_cdktf_provider_aws.iam_policy import IamPolicy  # noqa: E402
@@ -76,6 +83,7 @@ from cdktf_cdktf_provider_aws.iam_role_policy_attachment import IamRolePolicyAtt
 from cdktf_cdktf_provider_aws.internet_gateway import InternetGateway  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_alias import KmsAlias  # noqa: E402
 from cdktf_cdktf_provider_aws.kms_key import KmsKey  # noqa: E402
+from cdktf_cdktf_provider_aws.lakeformation_permissions import LakeformationPermissions  # noqa: E402
 from cdktf_cdktf_provider_aws.lambda_function import (  # noqa: E402
     LambdaFunction,
     LambdaFunctionEnvironment,
@@ -151,6 +159,10 @@ __all__ = [
     "MARKER",
     "Annotations",
     "App",
+    "AthenaWorkgroup",
+    "AthenaWorkgroupConfiguration",
+    "AthenaWorkgroupConfigurationResultConfiguration",
+    "AthenaWorkgroupConfigurationResultConfigurationEncryptionConfiguration",
     "AwsProvider",
     "AwsProviderDefaultTags",
     "AwsProviderEndpoints",
@@ -166,6 +178,7 @@ __all__ = [
     "EmrserverlessApplicationAutoStopConfiguration",
     "EmrserverlessApplicationMaximumCapacity",
     "EmrserverlessApplicationNetworkConfiguration",
+    "FlowLog",
     "Fn",
     "GlueCatalogDatabase",
     "IamOpenidConnectProvider",
@@ -175,6 +188,7 @@ __all__ = [
     "InternetGateway",
     "KmsAlias",
     "KmsKey",
+    "LakeformationPermissions",
     "LambdaFunction",
     "LambdaFunctionEnvironment",
     "LambdaFunctionLoggingConfig",

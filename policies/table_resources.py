@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -35,7 +35,7 @@ class Places:
     warehouse: str
     tables: Sequence[str]
     scope: Scope
-    shared: Collection[str] = ()
+    shared: frozenset[str] = frozenset()
 
     def values(self, document: str, **more: Value) -> dict[str, Value]:
         """Return the values that `fill(document, …)` needs: those of this lake that it has placeholders for, and `more`."""

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.constraints import matching
+from frazil.declaration.constraints import Rule, below, between, matching
+from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.validation import validate
 
 PRINCIPAL = matching(
-    r"arn:aws:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
+    r"arn:aws[a-z-]*:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
     "the ARN of a role or a user",
     "Write arn:aws:iam::<account>:role/<name>",
 )
 EXTERNAL_ID = matching(r"[\w+=,.@:/-]{2,1224}", "an external id", "Copy it from the engine's vendor")
-WORKGROUP_NAME = matching(r"[A-Za-z0-9._-]{1,128}", "a workgroup's name", "Use a-z, A-Z, 0-9, . _ -")
+_WORKGROUP_NAME = matching(r"[A-Za-z0-9._-]{1,128}", "a workgroup's name", "Use a-z, A-Z, 0-9, . _ -")
 _SECRET = matching(
-    r"arn:aws:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
+    r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workgroup:
+    """A workgroup of Athena that deployment creates, `frazil-<environment>`. It enforces place and encryption of results."""
+
+    most_scanned_gb: Annotated[int | None, "The most that one query may read, in GiB.", between(1, 10**6)] = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+def _workgroup_refusal(value: str | Workgroup) -> Refusal | None:
+    return _WORKGROUP_NAME.refusal(value) if isinstance(value, str) else None
+
+
+WORKGROUP = Rule(_workgroup_refusal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +54,24 @@ class GitHub:
 
     def __post_init__(self) -> None:
         validate(self)
+
+
+def reader_problems(
+    principals: Sequence[str], external_ids: Mapping[str, str], *, has_workgroup: bool
+) -> Iterator[Problem]:
+    """Find settings of the reader role that no principal could use."""
+    if has_workgroup and not principals:
+        yield Problem("athena_workgroup", "no principal may assume the reader role", "Write reader_principals")
+    for principal in external_ids:
+        if principal not in principals:
+            do = "Add it to reader_principals"
+            yield Problem(below("reader_external_ids", principal), "no principal has this ARN", do)
+
+
+def foreign_principals(partition: str, **principals: Sequence[str]) -> Iterator[Problem]:
+    """Find principals of another partition: AWS refuses them in trust policies. `principals` by the name of their field."""
+    for field, arns in principals.items():
+        for index, arn in enumerate(arns):
+            if arn.split(":")[1:2] != [partition]:
+                what = f"{arn} is not in the partition {partition} of the region"
+                yield Problem(f"{field}[{index}]", what, f"Begin it with arn:{partition}:")

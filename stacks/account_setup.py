@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
 from infra.execution_role import ExecutionRole
 from infra.github_provider import GithubProvider
+from infra.given_network import GivenNetwork
 from infra.tf import Construct, IamPolicy
-from policies.documents import fill
+from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from stacks.deployments import Deployment, GitHub
+from stacks.deployments import Deployment, GitHub, Workgroup
+from stacks.flow_logs import FLOW_LOGS, has_flow_logs
 from stacks.providers import EnvironmentStack
 from stacks.reconciler_rights import DOCUMENTS
 
@@ -24,31 +26,37 @@ class Owner(EnvironmentStack):
         # The deployer may write states below the environment's name, so this state has a folder of its own.
         super().__init__(scope, "owner", deployment, has_confluent=False, folder=f"owner/{deployment.name}")
         names = deployment.names
-        common = _places(deployment, pipelines)
-        IamPolicy(self, "boundary", name=names.boundary, policy=json.dumps(boundary(deployment, pipelines)))
-        data = ("tables", "tableflow", "artifacts", "logs")
+        if deployment.existing.boundary is None:
+            IamPolicy(
+                self,
+                "boundary",
+                name=names.boundary,
+                path=names.path if names.path != "/" else None,
+                policy=json.dumps(boundary(deployment, pipelines)),
+            )
+        own = {"tables", "tableflow", "artifacts", "logs"} - deployment.existing.buckets.given.keys()
+        disposable = [names.bucket(what) for what in sorted(own)] if deployment.is_disposable else []
         ExecutionRole(
             self,
             "deployer",
             role=names.deployer,
+            path=deployment.names.path,
             boundary_arn=None,
             trust=_trust(deployment, "deploy", deployment.deployer_principals),
-            policy=fill(
+            policy=_filled(
                 "deployer",
-                {
-                    **_places(deployment, pipelines),
-                    "artifact_bucket": names.bucket("artifacts"),
-                    "deployed_prefixes": [DOCUMENTS, "desired"],
-                    "disposable_buckets": [names.bucket(what) for what in data] if deployment.is_disposable else [],
-                    "scheduler_roles": [names.role_arn("scheduler")],
-                },
+                deployment,
+                pipelines,
+                deployed_prefixes=[DOCUMENTS, "desired"],
+                disposable_buckets=disposable,
+                scheduler_roles=[names.role_arn("scheduler")],
             ),
             description="Terraform makes and changes the stacks of the environment.",
         )
         if deployment.github is not None:
-            self._for_github(deployment, deployment.github, common)
+            self._for_github(deployment, deployment.github, pipelines)
 
-    def _for_github(self, deployment: Deployment, github: GitHub, common: Mapping[str, Value]) -> None:
+    def _for_github(self, deployment: Deployment, github: GitHub, pipelines: Sequence[Pipeline]) -> None:
         """Make the role of reviews, and the identity provider that lets workflows assume it."""
         if not github.has_provider:
             GithubProvider(self, "github")
@@ -56,16 +64,15 @@ class Owner(EnvironmentStack):
             self,
             "reviewer",
             role=deployment.names.reviewer,
+            path=deployment.names.path,
             boundary_arn=None,
             trust=_trust(deployment, "review", ()),
-            policy=fill(
+            policy=_filled(
                 "reviewer",
-                {
-                    **common,
-                    "artifact_bucket": deployment.names.bucket("artifacts"),
-                    "deployed_prefixes": [DOCUMENTS, "desired", "releases"],
-                    "review_secrets": list(github.review_secrets),
-                },
+                deployment,
+                pipelines,
+                deployed_prefixes=[DOCUMENTS, "desired", "releases"],
+                review_secrets=list(github.review_secrets),
             ),
             description="Workflows plan the stacks of the environment and change nothing.",
         )
@@ -76,22 +83,38 @@ def _trust(deployment: Deployment, what: str, principals: Sequence[str]) -> dict
     documents = [fill("account_trust", {"principals": list(principals)})] if principals else []
     if deployment.github is not None:
         github = {"repository": deployment.github.repository, "github_environment": f"{what}-{deployment.name}"}
-        documents.append(fill("github_trust", {"account": deployment.account, **github}))
+        trust = fill("github_trust", {"account": deployment.account, **github}, partition=deployment.names.partition)
+        documents.append(trust)
     return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}
 
 
 def boundary(deployment: Deployment, pipelines: Sequence[Pipeline]) -> dict[str, Any]:
     """Return the permissions boundary of an environment's roles. It is one policy: IAM takes no boundary in parts."""
-    return fill("boundary", _places(deployment, pipelines))
+    databases = sorted({pipeline.table.namespace for pipeline in pipelines})
+    return _filled("boundary", deployment, pipelines, databases=databases)
 
 
-def _places(deployment: Deployment, pipelines: Sequence[Pipeline]) -> dict[str, Value]:
-    names = deployment.names
-    return {
+def _filled(document: str, deployment: Deployment, pipelines: Sequence[Pipeline], **more: Value) -> dict[str, Any]:
+    """Return a policy of the environment. It takes those of the common values that it has placeholders for, and `more`."""
+    names, existing, network = deployment.names, deployment.existing, deployment.network
+    vpcs = [network.vpc_id] if isinstance(network, GivenNetwork) and network.vpc_id else []
+    common: dict[str, Value] = {
         "account": deployment.account,
         "region": deployment.region,
         "prefix": names.prefix,
         "environment": deployment.name,
+        "iam_path": names.path,
+        "boundary": names.boundary_arn,
         "state_bucket": names.bucket("state"),
-        "databases": sorted({pipeline.table.namespace for pipeline in pipelines}),
+        "artifact_bucket": names.bucket("artifacts"),
+        "databases": sorted({pipeline.table.namespace for pipeline in pipelines} - {*existing.databases}),
+        "given_buckets": sorted(existing.buckets.given.values()),
+        "given_keys": [existing.key_arn] if existing.key_arn else [],
+        "given_vpcs": vpcs,
+        "own_workgroups": [names.prefix] if isinstance(deployment.athena_workgroup, Workgroup) else [],
+        "lake_formation_regions": [deployment.region] if deployment.lake_formation else [],
+        "flow_log_roles": [names.role_arn(FLOW_LOGS)] if has_flow_logs(network) else [],
     }
+    wanted = placeholders(document)
+    values = {**{key: value for key, value in common.items() if key in wanted}, **more}
+    return fill(document, values, partition=names.partition)

@@ -11,6 +11,7 @@ from frazil.release.manifest import Release
 from frazil.rollout.desired import Mode
 from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
 from infra.managed_topic import Cleanup, ManagedTopic
+from infra.network_plan import NetworkPlan
 from infra.protection import Protection
 from infra.tf import App
 from stacks.account_setup import Owner
@@ -102,6 +103,17 @@ def _misfit_groups(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Ite
         yield Problem("deployment.runs.capacity", what, "Raise it, or lower `most` of the workers of groups")
 
 
+def _unused_databases(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Find existing databases without pipelines. A misspelled one would be created beside the existing one."""
+    namespaces = {pipeline.table.namespace for pipeline in pipelines}
+    for index, database in enumerate(deployment.existing.databases):
+        if pipelines and database not in namespaces:
+            what = f"no pipeline has a table in {database}"
+            yield Problem(
+                f"deployment.existing.databases[{index}]", what, "Name the namespace of a pipeline, or remove it"
+            )
+
+
 def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
     """Find settings that can be declared but would cut jobs off from Kafka or the registry."""
     missing = (
@@ -109,7 +121,7 @@ def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
         "attachment; Terraform would have to run inside the network"
     )
     do = "Use NAT and a basic or standard cluster until Frazil supports PrivateLink (docs/deploy.md)"
-    if deployment.network.private_link is not None:
+    if isinstance(deployment.network, NetworkPlan) and deployment.network.private_link is not None:
         yield Problem("deployment.network.private_link", f"PrivateLink does not work yet: {missing}", do)
     if deployment.confluent.is_managed and deployment.confluent.kind is ClusterKind.ENTERPRISE:
         what = f"an enterprise cluster needs PrivateLink, which does not work yet: {missing}"
@@ -134,6 +146,7 @@ def _problems(
     names = [topic.name for topic in topics]
     problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
     problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]
+    problems += [*_unused_databases(deployment, pipelines)]
     for index, topic in enumerate(topics):
         if topic.name in names[:index]:
             problems.append(Problem(f"topics[{index}].name", f"{topic.name} is declared twice", "Remove one"))

@@ -22,6 +22,7 @@ from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
 from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
+from infra.table_grants import LANDS, TableGrants
 from infra.tableflow_topic import TableflowTopic, publish_to_glue
 from infra.tf import Construct, Fn, Op, TerraformLocal
 from policies.documents import fill
@@ -180,6 +181,7 @@ class Confluent(EnvironmentStack):
                 "topics": [p.topic.name for p in pipelines],
                 "key": self._foundation.key_arn,
             },
+            partition=self._names.partition,
         )
         role = ConfluentRole(
             self,
@@ -193,6 +195,13 @@ class Confluent(EnvironmentStack):
             policy=policy,
             protection=self._protection,
         )
+        ready = [*role.ready]
+        if deployment.lake_formation:
+            arn = self._names.role_arn("tableflow")
+            grants = TableGrants(
+                self, "tableflow-grants", role_arn=arn, databases=[database], granted=LANDS, after=role.ready
+            )
+            ready += grants.ready
         crn = f"{self._environment.computed('resource_name')}/provider-integration={role.id}"
         assigns = self._manager.bind("integration-owner", "ResourceOwner", crn)
         flows = ManagedResource(id="tableflow", kind="Tableflow", api_version="tableflow/v1")
@@ -207,7 +216,7 @@ class Confluent(EnvironmentStack):
                 credentials=key,
                 on_error=pipeline.on_error,
                 write=pipeline.write,
-                after=[*self._topics.get(pipeline.topic.name, ()), *role.ready],
+                after=[*self._topics.get(pipeline.topic.name, ()), *ready],
                 protection=self._protection,
                 **place,
             )
@@ -218,6 +227,6 @@ class Confluent(EnvironmentStack):
             "glue",
             database=database,
             credentials=key,
-            after=[t.declared for t in tables] + [*role.ready],
+            after=[t.declared for t in tables] + ready,
             **place,
         )

@@ -55,9 +55,10 @@ def deploy_reconciler(
         stack,
         f"{job}-reconciler-role",
         role=function,
+        path=names.path,
         boundary_arn=names.boundary_arn,
-        trust=fill("function_trust", {"account": deployment.account}),
-        policy=fill("reconciler", {key: rights[key] for key in placeholders("reconciler")}),
+        trust=fill("function_trust", {"account": deployment.account}, partition=names.partition),
+        policy=fill("reconciler", {key: rights[key] for key in placeholders("reconciler")}, partition=names.partition),
         description=f"The reconciler of the {job} job.",
     )
     made = ReconcilerFunction(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.constraints import below, between, matching
+from frazil.declaration.constraints import between, matching
 from frazil.declaration.environment import PUBLIC_KEY
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
@@ -18,13 +18,18 @@ from frazil.declaration.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode
-from frazil.rollout.worker_sizes import Worker, Workers
-from infra.capacity import Capacity
+from infra.given_network import GivenNetwork
 from infra.names import Names
 from infra.network_plan import NetworkPlan
 from policies.table_resources import Scope
-from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP_NAME
+from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP, foreign_principals, reader_problems
 from stacks.access_settings import GitHub as GitHub
+from stacks.access_settings import Workgroup as Workgroup
+from stacks.existing import IAM_PATH, NOTHING, TAG_KEY, TAG_VALUE, account_problems
+from stacks.existing import Existing as Existing
+from stacks.job_settings import LARGE as LARGE
+from stacks.job_settings import SMALL as SMALL
+from stacks.job_settings import AlarmsOf as AlarmsOf
 from stacks.job_settings import Jobs as Jobs
 from stacks.job_settings import Runs as Runs
 
@@ -42,16 +47,6 @@ class ClusterKind(StrEnum):
     BASIC = "basic"
     STANDARD = "standard"
     ENTERPRISE = "enterprise"
-
-
-class AlarmsOf(StrEnum):
-    """What has alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
-
-    Only those of a pipeline are raised if this pipeline alone reports nothing.
-    """
-
-    GROUP = "group"
-    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +100,7 @@ class Deployment:
     ]
     account: Annotated[str, "The AWS account.", matching("[0-9]{12}", "an AWS account", "Write its 12 digits")]
     region: Annotated[str, "The AWS region.", matching("[a-z]{2,}(?:-[a-z0-9]+)+", "a region", "Like eu-central-1")]
-    network: Annotated[NetworkPlan, "Where jobs run."]
+    network: Annotated[NetworkPlan | GivenNetwork, "Where jobs run: a network of their own, or an existing one."]
     confluent: Annotated[Confluent, "Where records come from."]
     runs: Annotated[Runs, "How jobs run."]
     groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
@@ -129,7 +124,9 @@ class Deployment:
         "External ids that principals of `reader_principals` must send, by their ARNs. Vendors of engines give them.",
     ] = FrozenMap()
     athena_workgroup: Annotated[
-        str | None, "Athena's workgroup in which the reader role runs queries.", WORKGROUP_NAME
+        str | Workgroup | None,
+        "Athena's workgroup in which the reader role runs queries: an existing one, or a new one.",
+        WORKGROUP,
     ] = None
     reconciler_principals: Annotated[
         tuple[Annotated[str, PRINCIPAL], ...],
@@ -146,6 +143,12 @@ class Deployment:
         tuple[Annotated[str, PUBLIC_KEY], ...],
         "The Ed25519 public keys of which one must have signed a release. If empty, unsigned releases may run.",
     ] = ()
+    existing: Annotated[Existing, "Objects of the account that deployment uses and does not create."] = NOTHING
+    lake_formation: Annotated[bool, "Whether Lake Formation controls the databases: roles then get its grants."] = False
+    tags: Annotated[
+        Mapping[Annotated[str, TAG_KEY], Annotated[str, TAG_VALUE]], "Tags of all resources, beside Frazil's two."
+    ] = FrozenMap()
+    iam_path: Annotated[str, "The path of roles and policies in IAM.", IAM_PATH] = "/"
     log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
     generation: Annotated[
         int,
@@ -158,12 +161,16 @@ class Deployment:
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
-        if self.athena_workgroup is not None and not self.reader_principals:
-            yield Problem("athena_workgroup", "no principal may assume the reader role", "Write reader_principals")
-        for principal in self.reader_external_ids:
-            if principal not in self.reader_principals:
-                do = "Add it to reader_principals"
-                yield Problem(below("reader_external_ids", principal), "no principal has this ARN", do)
+        yield from account_problems(self.names, self.existing, self.tags)
+        yield from reader_problems(
+            self.reader_principals, self.reader_external_ids, has_workgroup=self.athena_workgroup is not None
+        )
+        yield from foreign_principals(
+            self.names.partition,
+            reader_principals=self.reader_principals,
+            reconciler_principals=self.reconciler_principals,
+            deployer_principals=self.deployer_principals,
+        )
 
     def jobs_of(self, group: str | None) -> Jobs:
         """Return how the jobs of a group run; `None` is that of the pipelines without one."""
@@ -172,23 +179,16 @@ class Deployment:
     @property
     def names(self) -> Names:
         """The names of the environment's resources."""
-        return Names(environment=self.name, account=self.account, region=self.region)
+        given = self.existing
+        return Names(
+            environment=self.name,
+            account=self.account,
+            region=self.region,
+            path=self.iam_path,
+            given_boundary=given.boundary,
+            given_buckets=given.buckets.given,
+        )
 
-
-_SMALL = Worker(cores=1, memory_gb=4)
-_MEDIUM = Worker(cores=4, memory_gb=16)
-
-SMALL = Runs(
-    ingest=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
-    maintain=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
-    capacity=Capacity(cores=8, memory_gb=32, disk_gb=200),
-)
-
-LARGE = Runs(
-    ingest=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
-    maintain=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
-    capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000),
-)
 
 dev = Deployment(
     name="dev",

@@ -30,8 +30,7 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
     """Return what commands need of a deployment: where it is, what its releases are built for, the names of its parts."""
     names = deployment.names
 
-    def role(name: str) -> str:
-        return f"arn:aws:iam::{deployment.account}:role/{name}"
+    deployer, reviewer = (names.iam_arn("role", name) for name in (names.deployer, names.reviewer))
 
     return {
         "account": deployment.account,
@@ -44,20 +43,25 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "state_bucket": names.bucket("state"),
         "state_key": f"alias/{names.state_key}",
         "state_bucket_policy": fill(
-            "state_bucket", {"account": deployment.account, "state_bucket": names.bucket("state")}
+            "state_bucket",
+            {"account": deployment.account, "state_bucket": names.bucket("state")},
+            partition=names.partition,
         ),
         "state_key_policy": fill(
             "state_key",
             {
                 "account": deployment.account,
                 "region": deployment.region,
-                "state_readers": [role(names.deployer), role(names.reviewer)],
-                "state_writers": [role(names.deployer)],
+                "state_readers": [deployer, reviewer],
+                "state_writers": [deployer],
             },
+            partition=names.partition,
         ),
         "boundary": names.boundary_arn,
+        "has_given_boundary": deployment.existing.boundary is not None,
         "has_owner": bool(deployment.deployer_principals or deployment.github),
         "is_local": deployment.is_local,
+        "lake_formation": deployment.lake_formation,
         "cores": deployment.runs.capacity.cores,
         "mode": deployment.runs.mode.value,
     }

@@ -9,8 +9,7 @@ from datetime import date
 from frazil.declaration import Pipeline, Tableflow
 from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
-from infra.buckets import WRITE_ONCE, artifact_bucket, log_bucket, table_bucket
-from infra.job_network import JobNetwork
+from infra.job_network import JobNetwork, job_network
 from infra.kms_key import LakeKey
 from infra.protection import Protection
 from infra.spark_application import SparkApplication
@@ -18,7 +17,9 @@ from infra.table_catalog import TableCatalog
 from infra.tf import CloudwatchLogGroup, Construct
 from policies.documents import fill
 from stacks.deployments import Deployment
+from stacks.flow_logs import declare_flow_logs, has_flow_logs
 from stacks.groups import groups_of
+from stacks.lake_buckets import declare_buckets
 from stacks.providers import EnvironmentStack
 
 JOBS = ("ingest", "maintain")
@@ -51,64 +52,24 @@ class Foundation(EnvironmentStack):
     ) -> None:
         super().__init__(scope, "foundation", deployment, has_confluent=False)
         names = deployment.names
-        account = {"account": deployment.account}
-        key = LakeKey(
-            self,
-            "key",
-            alias=names.prefix,
-            policy=fill("lake_key", {**account, "region": deployment.region, "log_groups": [names.log_group("")]}),
-            protection=protection,
-        )
-        encrypted = {**account, "key": key.arn}
-        buckets = {what: names.bucket(what) for what in ("tables", "tableflow", "artifacts", "logs")}
-        table_bucket(
-            self,
-            "tables",
-            bucket=buckets["tables"],
-            key_arn=key.arn,
-            policy=fill("table_bucket", {**encrypted, "table_bucket": buckets["tables"]}),
-            protection=protection,
-        )
-        if any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines):
-            # Confluent requires a bucket that is empty before its first table, so it has one of its own.
-            table_bucket(
-                self,
-                "tableflow",
-                bucket=buckets["tableflow"],
-                key_arn=key.arn,
-                policy=fill("table_bucket", {**encrypted, "table_bucket": buckets["tableflow"]}),
-                protection=protection,
-            )
-        artifact_bucket(
-            self,
-            "artifacts",
-            bucket=buckets["artifacts"],
-            key_arn=key.arn,
-            policy=fill(
-                "artifact_bucket",
-                {**encrypted, "artifact_bucket": buckets["artifacts"], "write_once_prefixes": WRITE_ONCE},
-            ),
-            protection=protection,
-        )
-        log_bucket(
-            self,
-            "logs",
-            bucket=buckets["logs"],
-            key_arn=key.arn,
-            policy=fill("log_bucket", {**encrypted, "log_bucket": buckets["logs"]}),
-            protection=protection,
-            keep_days=deployment.log_days,
-        )
-        TableCatalog(self, "catalog", namespaces=(p.table.namespace for p in pipelines), protection=protection)
+        existing = deployment.existing
+        key_arn = existing.key_arn or self._key(deployment, protection)
+        has_tableflow = any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines)
+        declare_buckets(self, deployment, key_arn, protection, has_tableflow=has_tableflow)
+        namespaces = {p.table.namespace for p in pipelines} - {*existing.databases}
+        TableCatalog(self, "catalog", namespaces=namespaces, protection=protection)
         for job in JOBS:
             CloudwatchLogGroup(
                 self,
                 f"{job}-log",
                 name=names.log_group(job),
                 retention_in_days=offered_days(deployment.log_days),
-                kms_key_id=key.arn,
+                kms_key_id=key_arn,
             )
-        network = JobNetwork(self, "network", plan=deployment.network, region=deployment.region)
+        network = job_network(self, "network", deployment.network, deployment.region)
+        if isinstance(network, JobNetwork) and has_flow_logs(deployment.network):
+            days = offered_days(deployment.log_days)
+            declare_flow_logs(self, deployment, vpc_id=network.vpc_id, key_arn=key_arn, log_days=days)
         application = SparkApplication(
             self,
             "spark",
@@ -122,16 +83,22 @@ class Foundation(EnvironmentStack):
             security_group_ids=network.security_group_ids,
             today=today,
         )
-        alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key.arn, emails=deployment.alarm_emails)
+        alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.alarm_emails)
         self.outputs = FoundationOutputs(
-            table_bucket=buckets["tables"],
-            tableflow_bucket=buckets["tableflow"],
-            artifact_bucket=buckets["artifacts"],
-            log_bucket=buckets["logs"],
-            key_arn=key.arn,
+            table_bucket=names.bucket("tables"),
+            tableflow_bucket=names.bucket("tableflow"),
+            artifact_bucket=names.bucket("artifacts"),
+            log_bucket=names.bucket("logs"),
+            key_arn=key_arn,
             application_id=application.id,
             alarm_topic_arn=alarms.arn,
         )
+
+    def _key(self, deployment: Deployment, protection: Protection) -> str:
+        names = deployment.names
+        where = {"account": deployment.account, "region": deployment.region}
+        policy = fill("lake_key", {**where, "log_groups": [names.log_group("")]}, partition=names.partition)
+        return LakeKey(self, "key", alias=names.prefix, policy=policy, protection=protection).arn
 
 
 # The retention times that CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).

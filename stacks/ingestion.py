@@ -90,12 +90,14 @@ class Ingestion(EnvironmentStack):
     def _scheduler(self, groups: Sequence[Group]) -> ExecutionRole:
         """Declare the scheduler's role, which may start maintenance runs of this application and call the groups' reconcilers."""
         where = {"account": self._deployment.account, "region": self._deployment.region}
+        partition = self._names.partition
         return ExecutionRole(
             self,
             "scheduler-role",
             role=self._names.role("scheduler"),
+            path=self._names.path,
             boundary_arn=self._names.boundary_arn,
-            trust=fill("scheduler_trust", {**where, "schedule_group": self._names.schedule_group}),
+            trust=fill("scheduler_trust", {**where, "schedule_group": self._names.schedule_group}, partition=partition),
             policy=fill(
                 "scheduler",
                 {
@@ -104,6 +106,7 @@ class Ingestion(EnvironmentStack):
                     "job_roles": [self._names.role_arn(job_name(MAINTAIN, group.name)) for group in groups],
                     "functions": [function_name(self._deployment, job_name(INGEST, group.name)) for group in groups],
                 },
+                partition=partition,
             ),
             description="EventBridge Scheduler starts maintenance runs and calls the reconciler.",
         )

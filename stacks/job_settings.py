@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.constraints import between
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.rollout.desired import Mode
-from frazil.rollout.worker_sizes import Workers
+from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity
+
+
+class AlarmsOf(StrEnum):
+    """What has alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
+
+    Only those of a pipeline are raised if this pipeline alone reports nothing.
+    """
+
+    GROUP = "group"
+    PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,3 +60,19 @@ def _unfresh(jobs: Jobs) -> Iterator[Problem]:
     if jobs.mode is Mode.DRAIN and jobs.freshness_minutes < 2 * jobs.ingest_minutes:
         what = f"with a drain every {jobs.ingest_minutes} minutes, rows are sometimes older"
         yield Problem("freshness_minutes", what, "Write at least twice `ingest_minutes`")
+
+
+_SMALL = Worker(cores=1, memory_gb=4)
+_MEDIUM = Worker(cores=4, memory_gb=16)
+
+SMALL = Runs(
+    ingest=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
+    maintain=Workers(driver=_SMALL, executor=_SMALL, least=1, most=2),
+    capacity=Capacity(cores=8, memory_gb=32, disk_gb=200),
+)
+
+LARGE = Runs(
+    ingest=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
+    maintain=Workers(driver=_MEDIUM, executor=_MEDIUM, least=1, most=8),
+    capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000),
+)

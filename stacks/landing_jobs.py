@@ -14,6 +14,7 @@ from infra.alarms import GroupAlarms, PipelineAlarms, Watched
 from infra.execution_role import ExecutionRole
 from infra.job_schedule import JobSchedule
 from infra.pipeline_document import PipelineDocument
+from infra.table_grants import LANDS, MAINTAINS, TableGrants
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from stacks.artifacts import artifact
@@ -46,8 +47,10 @@ class GroupJobs:
         self._scope, self._group, self._deployment, self._names = scope, group.name, deployment, deployment.names
         self._foundation, self._confluent = foundation, confluent
         self._pipelines = group.pipelines
-        self._places = replace(places(deployment, foundation, group.pipelines), shared=frozenset(group.shared))
+        own = places(deployment, foundation, group.pipelines)
+        self._places = replace(own, shared=frozenset(group.shared) | own.shared)
         self._roles = [self._role(kind) for kind in (INGEST, MAINTAIN)]
+        self._grants = self._granted() if deployment.lake_formation else []
         self._document = PipelineDocument(
             scope, "pipelines", pipelines=group.pipelines, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
         )
@@ -63,7 +66,7 @@ class GroupJobs:
             document=self._document.key,
             log_bucket=self._foundation.log_bucket,
         )
-        ready = [*self._document.ready, *(part for role in self._roles for part in role.ready)]
+        ready = [*self._document.ready, *(part for role in self._roles for part in role.ready), *self._grants]
         self._run(desired, release, environment, [*ready, *after], scheduler_arn)
 
     def watch(self) -> None:
@@ -104,11 +107,28 @@ class GroupJobs:
             self._scope,
             f"{kind}-role",
             role=self._names.role(job),
+            path=self._names.path,
             boundary_arn=self._names.boundary_arn,
-            trust=fill("job_trust", {**where, **applications}),
-            policy=fill(document, values),
+            trust=fill("job_trust", {**where, **applications}, partition=self._names.partition),
+            policy=fill(document, values, partition=self._names.partition),
             description=f"The {job} job's runs.",
         )
+
+    def _granted(self) -> list[TerraformResource]:
+        """Declare Lake Formation's grants of both roles. Return what a run must wait for."""
+        granted = (LANDS, MAINTAINS)
+        grants = [
+            TableGrants(
+                self._scope,
+                f"{kind}-grants",
+                role_arn=role.arn,
+                databases=self._places.databases,
+                granted=each,
+                after=role.ready,
+            )
+            for kind, role, each in zip((INGEST, MAINTAIN), self._roles, granted, strict=True)
+        ]
+        return [part for each in grants for part in each.ready]
 
     def _run(
         self,
@@ -156,6 +176,7 @@ class GroupJobs:
             request=filled(json.dumps(request), known),
             longest_minutes=min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES),
             group=names.schedule_group,
+            partition=names.partition,
             role_arn=scheduler_arn,
             after=after,
         )

@@ -8,11 +8,13 @@ from typing import Any
 from frazil.declaration import Pipeline, digest
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from infra.execution_role import ExecutionRole
+from infra.query_workgroup import QueryWorkgroup
+from infra.table_grants import READS, TableGrants
 from infra.tf import Construct
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
 from policies.table_resources import Places
-from stacks.deployments import Deployment
+from stacks.deployments import Deployment, Workgroup
 from stacks.environment_document import WAREHOUSE
 from stacks.foundation import FoundationOutputs
 from stacks.groups import Group
@@ -31,6 +33,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
         warehouse=WAREHOUSE,
         tables=[name for p in pipelines for name in p.tables],
         scope=deployment.scope,
+        shared=frozenset(deployment.existing.databases),
     )
 
 
@@ -51,17 +54,36 @@ class OperatorRoles(Construct):
         self._deployment, self._places = deployment, places(deployment, foundation, pipelines)
         jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
-        athena: dict[str, Value] = {}
-        if deployment.athena_workgroup is not None:
-            results = {"log_bucket": foundation.log_bucket, "results_prefix": RESULTS}
-            athena = {**key, **results, "workgroup": deployment.athena_workgroup}
-        self._made("reader", deployment.reader_principals, key, "Engines and people query tables.", athena)
+        athena = self._athena(foundation)
+        reader = self._made("reader", deployment.reader_principals, key, "Engines and people query tables.", athena)
+        if reader is not None and deployment.lake_formation:
+            databases = self._places.databases
+            TableGrants(self, "grants", role_arn=reader.arn, databases=databases, granted=READS, after=reader.ready)
         runs: dict[str, Value] = {
             **reconciler_values(deployment, foundation, jobs=jobs[INGEST]),
             "log_prefix": [*jobs[INGEST], *jobs[MAINTAIN]],
             "function_log_groups": [],
         }
         self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
+
+    def _athena(self, foundation: FoundationOutputs) -> dict[str, Value]:
+        """Return the values of the policy for queries; empty without a workgroup. Declare the workgroup unless it is given."""
+        workgroup = self._deployment.athena_workgroup
+        if workgroup is None:
+            return {}
+        if isinstance(workgroup, Workgroup):
+            QueryWorkgroup(
+                self,
+                "athena",
+                workgroup=self._deployment.names.prefix,
+                results=f"s3://{foundation.log_bucket}/{RESULTS}/",
+                key_arn=foundation.key_arn,
+                most_scanned_gb=workgroup.most_scanned_gb,
+                is_disposable=self._deployment.is_disposable,
+            )
+        named = workgroup if isinstance(workgroup, str) else self._deployment.names.prefix
+        results = {"log_bucket": foundation.log_bucket, "results_prefix": RESULTS}
+        return {"key": foundation.key_arn, **results, "workgroup": named}
 
     def _made(
         self,
@@ -70,19 +92,20 @@ class OperatorRoles(Construct):
         values: Mapping[str, Value],
         description: str,
         athena: Mapping[str, Value] | None = None,
-    ) -> None:
+    ) -> ExecutionRole | None:
         if not principals:
-            return
-        wanted = placeholders(role)
+            return None
+        wanted, partition = placeholders(role), self._deployment.names.partition
         more = {key: value for key, value in values.items() if key in wanted}
-        policy = fill(role, self._places.values(role, **more))
+        policy = fill(role, self._places.values(role, **more), partition=partition)
         if athena:
-            queries = fill("athena_reader", self._places.values("athena_reader", **athena))
+            queries = fill("athena_reader", self._places.values("athena_reader", **athena), partition=partition)
             policy = {**policy, "Statement": [*policy["Statement"], *queries["Statement"]]}
-        ExecutionRole(
+        return ExecutionRole(
             self,
             role,
             role=self._deployment.names.role(role),
+            path=self._deployment.names.path,
             boundary_arn=self._deployment.names.boundary_arn,
             trust=_trust(principals, self._deployment.reader_external_ids if role == "reader" else {}),
             policy=policy,

@@ -13,11 +13,12 @@ from infra.tf import (
     TerraformStack,
 )
 from stacks.deployments import Deployment
+from stacks.existing import FIXED_TAGS
 
 _STATE_FOLDER = "../../../.frazil/terraform"  # seen from the stack's own folder, cdktf.out/stacks/<stack>
 _LOCAL_SERVICES = (
-    "cloudwatch", "ec2", "emrserverless", "events", "glue", "iam", "kms", "lambda_", "logs", "route53", "s3", "scheduler",
-    "secretsmanager", "sns", "sts",
+    "athena", "cloudwatch", "ec2", "emrserverless", "events", "glue", "iam", "kms", "lakeformation", "lambda_", "logs",
+    "route53", "s3", "scheduler", "secretsmanager", "sns", "sts",
 )  # fmt: skip
 
 
@@ -30,6 +31,7 @@ class EnvironmentStack(TerraformStack):
         """`folder`: the folder of the state, if it is not the environment's."""
         super().__init__(scope, f"{deployment.name}-{what}")
         names, key = deployment.names, f"{folder or deployment.name}/{what}.tfstate"
+        fixed = dict(zip(FIXED_TAGS, (deployment.name, what), strict=True))
         if deployment.is_local:
             LocalBackend(self, path=f"{_STATE_FOLDER}/{key}")
         else:
@@ -47,7 +49,7 @@ class EnvironmentStack(TerraformStack):
             "aws",
             region=deployment.region,
             allowed_account_ids=[deployment.account],
-            default_tags=[AwsProviderDefaultTags(tags={"frazil:environment": deployment.name, "frazil:stack": what})],
+            default_tags=[AwsProviderDefaultTags(tags={**deployment.tags, **fixed})],
             s3_use_path_style=True if deployment.is_local else None,
             endpoints=_local_endpoints() if deployment.is_local else None,
         )

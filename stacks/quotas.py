@@ -42,7 +42,8 @@ def exceeded(
 
 def _boundary(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     namespaces = {pipeline.table.namespace for pipeline in pipelines}
-    if namespaces and (size := characters(boundary(deployment, pipelines))) > MANAGED_LIMIT:
+    is_ours = deployment.existing.boundary is None
+    if is_ours and namespaces and (size := characters(boundary(deployment, pipelines))) > MANAGED_LIMIT:
         what = f"{deployment.names.boundary} would have {size:,} characters with {len(namespaces)} namespaces"
         do = "Use fewer or shorter namespaces, or another environment"
         yield Problem("pipelines", f"{what}; IAM's limit is {MANAGED_LIMIT:,} ({QUOTAS})", do)

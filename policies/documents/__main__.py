@@ -1,6 +1,7 @@
 """`python -m policies.documents boundary account=… region=… databases=nyc,shop`: print a filled policy as JSON.
 
-Commas separate the items of a list. Without values, prints the placeholders.
+Commas separate the items of a list, and `name=` is an empty one. `partition=aws-us-gov` is the partition of other ARNs than
+those of `aws`. Without values, prints the placeholders.
 """
 
 from __future__ import annotations
@@ -22,12 +23,19 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.write(" ".join(f"{key}=…" for key in sorted(placeholders(name))) + "\n")
             return Exit.SUCCESS
         pairs = (each.partition("=") for each in given)
-        values: dict[str, Value] = {key: value.split(",") if "," in value else value for key, _, value in pairs}
-        sys.stdout.write(json.dumps(fill(name, values), indent=2) + "\n")
+        values: dict[str, Value] = {key: _value(text) for key, _, text in pairs}
+        partition = str(values.pop("partition", "aws"))
+        sys.stdout.write(json.dumps(fill(name, values, partition=partition), indent=2) + "\n")
     except CannotFill as problem:
         sys.stderr.write(f"error: {problem}\n")
         return Exit.INVALID_INPUT
     return Exit.SUCCESS
+
+
+def _value(text: str) -> Value:
+    if not text:
+        return []
+    return text.split(",") if "," in text else text
 
 
 if __name__ == "__main__":

@@ -57,15 +57,16 @@ def placeholders(name: str) -> frozenset[str]:
     return frozenset(_placeholders(_document(name)))
 
 
-def fill(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
+def fill(name: str, values: Mapping[str, Value], *, partition: str = "aws") -> dict[str, Any]:
     """Return the policy `name` with its placeholders filled, ready for `json.dumps`.
 
+    The documents are those of AWS's partition `aws`. Their own ARNs follow `partition`, and in China the names of services do.
     A statement that allows something on an empty sequence of resources is left out: it allows nothing. Raises `CannotFill`
     if a placeholder has no value or a value no placeholder, for a value that IAM would not read literally (a wildcard, a
     policy variable, white space, an empty text), if a statement that denies would have no resources, and if no statement
     is left.
     """
-    document = _document(name)
+    document = _document(name, partition)
     wanted = placeholders(name)
     problems = [f"{{{{{missing}}}}} has no value" for missing in sorted(wanted - values.keys())]
     problems += [f"the value {unknown} has no placeholder" for unknown in sorted(values.keys() - wanted)]
@@ -84,11 +85,14 @@ def fill(name: str, values: Mapping[str, Value]) -> dict[str, Any]:
     return {**document, "Statement": statements}
 
 
-def _document(name: str) -> dict[str, Any]:
+def _document(name: str, partition: str = "aws") -> dict[str, Any]:
     file = _HERE / f"{name}.json"
     if name not in names():
         raise CannotFill(name, [f"the document does not exist. Name one of {', '.join(names())}"])
-    document: dict[str, Any] = json.loads(file.read_text())
+    text = file.read_text().replace("arn:aws:", f"arn:{partition}:")
+    if partition == "aws-cn":
+        text = text.replace(".{{region}}.amazonaws.com", ".{{region}}.amazonaws.com.cn")
+    document: dict[str, Any] = json.loads(text)
     return document
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from frazil.clients.aws_account import Account
 from frazil.local.aws.s3 import patch_s3
-from stacks.deployments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS, Existing
 from stacks.describe import described
 
 DEV = replace(
@@ -138,3 +138,15 @@ def test_without_an_owner_stack_the_boundary_must_exist(empty: Empty) -> None:
     (empty.folder / "described.json").write_text(json.dumps(described(replace(DEV, deployer_principals=()), "none")))
     ended = empty.bootstrap("--yes")
     assert (ended.exit_code, "Declare deployer_principals" in ended.stderr) == (2, True)
+
+
+def test_a_boundary_that_is_given_must_exist_and_no_owner_stack_makes_it(empty: Empty) -> None:
+    given = replace(DEV, existing=Existing(boundary="company"))
+    (empty.folder / "described.json").write_text(json.dumps(described(given, "none")))
+    ended = empty.bootstrap("--yes")
+    assert (ended.exit_code, "policy/company does not exist" in ended.stderr) == (2, True)
+    assert empty.log() == []
+    statement = {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    empty.client("iam").create_policy(PolicyName="company", PolicyDocument=policy)
+    assert empty.bootstrap("--yes").exit_code == 0

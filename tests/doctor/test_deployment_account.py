@@ -71,6 +71,7 @@ def test_lake_formation_warns_if_it_controls_new_databases(account: Account) -> 
     assert results(account)["Lake Formation"].startswith("ok: ")
     client.put_data_lake_settings(DataLakeSettings={"CreateDatabaseDefaultPermissions": []})
     assert results(account)["Lake Formation"].startswith("warning: ")
+    assert results(account, lake_formation=True)["Lake Formation"].startswith("ok: ")
 
 
 def test_nothing_else_is_asked_in_another_account(account: Account) -> None:

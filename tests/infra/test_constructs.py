@@ -130,6 +130,7 @@ def test_a_schedule_keeps_what_the_request_says_and_adds_token_and_limit() -> No
             "s",
             schedule="x",
             group="g",
+            partition="aws",
             expression="rate(15 minutes)",
             request='{"ApplicationId": "1", "ExecutionTimeoutMinutes": 720}',
             role_arn="arn:role",

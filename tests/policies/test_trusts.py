@@ -127,3 +127,15 @@ def test_a_token_for_another_service_or_of_another_issuer_is_refused() -> None:
     assert by_token(GITHUB, {AUD: CLAIMS[AUD]}) is Verdict.IMPLICITLY_DENIED
     assert by_token(GITHUB.replace("token.actions", "other"), CLAIMS) is Verdict.IMPLICITLY_DENIED
     assert assumed("github_trust", ROLE, CLAIMS) is Verdict.IMPLICITLY_DENIED
+
+
+def test_only_flow_logs_of_the_account_write_their_log() -> None:
+    ours = {"aws:SourceAccount": ACCOUNT, "aws:SourceArn": f"arn:aws:ec2:{REGION}:{ACCOUNT}:vpc-flow-log/fl-1"}
+    assert assumed("flow_logs_trust", "vpc-flow-logs.amazonaws.com", ours) is Verdict.ALLOWED
+    for context in (
+        {**ours, "aws:SourceAccount": "999999999999"},
+        {**ours, "aws:SourceArn": f"arn:aws:ec2:{REGION}:{ACCOUNT}:vpc/vpc-1"},
+        {},
+    ):
+        assert assumed("flow_logs_trust", "vpc-flow-logs.amazonaws.com", context) is Verdict.IMPLICITLY_DENIED
+    assert assumed("flow_logs_trust", "ec2.amazonaws.com", ours) is Verdict.IMPLICITLY_DENIED

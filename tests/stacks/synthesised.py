@@ -21,7 +21,7 @@ from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
 from stacks.compose import compose
-from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.deployments import DEPLOYMENTS, Deployment, Workgroup, dev
 
 GOLDEN = Path(__file__).parent / "golden"
 ALLOWED = Path("policies/foreign_stack.json")
@@ -29,6 +29,8 @@ TODAY = date(2026, 11, 1)
 STACKS = ("foundation", "confluent", "ingestion")
 FLOWING = "flowing"
 """Not an environment: dev with pipelines that Tableflow lands, which the example has none of."""
+GOVERNED = "governed"
+"""Not an environment: dev with what an account may prescribe or wish: tags, a path in IAM, grants, a workgroup, flow logs."""
 
 AVRO_TEXT = '{"type":"record","name":"Click","fields":[{"name":"at","type":"long"},{"name":"note","type":"string","default":"${x}"}]}'
 
@@ -49,6 +51,17 @@ FLOWING_PIPELINES = (
     ),
 )
 FLOWING_TOPICS = (ManagedTopic("clicks", schema=ValueSchema(format=SchemaFormat.AVRO, file="clicks.avsc")),)
+
+
+GOVERNED_DEV = replace(
+    dev,
+    network=replace(dev.network, flow_logs=True),
+    iam_path="/data/",
+    tags={"cost-centre": "4711"},
+    lake_formation=True,
+    reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",),
+    athena_workgroup=Workgroup(most_scanned_gb=100),
+)
 
 
 def release(architecture: Architecture) -> Release:
@@ -104,6 +117,8 @@ def stacks_of(name: str) -> dict[str, dict[str, Any]]:
         os.environ.pop(variable, None)
     if name == FLOWING:
         return synthesised(DEPLOYMENTS["dev"], (*EXAMPLE, *FLOWING_PIPELINES), (*EXAMPLE_TOPICS, *FLOWING_TOPICS))
+    if name == GOVERNED:
+        return synthesised(GOVERNED_DEV, (*EXAMPLE, *FLOWING_PIPELINES), (*EXAMPLE_TOPICS, *FLOWING_TOPICS))
     return synthesised(DEPLOYMENTS[name])
 
 
@@ -112,6 +127,7 @@ ALL = [(name, what) for name in (*DEPLOYMENTS, FLOWING) for what in STACKS]
 
 GOLDENS = [(name, what) for name, what in ALL if (name, what) != (FLOWING, "ingestion")]
 """Tableflow has no part in ingestion."""
+GOLDENS += [(GOVERNED, what) for what in STACKS]
 
 
 def canonical(stack: Any) -> Any:

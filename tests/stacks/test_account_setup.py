@@ -13,6 +13,7 @@ from frazil.declaration import InvalidDeclaration
 from infra.github_provider import ISSUER
 from infra.tf import App
 from policies.documents import fill
+from policies.documents.filling import Value
 from policies.evaluate import Request, Verdict, evaluate
 from policies.resource_values import Facts
 from policies.resources import read
@@ -79,7 +80,8 @@ def test_the_boundary_is_the_one_that_all_roles_name(tmp_path: Path) -> None:
     ]
     assert NAMES.boundary_arn.endswith(f":policy/{boundary['name']}")
     values = {"account": dev.account, "region": dev.region, "prefix": "frazil-dev", "environment": "dev"}
-    wanted = fill("boundary", {**values, "databases": ["nyc"], "state_bucket": NAMES.bucket("state")})
+    given: dict[str, Value] = {"iam_path": "/", "given_buckets": [], "given_keys": []}
+    wanted = fill("boundary", {**values, **given, "databases": ["nyc"], "state_bucket": NAMES.bucket("state")})
     assert json.loads(boundary["policy"]) == wanted
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from policies.holds_data import HOLDS_DATA
-from stacks.deployments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS, dev
 from tests.stacks.synthesised import ALL, FLOWING, resources, stacks_of, synthesised
 
 NAMES = sorted({name for name, _ in ALL})
+MARKERS = {"expired_object_delete_marker": True}
 
 
 def every(environment: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -99,9 +100,19 @@ def test_no_lifecycle_rule_removes_a_tables_file(environment: str) -> None:
         name
         for name, each in resources(stack, "aws_s3_bucket_lifecycle_configuration").items()
         for rule in each["rule"]
-        if "expiration" in rule or "transition" in rule
+        if rule.get("expiration", [MARKERS]) != [MARKERS] or "transition" in rule
     }
     assert {name.partition("_")[0] for name in expiring} == {"logs"}
+
+
+@pytest.mark.parametrize("environment", NAMES)
+def test_a_marker_of_a_deleted_object_is_removed_when_its_versions_are(environment: str) -> None:
+    """Maintenance leaves one for each file that it deletes. Where objects expire by age, S3 removes them itself."""
+    for name, each in resources(stacks_of(environment)["foundation"], "aws_s3_bucket_lifecycle_configuration").items():
+        expirations = [rule["expiration"] for rule in each["rule"] if "expiration" in rule]
+        assert expirations == (
+            [[{"days": DEPLOYMENTS.get(environment, dev).log_days}]] if name.startswith("logs") else [[MARKERS]]
+        )
 
 
 @pytest.mark.parametrize("environment", NAMES)

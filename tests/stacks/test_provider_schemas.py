@@ -7,10 +7,10 @@ import pytest
 from infra.confluent import resource
 from tests.infra.aws_schema import VERSION, used_resources
 from tests.infra.provider_schema import misfits, schema
-from tests.stacks.synthesised import ALL, FLOWING, resources, stacks_of
+from tests.stacks.synthesised import ALL, FLOWING, GOVERNED, STACKS, resources, stacks_of
 
 
-@pytest.mark.parametrize(("environment", "what"), ALL)
+@pytest.mark.parametrize(("environment", "what"), [*ALL, *((GOVERNED, what) for what in STACKS)])
 def test_a_stack_fits_the_schemas_of_its_providers(environment: str, what: str) -> None:
     assert misfits(stacks_of(environment)[what]) == []
 

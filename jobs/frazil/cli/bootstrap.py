@@ -132,12 +132,13 @@ def _deploy_owner(
     program: DeploymentProgram, account: Account, declared: dict[str, Any], name: str, *, is_bounded: bool, yes: bool
 ) -> None:
     """Deploy the owner stack. This also writes the first file of deployed objects, if the environment has no state."""
+    if not is_bounded and (declared["has_given_boundary"] or not declared["has_owner"]):
+        what = f"the permissions boundary {declared['boundary']} does not exist"
+        do = "Declare deployer_principals and no boundary, or create it yourself (docs/policies.md)"
+        raise InvalidInput(what, where=f"environment {name}", do=do)
     if not declared["has_owner"]:
-        if is_bounded:
-            _print("boundary", "exists; no deployer_principals are declared, so there is no owner stack")
-            return
-        do = "Declare deployer_principals, or create the boundary yourself (docs/policies.md)"
-        raise InvalidInput("the permissions boundary does not exist", where=f"environment {name}", do=do)
+        _print("boundary", "exists; no deployer_principals are declared, so there is no owner stack")
+        return
     file = Path(program.root, "deployed", f"{name}.json")
     if not file.is_file() and account.has_states(declared["state_bucket"], name):
         what = "the file is missing, and the environment is deployed"

@@ -57,8 +57,10 @@ def steps(declared: Mapping[str, Any], account: Account, name: str) -> list[Step
     def lake_formation() -> Check:
         if account.lake_formation_is_off():
             return Check.ok("Lake Formation", "IAM alone controls new databases")
+        if declared["lake_formation"]:
+            return Check.ok("Lake Formation", "it controls new databases, and the deployment grants access")
         what = "it controls new databases, so roles of jobs have no access to tables"
-        do = "Choose `Use only IAM access control` for new databases and tables in its settings"
+        do = "Declare lake_formation=True, or choose `Use only IAM access control` for new databases in its settings"
         return Check.warning("Lake Formation", what, do)
 
     def zones() -> Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,9 @@ GIVEN = [
     "region=eu-central-1",
     "account=123456789012",
     "state_bucket=frazil-dev-state",
+    "iam_path=/",
+    "given_buckets=",
+    "given_keys=",
 ]
 
 
@@ -35,3 +39,28 @@ def test_what_is_wrong_is_told_and_nothing_is_written(arguments: list[str], caps
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("error: ")
+
+
+COMMANDS = [
+    line.strip().partition(" >")[0].split()[3:]
+    for page in ("existing-account", "policies")
+    for line in Path(f"docs/{page}.md").read_text().splitlines()
+    if line.strip().startswith("python -m policies.documents")
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_the_commands_of_the_pages_print_policies(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["Statement"]
+
+
+def test_the_pages_have_commands_for_a_key_and_each_kind_of_bucket() -> None:
+    assert {each[0] for each in COMMANDS} == {"lake_key", "table_bucket", "artifact_bucket", "log_bucket", "boundary"}
+
+
+def test_a_policy_of_another_partition_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["boundary", *GIVEN, "databases=nyc", "partition=aws-us-gov"]) == 0
+    text = capsys.readouterr().out
+    assert "arn:aws-us-gov:s3:::frazil-dev-*" in text
+    assert "arn:aws:" not in text

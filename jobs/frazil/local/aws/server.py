@@ -17,6 +17,7 @@ from frazil.local.aws.emr_serverless import patch_emr_serverless
 from frazil.local.aws.functions import Functions, patch_functions
 from frazil.local.aws.glue import patch_glue
 from frazil.local.aws.job_run import Surroundings
+from frazil.local.aws.lakeformation import patch_lake_formation
 from frazil.local.aws.s3 import patch_s3
 from frazil.local.aws.spark_home import SparkHome
 from frazil.local.aws.spark_run import SparkRuns
@@ -42,6 +43,7 @@ def serve(port: int, around: Surroundings) -> None:
     """Serve, with job runs in this context."""
     patch_glue()
     patch_s3()
+    patch_lake_formation()
     patch_emr_serverless(around)
     functions = Functions(home=Path.cwd(), endpoint=f"http://{HOST}:{port}")
     (functions.home / "functions").mkdir(exist_ok=True)

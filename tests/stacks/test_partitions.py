@@ -1,0 +1,77 @@
+"""ARNs begin with the partition of the region, in every stack."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.rollout.desired import Mode
+from infra.names import Names
+from infra.partitions import is_supported, partition_of
+from stacks.deployments import Deployment, GitHub, dev
+from stacks.describe import described
+from tests.stacks.existing_lake import every_stack
+from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES
+
+GROUPED = Pipeline(topic=Topic("x", value_format=ValueFormat.AVRO), table=Table("pay.x"), group="pay")
+VENDOR = "role/vendor"
+
+
+def with_everything(region: str) -> Deployment:
+    """Return an environment in a region that uses every policy."""
+    arn = f"arn:{partition_of(region)}:iam::{dev.account}"
+    return replace(
+        dev,
+        region=region,
+        runs=replace(
+            dev.runs, mode=Mode.DRAIN, capacity=replace(dev.runs.capacity, cores=64, memory_gb=256, disk_gb=4000)
+        ),
+        deployer_principals=(f"{arn}:role/ci",),
+        reader_principals=(f"{arn}:role/analysts", f"{arn}:{VENDOR}"),
+        reader_external_ids={f"{arn}:{VENDOR}": "vendor-1"},
+        reconciler_principals=(f"{arn}:role/operators",),
+        athena_workgroup="analysts",
+        alarm_emails=("a@example.com",),
+        github=GitHub(repository="shop/lake"),
+    )
+
+
+@pytest.mark.parametrize("region", ["us-gov-west-1", "cn-north-1"])
+def test_no_stack_has_an_arn_of_another_partition(region: str) -> None:
+    deployment = with_everything(region)
+    stacks = every_stack(deployment, (*EXAMPLE, *FLOWING_PIPELINES, GROUPED))
+    assert {"owner", "foundation", "confluent", "ingestion", "ingestion-pay"} == stacks.keys()
+    texts = {
+        **{name: json.dumps(stack) for name, stack in stacks.items()},
+        "": json.dumps(described(deployment, "none")),
+    }
+    for name, text in texts.items():
+        assert "arn:aws:" not in text, name
+        assert f"arn:{partition_of(region)}:" in text, name
+
+
+def test_in_china_services_of_a_region_have_the_name_that_they_have_there() -> None:
+    stacks = every_stack(with_everything("cn-north-1"))
+    assert "s3.cn-north-1.amazonaws.com.cn" in json.dumps(stacks["ingestion"])
+    for name in ("owner", "foundation", "ingestion"):
+        assert "cn-north-1.amazonaws.com\\" not in json.dumps(stacks[name]), name
+    assert '"emr-serverless.amazonaws.com' in json.dumps(stacks["ingestion"]).replace("\\", ""), "that has no region"
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"),
+    [("eu-central-1", "aws"), ("us-east-1", "aws"), ("us-gov-east-1", "aws-us-gov"), ("cn-northwest-1", "aws-cn")],
+)
+def test_a_region_is_in_one_partition(region: str, partition: str) -> None:
+    own = Names(environment="dev", account="1" * 12, region=region)
+    assert partition_of(region) == own.partition == partition
+    for arn in (own.role_arn("x"), own.bucket_arn("x"), own.boundary_arn, own.arn("glue", "catalog")):
+        assert arn.startswith(f"arn:{partition}:")
+
+
+@pytest.mark.parametrize("region", ["us-iso-east-1", "us-isob-east-1", "eu-isoe-west-1", "eusc-de-east-1"])
+def test_regions_of_other_partitions_are_not_supported(region: str) -> None:
+    assert not is_supported(region)
