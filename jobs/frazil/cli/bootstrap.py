@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +139,7 @@ def _deploy_owner(
             return
         do = "Declare deployer_principals, or create the boundary yourself (docs/policies.md)"
         raise InvalidInput("the permissions boundary does not exist", where=f"environment {name}", do=do)
-    file = Path(program.root, "deployed", f"{name}.json")
+    file = Path(program.root, os.environ.get("FRAZIL_DEPLOYED", "").strip() or "deployed", f"{name}.json")
     if not file.is_file() and account.has_states(declared["state_bucket"], name):
         what = "the file is missing, and the environment is deployed"
         raise InvalidInput(what, where=str(file), do="Restore the committed file (docs/deploy.md)")
