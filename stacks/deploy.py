@@ -86,7 +86,8 @@ class _Deploying:
             if code := self._deployed(name, folders[name], now):
                 return code
         if self._chosen.outputs is not None:
-            outputs = {self._stack: self._outputs(folders[self._stack])}
+            command = TerraformCommand(folders[self._stack], self._settings, self._terraform)
+            outputs = {self._stack: command.outputs()}
             self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
         return Exit.SUCCESS
 
@@ -159,11 +160,6 @@ class _Deploying:
             raise NotPlanned(f"{name}: {applied.left[name]}")
         print(f"{name}: applied {_counts(found)}, plan {found.form.digest[:SHOWN]}", flush=True)
         return Exit.SUCCESS
-
-    def _outputs(self, stack: Path) -> dict[str, object]:
-        """Return the outputs that are no secrets."""
-        read = json.loads(TerraformCommand(stack, self._settings, self._terraform).must("output", "-json"))
-        return {name: each["value"] for name, each in read.items() if not each["sensitive"]}
 
 
 def _counts(found: Review) -> str:

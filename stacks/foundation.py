@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from frazil.declaration import Pipeline, Tableflow
+from frazil.rollout.group_jobs import INGEST, job_name
+from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
 from infra.buckets import WRITE_ONCE, artifact_bucket, log_bucket, table_bucket
@@ -83,6 +85,7 @@ class Foundation(EnvironmentStack):
             self,
             "artifacts",
             bucket=buckets["artifacts"],
+            proof_prefixes=[proof_prefix(job_name(INGEST, group.name)) for group in groups_of(pipelines)],
             key_arn=key.arn,
             policy=fill(
                 "artifact_bucket",
