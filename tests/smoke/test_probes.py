@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import zipfile
@@ -249,9 +250,10 @@ def _deploy(account: Account) -> None:
     account.resources.action = Action(at=account.now, is_done=True, summary="Successfully executed action")
     account.client("s3").create_bucket(Bucket="tables", CreateBucketConfiguration={"LocationConstraint": REGION})
     account.client("glue").create_database(DatabaseInput={"Name": "shop"})
-    for table in ("orders", "users"):
+    for table, packed in (("orders", bytes), ("users", gzip.compress)):
         key = f"lake/shop.db/{table}/metadata/1.metadata.json"
-        account.client("s3").put_object(Bucket="tables", Key=key, Body=json.dumps({"table-uuid": table}).encode())
+        content = packed(json.dumps({"table-uuid": table}).encode())
+        account.client("s3").put_object(Bucket="tables", Key=key, Body=content)
         entry = {"Name": table, "Parameters": {"metadata_location": f"s3://tables/{key}"}}
         account.client("glue").create_table(DatabaseName="shop", TableInput=entry)
 
@@ -515,6 +517,14 @@ def test_a_service_that_refuses_is_a_failure_of_its_probe_only(account: Account)
     assert list(failed) == ["reconciler ingest"]
     assert failed["reconciler ingest"].answer.exit is Exit.SERVICE_UNAVAILABLE
     assert "AWS refused GetFunction: AccessDeniedException" in failed["reconciler ingest"].answer.found
+
+
+def test_a_defect_of_one_probe_hides_no_other(account: Account) -> None:
+    account.client("s3").put_object(Bucket="tables", Key="lake/shop.db/orders/metadata/1.metadata.json", Body=b"{}")
+    found = account.smoke()
+    failed = {name: each.answer for name, each in found.items() if each.answer.outcome is Outcome.FAILED}
+    assert (list(failed), failed["tables"].exit) == (["tables"], Exit.FAULT)
+    assert "defect of Frazil" in failed["tables"].remedy
 
 
 def _refuse(**_: Any) -> Any:

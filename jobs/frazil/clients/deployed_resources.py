@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ _REFUSED = {"AccessDenied", "AccessDeniedException"}
 _MOST_QUERIES = 500
 """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html"""
 _PERIOD_SECONDS = 300
+_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,8 @@ class DeployedResources:
         bucket, _, key = found["Table"]["Parameters"]["metadata_location"].removeprefix("s3://").partition("/")
         with translated("s3", _DO):
             content = self._client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
-        return str(json.loads(content)["table-uuid"])
+        is_compressed = content.startswith(_GZIP)  # as `write.metadata.compression-codec` says
+        return str(json.loads(gzip.decompress(content) if is_compressed else content)["table-uuid"])
 
     def _found(self, service: str, operation: str, **request: Any) -> Any:
         from botocore.exceptions import ClientError

@@ -104,6 +104,10 @@ def results(probes: Iterable[Probe]) -> Iterator[Result]:
             answer = probe.ask()
         except FrazilError as error:
             answer = Answer.of_error(error)
+        except Exception as error:  # noqa: BLE001 - a defect of one probe hides no other
+            what = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+            do = "This is a defect of Frazil; please report it"
+            answer = Answer(outcome=Outcome.FAILED, found=what, remedy=do, exit=Exit.FAULT)
         yield Result(probe=probe, answer=answer)
 
 
