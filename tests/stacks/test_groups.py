@@ -67,6 +67,14 @@ def test_a_group_has_a_stack_with_its_own_state(grouped: dict[str, dict[str, Any
     assert logs == {f"/frazil/dev/{job}" for job in jobs}
 
 
+def test_the_proofs_of_each_group_expire(grouped: dict[str, dict[str, Any]]) -> None:
+    """A lifecycle rule has a prefix without a wildcard, and the state of a rollout is beside the proofs."""
+    buckets = resources(grouped["foundation"], "aws_s3_bucket_lifecycle_configuration")
+    [rules] = [each["rule"] for name, each in buckets.items() if name.startswith("artifacts")]
+    expiring = {rule["filter"][0]["prefix"] for rule in rules if "expiration" in rule}
+    assert expiring == {"reconcile/ingest/proof/", "reconcile/ingest-payments/proof/"}
+
+
 def test_a_group_has_its_own_desired_state_document_and_schedules(grouped: dict[str, dict[str, Any]]) -> None:
     stack = grouped["ingestion-payments"]
     assert parse(written(stack, "pipelines_object")) == PAYMENTS
