@@ -362,6 +362,14 @@ def test_a_proof_that_is_missing_old_or_empty(
     changed(account, "proof ingest", outcome, said, "frazil logs dev 00f0")
 
 
+def test_a_run_that_lasts_has_the_time_of_a_proof_to_land(account: Account) -> None:
+    account.found[0] = replace(account.found[0], state=RunState.RUNNING, created_at=account.now - timedelta(minutes=29))
+    account.prove(users=Reached.NOTHING)
+    changed(account, "proof ingest", Outcome.NOT_YET, "nothing landed by users")
+    account.found[0] = replace(account.found[0], created_at=account.now - timedelta(minutes=31))
+    changed(account, "proof ingest", Outcome.FAILED, "nothing landed by users")
+
+
 def test_a_run_that_lasts_writes_its_proof_each_hour(account: Account) -> None:
     account.found[0] = replace(account.found[0], state=RunState.RUNNING, created_at=account.now - timedelta(days=9))
     account.prove(at=account.now - timedelta(minutes=100))

@@ -41,7 +41,8 @@ def proof(job: IngestJob) -> Answer:
     reached = {p.name: found.pipelines.get(p.name, Reached.NOTHING) for p in job.pipelines}
     for wanted, what in ((Reached.UNAVAILABLE, "a service is unavailable to"), (Reached.NOTHING, "nothing landed by")):
         names = _listed(name for name, each in reached.items() if each is wanted)
-        if names and (wanted is Reached.UNAVAILABLE or run.state.is_terminal):
+        is_over = run.state.is_terminal or job.age(run) > timedelta(seconds=job.desired.proof_seconds)
+        if names and (wanted is Reached.UNAVAILABLE or is_over):
             return Answer.failed(f"{what} {names}", f"Read frazil logs {job.services.environment.name} {run.id}")
         if names:
             return Answer.not_yet(f"{what} {names}")
