@@ -115,6 +115,16 @@ def test_a_run_writes_its_proof_at_the_start_and_at_the_end() -> None:
     assert bucket.key == name.proof_key
 
 
+def test_a_proof_says_when_each_pipeline_has_reported() -> None:
+    bucket = Bucket()
+    for sink, _ in ran(bucket):
+        sink({**COMMITTED, "time": 5.0})
+        sink({**COMMITTED, "time": 6.5})
+        sink({"event": Event.PROOF_UNWRITTEN.value, "time": 7.0})
+    proof = parse_proof(bucket.written[-1])
+    assert (proof.began_ms, dict(proof.reported)) == (7000, {"orders": 6500})
+
+
 def test_many_batches_are_one_write() -> None:
     bucket = Bucket()
     for sink, _ in ran(bucket):

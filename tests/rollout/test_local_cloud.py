@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.cli.release import built
-from frazil.clients.object_store import ObjectStore
+from frazil.clients.object_store import ObjectStore, Stored
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
@@ -33,6 +33,7 @@ from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manif
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.function_settings import EXECUTION, HANDLER, TIMEOUT_SECONDS, Settings
+from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import stored_state
 from frazil.rollout.worker_sizes import Worker, Workers
 from stacks.deployments import DEPLOYMENTS
@@ -49,6 +50,7 @@ TWO_PARTITIONS = ("--setting", "spark.sql.shuffle.partitions=2")
 SMALL = Worker(cores=1, memory_gb=2)
 LOCAL = replace(DEPLOYMENTS["local"], region=REGION)
 FUNCTION = LOCAL.names.role("reconcile-ingest")
+SETTINGS = Settings(job="ingest", bucket=BUCKET, metrics_namespace="Frazil", silent_seconds=3600)
 PROGRAM = """
 import sys
 sys.exit(0 if print(open("described.json").read()) is None and sys.argv[1:] == ["describe", "local"] else 3)
@@ -161,7 +163,7 @@ class Cloud:
             Handler=HANDLER,
             Code={"S3Bucket": BUCKET, "S3Key": release.reconciler.key},
             Timeout=TIMEOUT_SECONDS,
-            Environment={"Variables": Settings(job="ingest", bucket=BUCKET, metrics_namespace="Frazil").variables()},
+            Environment={"Variables": SETTINGS.variables()},
         )
         pattern = {"source": ["aws.emr-serverless"], "detail": {"applicationId": [self.application]}}
         events = self.client("events")
@@ -195,6 +197,11 @@ class Cloud:
             Threshold=600,
             ComparisonOperator="GreaterThanThreshold",
         )
+
+    def proofs(self) -> list[Stored]:
+        """The proofs of runs, the oldest run first."""
+        store = ObjectStore(self.client("s3"), BUCKET)
+        return [held for key in store.keys(proof_prefix("ingest")) if (held := store.read(key)) is not None]
 
     def frazil(self, *arguments: str, code: int = 0) -> Any:
         """A command's JSON answer."""
@@ -364,6 +371,12 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
     cloud.assert_proven()
     assert len(cloud.frazil("runs", cloud.at)["runs"]) == 2
     assert_probed(cloud)
+    log = (cloud.world.home / Part.AWS / "functions" / f"{FUNCTION}.log").read_text()
+    passes = [json.loads(line) for line in log.splitlines() if '"event": "pass"' in line]
+    assert {each["silent_pipelines"] for each in passes} == {0}
+    proofs = [json.loads(each.data) for each in cloud.proofs()]
+    assert len(proofs) == 2
+    assert all(each["began_ms"] <= each["reported"][shop.pipeline.name] for each in proofs)
 
 
 def assert_probed(cloud: Cloud) -> None:

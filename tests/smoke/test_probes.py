@@ -370,12 +370,12 @@ def test_a_run_that_lasts_has_the_time_of_a_proof_to_land(account: Account) -> N
     changed(account, "proof ingest", Outcome.FAILED, "nothing landed by users")
 
 
-def test_a_run_that_lasts_writes_its_proof_each_hour(account: Account) -> None:
+def test_a_run_that_lasts_writes_its_proof_every_five_minutes(account: Account) -> None:
     account.found[0] = replace(account.found[0], state=RunState.RUNNING, created_at=account.now - timedelta(days=9))
-    account.prove(at=account.now - timedelta(minutes=100))
+    account.prove(at=account.now - timedelta(minutes=29))
     changed(account, "proof ingest", Outcome.SHOWN)
-    account.prove(at=account.now - timedelta(minutes=130))
-    changed(account, "proof ingest", Outcome.FAILED, "2 hours old")
+    account.prove(at=account.now - timedelta(minutes=31))
+    changed(account, "proof ingest", Outcome.FAILED, "31 minutes old")
 
 
 def test_an_older_releases_proof_has_no_versions(account: Account) -> None:

@@ -132,9 +132,8 @@ def test_one_groups_jobs_touch_no_table_of_another(grouped: dict[str, dict[str, 
 def _of_pipelines(stack: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the alarms of a stack but for those of the reconciler."""
     alarms = resources(stack, "aws_cloudwatch_metric_alarm").values()
-    return [
-        each for each in alarms if "reconcile" not in each["alarm_name"] and "rolled-back" not in each["alarm_name"]
-    ]
+    of_reconciler = ("reconcile", "rolled-back", "silent-pipelines")
+    return [each for each in alarms if not any(name in each["alarm_name"] for name in of_reconciler)]
 
 
 def test_alarms_of_a_group_are_on_its_own_metrics(grouped: dict[str, dict[str, Any]]) -> None:

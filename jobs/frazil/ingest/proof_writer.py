@@ -13,8 +13,8 @@ from frazil.rollout.run_proof import Driver, Reached, RunName
 
 RETRY_SECONDS = 30.0
 """How long a failed write waits before the next attempt."""
-AGAIN_SECONDS = 3600.0
-"""How often a proof without changes is written: it shows that the driver lives, and it does not expire."""
+AGAIN_SECONDS = 300.0
+"""How often a proof without changes is written: it shows which pipelines report, and it does not expire."""
 LAST_SECONDS = 20.0
 """How long the end of a run waits for its last write."""
 _SET_BACK = {
@@ -42,11 +42,14 @@ class Landed:
     def __init__(self, pipelines: Iterable[str]) -> None:
         self._lock = threading.Lock()
         self._reached = dict.fromkeys(pipelines, Reached.NOTHING)
+        self._reported: dict[str, int] = {}
 
     def note(self, event: Mapping[str, Any]) -> bool:
         """Note an event of a pipeline. Return whether it changes the proof."""
         name, reached = str(event.get("pipeline", "")), _reached(event)
         with self._lock:
+            if name in self._reached:
+                self._reported[name] = round(event["time"] * 1000)
             before = self._reached.get(name)
             # A commit of records is evidence for good.
             if reached is None or before in (None, Reached.COMMITTED, reached):
@@ -58,6 +61,11 @@ class Landed:
         """Return a copy of all."""
         with self._lock:
             return dict(self._reached)
+
+    def reported(self) -> dict[str, int]:
+        """Return when each pipeline has last reported, in milliseconds since 1970."""
+        with self._lock:
+            return dict(self._reported)
 
 
 def _reached(event: Mapping[str, Any]) -> Reached | None:
@@ -88,14 +96,14 @@ def proving(
 ) -> Iterator[Sink]:
     """Yield a sink that also keeps the proof of `run` in `store`. It changes nothing for a run that no reconciler started.
 
-    A thread of its own writes the proof at the start, after each change and each hour, at the latest at the end. A write that
-    fails is reported and tried again; it never ends the run.
+    A thread of its own writes the proof at the start, after each change and each five minutes, at the latest at the end. A
+    write that fails is reported and tried again; it never ends the run.
     """
     name = RunName.of(run)
     if name is None or store is None:
         yield sink
         return
-    landed, writer = Landed(pipelines), _Writer(retry_seconds, again_seconds)
+    landed, writer, began_ms = Landed(pipelines), _Writer(retry_seconds, again_seconds), round(clock() * 1000)
 
     def note(event: Mapping[str, Any]) -> None:
         if landed.note(event):
@@ -104,7 +112,13 @@ def proving(
 
     def write() -> bool:
         try:
-            proof = name.proof(landed.all(), at_ms=round(clock() * 1000), driver=driver)
+            proof = name.proof(
+                landed.all(),
+                at_ms=round(clock() * 1000),
+                began_ms=began_ms,
+                reported=landed.reported(),
+                driver=driver,
+            )
             store.put(name.proof_key, proof.document())
         # Any other error too: the thread would end unseen, and a release without proofs is rolled back.
         except Exception as error:  # noqa: BLE001

@@ -56,6 +56,10 @@ class RunProof:
     ]
     at_ms: Annotated[int, "When it was written, in milliseconds since 1970.", at_least(0)]
     pipelines: Annotated[Mapping[str, Reached], "How far each pipeline has come."]
+    began_ms: Annotated[int | None, "When its driver began, in milliseconds since 1970.", at_least(0)] = None
+    reported: Annotated[
+        Mapping[str, Annotated[int, at_least(0)]], "When each pipeline has last reported, in milliseconds since 1970."
+    ] = FrozenMap()
     driver: Annotated[Driver | None, "What the driver found at its start. Earlier releases write none."] = None
 
     def __post_init__(self) -> None:
@@ -96,7 +100,15 @@ class RunName:
         """The key of its proof in the artifact bucket."""
         return f"{proof_prefix(self.job)}{self.run}.json"
 
-    def proof(self, pipelines: Mapping[str, Reached], *, at_ms: int, driver: Driver | None = None) -> RunProof:
+    def proof(
+        self,
+        pipelines: Mapping[str, Reached],
+        *,
+        at_ms: int,
+        began_ms: int | None = None,
+        reported: Mapping[str, int] = FrozenMap(),
+        driver: Driver | None = None,
+    ) -> RunProof:
         """Return its proof."""
         return RunProof(
             run=self.run,
@@ -104,5 +116,7 @@ class RunName:
             digest=self.digest,
             at_ms=at_ms,
             pipelines=dict(pipelines),
+            began_ms=began_ms,
+            reported=dict(reported),
             driver=driver,
         )

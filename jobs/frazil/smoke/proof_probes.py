@@ -15,8 +15,8 @@ from frazil.smoke.probe import Answer
 
 WRITING = timedelta(minutes=5)
 """How long after the start of its run a proof may be missing."""
-FRESH = timedelta(hours=2)
-"""How old the proof of a run that runs may be: the driver writes it each hour."""
+FRESH = timedelta(minutes=30)
+"""How old the proof of a run that runs may be: the driver writes it every five minutes."""
 EXTRACTING = timedelta(minutes=20)
 """How long after its request a run may have no metrics: CloudWatch shows a new one after some minutes."""
 METRIC = "freshness_seconds"
@@ -36,8 +36,8 @@ def proof(job: IngestJob) -> Answer:
         return Answer.failed(what, do) if is_due else Answer.not_yet(what)
     age = job.services.now - datetime.fromtimestamp(found.at_ms / 1000, UTC)
     if not run.state.is_terminal and age > FRESH:
-        do = f"Read frazil logs {job.services.environment.name} {run.id}: the driver writes it each hour"
-        return Answer.failed(f"the newest is {age.total_seconds() / 3600:.0f} hours old", do)
+        do = f"Read frazil logs {job.services.environment.name} {run.id}: the driver writes it every five minutes"
+        return Answer.failed(f"the newest is {age.total_seconds() // 60:.0f} minutes old", do)
     reached = {p.name: found.pipelines.get(p.name, Reached.NOTHING) for p in job.pipelines}
     for wanted, what in ((Reached.UNAVAILABLE, "a service is unavailable to"), (Reached.NOTHING, "nothing landed by")):
         names = _listed(name for name, each in reached.items() if each is wanted)
