@@ -112,6 +112,8 @@ class PipelineAlarms(Construct):
 class GroupAlarms(Construct):
     """The alarms of all pipelines of a group: one alarm for each kind, with a time series for each pipeline.
 
+    A series that is missing raises none of them; the reconciler counts silent pipelines (`infra/job_reconciler.py`).
+
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Create_Metrics_Insights_Alarm.html: each time series is a
     contributor with its own state, and the alarm names those that raise it.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict, Unpack
 
 from infra.private_bucket import PrivateBucket
@@ -12,6 +12,9 @@ from infra.tf import Construct
 WRITE_ONCE = ("artifacts", "releases")
 """Prefixes whose objects are never overwritten or deleted. Documents are named by their content too, but Terraform writes
 them, which does not say `If-None-Match`."""
+
+PROOF_DAYS = 90
+"""How long proofs of runs are kept. The reconciler needs those of the newest generation until it is proven."""
 
 
 class BucketSettings(TypedDict):
@@ -32,11 +35,19 @@ def table_bucket(scope: Construct, name: str, **settings: Unpack[BucketSettings]
     return PrivateBucket(scope, name, **settings, abort_uploads_days=7, old_versions_days=30)
 
 
-def artifact_bucket(scope: Construct, name: str, **settings: Unpack[BucketSettings]) -> PrivateBucket:
-    """Make the bucket of releases, documents and desired state. Runs cannot start or roll back without it: it is kept like data."""
-    return PrivateBucket(scope, name, **settings, abort_uploads_days=1, old_versions_days=90)
+def artifact_bucket(
+    scope: Construct, name: str, *, proof_prefixes: Iterable[str], **settings: Unpack[BucketSettings]
+) -> PrivateBucket:
+    """Make the bucket of releases, documents and desired state. Runs cannot start or roll back without it: it is kept like data.
+
+    Proofs of runs expire. A run that lasts writes its proof again each hour.
+    """
+    expire_days = dict.fromkeys(proof_prefixes, PROOF_DAYS)
+    return PrivateBucket(scope, name, **settings, abort_uploads_days=1, old_versions_days=90, expire_days=expire_days)
 
 
 def log_bucket(scope: Construct, name: str, *, keep_days: int, **settings: Unpack[BucketSettings]) -> PrivateBucket:
     """Make the bucket of the logs of Spark's drivers and executors. No run depends on it: logs expire after `keep_days`."""
-    return PrivateBucket(scope, name, **settings, abort_uploads_days=1, old_versions_days=1, expire_days=keep_days)
+    return PrivateBucket(
+        scope, name, **settings, abort_uploads_days=1, old_versions_days=1, expire_days={"": keep_days}
+    )

@@ -103,11 +103,21 @@ class ReconcilerFunction(Construct):
 
 
 class ReconcilerAlarms(Construct):
-    """The alarms of a job's reconciler: its passes fail, or the deployed generation was rolled back."""
+    """The alarms of a job's reconciler: its passes fail, the deployed generation was rolled back, or a pipeline is silent."""
 
     def __init__(
-        self, scope: Construct, name: str, *, function: str, job: str, namespace: str, prefix: str, topic_arn: str
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        function: str,
+        job: str,
+        namespace: str,
+        prefix: str,
+        topic_arn: str,
+        is_counting: bool,
     ) -> None:
+        """`is_counting`: whether the function counts silent pipelines."""
         super().__init__(scope, name)
         common: dict[str, Any] = {
             "comparison_operator": "GreaterThanThreshold",
@@ -141,3 +151,16 @@ class ReconcilerAlarms(Construct):
             evaluation_periods=1,
             **common,
         )
+        if is_counting:
+            CloudwatchMetricAlarm(
+                self,
+                "silent-pipelines",
+                alarm_name=f"{prefix}-{job}-silent-pipelines",
+                alarm_description="A pipeline reports nothing. The reconciler's log names it. frazil logs; docs/running.md",
+                namespace=namespace,
+                metric_name="silent_pipelines",
+                dimensions={"job": job},
+                statistic="Maximum",
+                evaluation_periods=2,
+                **common,
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from infra.protection import Protection
@@ -42,10 +43,10 @@ class PrivateBucket(Construct):
         protection: Protection,
         abort_uploads_days: int,
         old_versions_days: int,
-        expire_days: int | None = None,
+        expire_days: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """`old_versions_days`: how long overwritten or deleted objects can be restored. `expire_days`: after how long
-        objects themselves go; never by default."""
+        objects with a prefix themselves go; others never do."""
         super().__init__(scope, name)
         self._bucket = S3Bucket(
             self, "bucket", bucket=bucket, force_destroy=not protection.is_kept, lifecycle=protection.lifecycle
@@ -110,7 +111,7 @@ _LONE_MARKERS = S3BucketLifecycleConfigurationRuleExpiration(expired_object_dele
 
 
 def _rules(
-    abort_uploads_days: int, old_versions_days: int, expire_days: int | None
+    abort_uploads_days: int, old_versions_days: int, expire_days: Mapping[str, int]
 ) -> list[S3BucketLifecycleConfigurationRule]:
     everything = [S3BucketLifecycleConfigurationRuleFilter(prefix="")]
     rules = [
@@ -136,11 +137,13 @@ def _rules(
             expiration=None if expire_days is not None else [_LONE_MARKERS],
         ),
     ]
-    if expire_days is not None:
-        expiration = S3BucketLifecycleConfigurationRuleExpiration(days=expire_days)
+    for prefix, days in sorted(expire_days.items()):
         rules.append(
             S3BucketLifecycleConfigurationRule(
-                id="expire", status="Enabled", filter=everything, expiration=[expiration]
+                id=f"expire-{prefix}" if prefix else "expire",
+                status="Enabled",
+                filter=[S3BucketLifecycleConfigurationRuleFilter(prefix=prefix)],
+                expiration=[S3BucketLifecycleConfigurationRuleExpiration(days=days)],
             )
         )
     return rules

@@ -22,13 +22,16 @@ from pathlib import Path
 from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Pipeline
 from frazil.declaration.document import parse
 from frazil.declaration.environment import Environment, parse_environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import metrics, proof_writer, runner
-from frazil.job import entry_point, shutdown, startup
+from frazil.ingest.events import Event
+from frazil.job import entry_point, missing_objects, shutdown, startup
 from frazil.job.session import open_job
 from frazil.release import runtime
+from frazil.rollout.run_proof import Driver
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -56,12 +59,17 @@ def main(arguments: Sequence[str]) -> int:
             stopping=stopping,
             run_prefix=chosen.run,
         ) as job:
-            startup.check_jvm(expected, startup.SessionJvm(job.spark, job.iceberg))
+            jvm = startup.SessionJvm(job.spark, job.iceberg)
+            startup.check_jvm(expected, jvm)
             shutdown.heed_the_jvm(job.spark, stopping)
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             names = [pipeline.name for pipeline in pipelines]
-            store = _artifacts(environment, secrets)
-            with proof_writer.proving(log, names, run=job.run, store=store, clock=job.clock) as sink:
+            versions = startup.versions(jvm)
+            log({"time": job.clock(), "event": Event.JOB_STARTED.value, "run": job.run, "versions": versions})
+            driver = Driver(runtime=versions, missing=_missing(environment, secrets, pipelines))
+            artifacts = environment.artifact_bucket
+            store = _bucket(environment, secrets, artifacts) if artifacts else None  # None: it was not deployed
+            with proof_writer.proving(log, names, run=job.run, store=store, clock=job.clock, driver=driver) as sink:
                 if chosen.follow:
                     outcomes = runner.follow(pipelines, job, registry, sink, every_seconds=chosen.every_seconds)
                 else:
@@ -93,11 +101,17 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _artifacts(environment: Environment, secrets: Secrets) -> ObjectStore | None:
-    """Return the bucket of the run's proof, with short timeouts; None in an environment that was not deployed."""
-    if environment.artifact_bucket is None:
-        return None
-    return ObjectStore.of(environment, secrets, environment.artifact_bucket, answer_seconds=10, attempts=2)
+def _bucket(environment: Environment, secrets: Secrets, name: str) -> ObjectStore:
+    """Return a bucket, with short timeouts."""
+    return ObjectStore.of(environment, secrets, name, answer_seconds=10, attempts=2)
+
+
+def _missing(environment: Environment, secrets: Secrets, pipelines: Sequence[Pipeline]) -> dict[str, str]:
+    """Return what each bucket answers for an object that does not exist."""
+    places = missing_objects.places(environment, pipelines[0].table.identifier) if pipelines else {}
+    return missing_objects.answers(
+        {name: (_bucket(environment, secrets, bucket), key) for name, (bucket, key) in places.items()}
+    )
 
 
 def _run_prefix(text: str) -> str:

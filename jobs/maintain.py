@@ -57,11 +57,15 @@ def main(arguments: Sequence[str]) -> int:
             stopping=stopping,
             cancels=False,
         ) as job:
-            startup.check_jvm(expected, startup.SessionJvm(job.spark, job.iceberg))
+            jvm = startup.SessionJvm(job.spark, job.iceberg)
+            startup.check_jvm(expected, jvm)
             shutdown.heed_the_jvm(job.spark, stopping)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
-            outcomes = maintain(pipelines, prepare(job, policy), entry_point.log(secrets), orphans=chosen.orphans)
+            log = entry_point.log(secrets)
+            versions = startup.versions(jvm)
+            log({"time": job.clock(), "event": "job_started", "run": job.run, "versions": versions})
+            outcomes = maintain(pipelines, prepare(job, policy), log, orphans=chosen.orphans)
     except Exception as error:  # noqa: BLE001 - the end of the process: Python's own code, 1, means a decision
         return entry_point.ended(error, secrets, stopping)
     return exit_code(one for done in outcomes.values() for one in done)

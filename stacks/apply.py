@@ -8,6 +8,7 @@ apply; 1 refused; 2 invalid input; 4 applied in part, the rest needs another rev
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.review import ended_by_signals, is_declared, json_object, review_of
 from stacks.saved_plans import Applied, PlanDiffers, apply_saved, planned
-from stacks.terraform_command import NotPlanned, program
+from stacks.terraform_command import NotPlanned, TerraformCommand, program
 from stacks.terraform_plans import APP, synthesise
 
 PLAN_DIFFERS = "plan_differs"
@@ -50,8 +51,9 @@ def main(
         terraform = program(settings)
         # Only this user can read the folder with the plans, and it is always removed.
         with tempfile.TemporaryDirectory(prefix="frazil-apply-") as folder:
+            deployment = deployments[chosen.environment]
             return _applied(
-                deployments[chosen.environment], Path(folder), reviewed, accepted, settings, now, app, terraform
+                deployment, Path(folder), reviewed, accepted, settings, now, app, terraform, outputs=chosen.outputs
             )
     except (NotPlanned, PlanDiffers, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -67,6 +69,8 @@ def _applied(
     now: datetime,
     app: Sequence[str],
     terraform: str,
+    *,
+    outputs: Path | None,
 ) -> int:
     folders = synthesise(deployment, folder, settings, app)
     _check_deployed_objects(deployment, folder, settings)
@@ -81,7 +85,12 @@ def _applied(
     if found.open_codes:
         print(markdown(found), end="")
         return Exit.DECISION_REQUIRED
-    return _reported(found, apply_saved(saved, settings, terraform, digest=found.form.digest, on_stack=_progress))
+    code = _reported(found, apply_saved(saved, settings, terraform, digest=found.form.digest, on_stack=_progress))
+    if outputs is not None:
+        known = [stack.name for stack in saved.stacks if stack.plan is not None]
+        read = {name: TerraformCommand(folders[name], settings, terraform).outputs() for name in known}
+        outputs.write_text(json.dumps(read), "utf-8")
+    return code
 
 
 def _check_deployed_objects(deployment: Deployment, folder: Path, settings: Mapping[str, str]) -> None:
@@ -137,6 +146,7 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--reviewed", type=Path, metavar="FILE", help="the normal form that the review wrote")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
+    parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     return parser.parse_args(arguments)
 
 

@@ -90,7 +90,8 @@ class _Deploying:
             if changes_outputs(saved.stacks[0]):
                 early.clear()
         if self._chosen.outputs is not None:
-            outputs = {name: self._outputs(folders[name]) for name in self._stacks}
+            commands = {name: TerraformCommand(folders[name], self._settings, self._terraform) for name in self._stacks}
+            outputs = {name: command.outputs() for name, command in commands.items()}
             self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
         return Exit.SUCCESS
 
@@ -181,11 +182,6 @@ class _Deploying:
             raise NotPlanned(f"{name}: {applied.left[name]}")
         print(f"{name}: applied {_counts(found)}, plan {found.form.digest[:SHOWN]}", flush=True)
         return Exit.SUCCESS
-
-    def _outputs(self, stack: Path) -> dict[str, object]:
-        """Return the outputs that are no secrets."""
-        read = json.loads(TerraformCommand(stack, self._settings, self._terraform).must("output", "-json"))
-        return {name: each["value"] for name, each in read.items() if not each["sensitive"]}
 
 
 def _counts(found: Review) -> str:

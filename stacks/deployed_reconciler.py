@@ -14,7 +14,7 @@ from infra.scheduled_target import EXECUTION_ID
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
-from stacks.deployments import Deployment, Jobs
+from stacks.deployments import AlarmsOf, Deployment, Jobs
 from stacks.foundation import FoundationOutputs, offered_days
 from stacks.reconciler_rights import reconciler_values
 
@@ -45,6 +45,7 @@ def deploy_reconciler(
     """
     assert release.reconciler is not None, "synthesis refuses a release without it"
     names, function = deployment.names, function_name(deployment, job)
+    is_counting = deployment.alarms is AlarmsOf.GROUP  # otherwise each pipeline's alarm `late` is raised by silence
     log_group = names.log_group(f"reconcile-{job}")
     rights: dict[str, Value] = {
         **reconciler_values(deployment, foundation, jobs=[job]),
@@ -73,6 +74,7 @@ def deploy_reconciler(
             bucket=foundation.artifact_bucket,
             metrics_namespace=names.metrics_namespace,
             trusted_keys=tuple(deployment.trusted_keys),
+            silent_seconds=_silent_seconds(runs) if is_counting else None,
         ).variables(),
         application_id=foundation.application_id,
         log_group=log_group,
@@ -103,4 +105,11 @@ def deploy_reconciler(
         namespace=names.metrics_namespace,
         prefix=names.prefix,
         topic_arn=foundation.alarm_topic_arn,
+        is_counting=is_counting,
     )
+
+
+def _silent_seconds(runs: Jobs) -> int:
+    """Return how long a pipeline may report nothing: as long as rows may be late, and two reports more."""
+    every_minutes = runs.ingest_minutes if runs.mode is Mode.DRAIN else EVERY_MINUTES
+    return (runs.freshness_minutes + 2 * every_minutes) * 60

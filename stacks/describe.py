@@ -64,6 +64,13 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "lake_formation": deployment.lake_formation,
         "cores": deployment.runs.capacity.cores,
         "mode": deployment.runs.mode.value,
+        "names": {
+            "prefix": names.prefix,
+            "schedule_group": names.schedule_group,
+            "log_groups": names.log_group(""),
+            "alarm_topic": names.arn("sns", names.prefix),
+            "reader_role": names.role_arn("reader") if deployment.reader_principals else None,
+        },
     }
 
 

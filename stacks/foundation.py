@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.declaration import Pipeline, Tableflow
+from frazil.declaration import Pipeline
 from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
 from infra.job_network import JobNetwork, job_network
@@ -54,8 +54,7 @@ class Foundation(EnvironmentStack):
         names = deployment.names
         existing = deployment.existing
         key_arn = existing.key_arn or self._key(deployment, protection)
-        has_tableflow = any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines)
-        declare_buckets(self, deployment, key_arn, protection, has_tableflow=has_tableflow)
+        declare_buckets(self, deployment, pipelines, key_arn, protection)
         namespaces = {p.table.namespace for p in pipelines} - {*existing.databases}
         TableCatalog(self, "catalog", namespaces=namespaces, protection=protection)
         for job in JOBS:

@@ -18,7 +18,7 @@ from infra.capacity import Capacity
 class AlarmsOf(StrEnum):
     """What has alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
 
-    Only those of a pipeline are raised if this pipeline alone reports nothing.
+    If one pipeline alone reports nothing, its own alarm is raised, or that of the reconciler, which counts such pipelines.
     """
 
     GROUP = "group"

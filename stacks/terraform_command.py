@@ -77,6 +77,11 @@ class TerraformCommand:
         has_plan = (self.folder / PLAN).is_file()
         return ended, json.loads(self.must("show", "-json", PLAN)) if has_plan else None
 
+    def outputs(self) -> dict[str, object]:
+        """Return the outputs that are no secrets. Raises `NotPlanned`."""
+        read = json.loads(self.must("output", "-json"))
+        return {name: each["value"] for name, each in read.items() if not each["sensitive"]}
+
     def applied(self) -> tuple[int, str]:
         """Apply the saved plan. Return the exit code and the headings of the errors.
 

@@ -30,6 +30,7 @@ ROOMS = {
     "job",
     "status",
     "doctor",
+    "smoke",
     "project",
     "local",
     "cli",

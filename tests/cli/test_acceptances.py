@@ -89,10 +89,28 @@ def test_who_wrote_the_pull_request_may_not_accept_it_unless_the_setting_says_so
 
 
 def test_who_pushed_a_commit_wrote_it_too(github: GitHub, ran: Any) -> None:
-    github.commits = [{"author": None, "committer": {"login": "web-flow"}}] * 150
+    github.commits = [{"author": {"login": "paul"}, "committer": {"login": "web-flow"}}] * 150
     github.commits.append({"author": {"login": "Ann"}, "committer": None})
     github.comment(LINE)
     assert found(ran()) == ([], ["ann wrote the pull request"])
+
+
+@pytest.mark.parametrize(
+    ("commits", "said"),
+    [
+        ([{"author": {"login": "paul"}, "committer": None}] * 250, "it has 250 commits or more"),
+        ([{"author": None, "committer": {"login": "web-flow"}, "sha": "ab" * 20}], "author of commit abababababab"),
+    ],
+)
+def test_authors_that_github_does_not_say_are_refused(
+    github: GitHub, ran: Any, commits: list[dict[str, Any]], said: str
+) -> None:
+    """GitHub lists 250 commits, and no account for an address that it does not know: one of them may be the owner's."""
+    github.commits = commits
+    github.comment(LINE)
+    ended = ran()
+    assert (ended.exit_code, said in ended.stderr) == (2, True), ended.output
+    assert len(found(ran("dev", "--author-may-accept"))[0]) == 1
 
 
 def test_a_team_owns_by_its_active_members(github: GitHub, ran: Any) -> None:

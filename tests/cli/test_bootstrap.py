@@ -134,6 +134,37 @@ def test_a_lost_file_of_deployed_objects_is_not_replaced(empty: Empty) -> None:
     assert "Restore the committed file" in ended.stderr
 
 
+def test_a_key_of_an_interrupted_attempt_gets_its_alias(empty: Empty) -> None:
+    """CreateKey and CreateAlias are two calls: between them, the key has its tag only."""
+    kms = empty.client("kms")
+    tags = {"staging": "staging", "dev": "dev"}
+    keys = {
+        name: kms.create_key(Tags=[{"TagKey": "frazil:state", "TagValue": tag}])["KeyMetadata"]["KeyId"]
+        for name, tag in tags.items()
+    }
+    ended = empty.bootstrap("--yes")
+    assert ended.exit_code == 0, ended.output
+    assert kms.describe_key(KeyId=f"alias/{DEV.names.state_key}")["KeyMetadata"]["KeyId"] == keys["dev"]
+    assert kms.get_key_rotation_status(KeyId=keys["dev"])["KeyRotationEnabled"]
+    assert len(kms.list_keys()["Keys"]) == 2
+    policy = json.loads(kms.get_key_policy(KeyId=keys["dev"], PolicyName="default")["Policy"])
+    assert [each["Sid"] for each in policy["Statement"]] == [
+        each["Sid"] for each in described(DEV, "none")["state_key_policy"]["Statement"]
+    ]
+
+
+def test_the_file_of_deployed_objects_is_looked_for_in_its_folder(
+    empty: Empty, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty.bootstrap("--yes")
+    empty.client("s3").put_object(Bucket=BUCKET, Key="dev/foundation.tfstate", Body=b"{}")
+    (empty.folder / "kept").mkdir()
+    (empty.folder / "kept" / "dev.json").write_text("{}")
+    monkeypatch.setenv("FRAZIL_DEPLOYED", "kept")
+    ended = empty.bootstrap("--yes")
+    assert (ended.exit_code, len(empty.log())) == (0, 2), ended.output
+
+
 def test_without_an_owner_stack_the_boundary_must_exist(empty: Empty) -> None:
     (empty.folder / "described.json").write_text(json.dumps(described(replace(DEV, deployer_principals=()), "none")))
     ended = empty.bootstrap("--yes")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from frazil.cli import aws, reconcile
+from frazil.cli import aws, deploy, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
@@ -26,8 +26,14 @@ from frazil.project.environments import environment
 from frazil.release.manifest import Release, manifest
 from frazil.rollout import readiness
 from frazil.rollout.readiness import Readiness
+from frazil.smoke import probe_subjects
+from frazil.smoke.probe import Answer, Probe, results
 from tests.support.rollout_world import BUCKET, JOB, World, desired
 from tests.support.rollout_world import release as described
+
+HEALTHY = Probe(subject=probe_subjects.RUN, of=JOB, ask=lambda: Answer.shown("run 1 is RUNNING"))
+HIDDEN = Probe(subject=probe_subjects.METRICS, of=JOB, ask=lambda: Answer.not_here("nothing makes metrics"))
+BROKEN = Probe(subject=probe_subjects.ALARMS, ask=lambda: Answer.failed("no alarm exists", "Deploy again"))
 
 DEV = Environment(
     name="dev",
@@ -66,6 +72,7 @@ class Shop:
     world: World
     s3: Any
     manifest: Path
+    probes: list[Probe] = field(default_factory=lambda: [HEALTHY, HIDDEN])
 
     def deploy(self, *options: str) -> Result:
         return CliRunner().invoke(app, ["deploy", "dev", "--release", str(self.manifest), *options])
@@ -121,7 +128,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)
         client.put_object(Bucket=BUCKET, Key="documents/e.json", Body=canonical(environment_document(DEV)))
-        yield Shop(tmp_path, world, client, tmp_path / "dist" / "manifest.json")
+        made = Shop(tmp_path, world, client, tmp_path / "dist" / "manifest.json")
+        monkeypatch.setattr(deploy, "probed", lambda place, declared, secrets: list(results(made.probes)))
+        yield made
 
 
 def test_all_steps_are_made_in_order_and_a_second_deployment_finishes_at_once(shop: Shop) -> None:
@@ -131,8 +140,9 @@ def test_all_steps_are_made_in_order_and_a_second_deployment_finishes_at_once(sh
     assert len(shop.uploaded()) == 1
     assert environment("dev") == DEV
     lines = ended.stdout.splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["upload", "environment", JOB]
-    assert lines[-1] == f"{JOB}: generation 1 runs"
+    assert [line.partition(":")[0] for line in lines[:3]] == ["upload", "environment", JOB]
+    assert lines[2] == f"{JOB}: generation 1 runs"
+    assert lines[-1] == "1 shown, 1 not shown here"
     again = shop.deploy("--yes")
     assert (again.exit_code, shop.stacks()) == (0, ["foundation", "confluent", "ingestion"])
     assert "upload: 0 of 9 files were new" in again.stdout
@@ -161,6 +171,19 @@ def test_a_generation_that_is_rolled_back_ends_with_1(shop: Shop) -> None:
     shop.world.readiness[2] = Readiness.NOTHING_YET
     ended = shop.deploy("--yes")
     assert (ended.exit_code, "2 was given up" in ended.stdout) == (1, True), ended.output
+
+
+def test_a_probe_that_fails_ends_with_1_and_the_deployment_is_complete(shop: Shop) -> None:
+    shop.probes.append(BROKEN)
+    ended = shop.deploy("--yes")
+    assert ended.exit_code == 1, ended.output
+    assert len(shop.world.emr.active()) == 1
+    assert "no alarm exists. Deploy again" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == (
+        "smoke: the deployment is complete, and a probe failed. Repeat it: frazil smoke dev"
+    )
+    ended = shop.deploy("--yes", "--no-smoke")
+    assert (ended.exit_code, "no alarm" in ended.stdout) == (0, False), ended.output
 
 
 def test_options_are_handed_on(shop: Shop) -> None:

@@ -18,7 +18,7 @@ from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
 from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.readiness import Readiness
-from frazil.rollout.state import Lease
+from frazil.rollout.state import Lease, RolloutState, state_key
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
 
 
@@ -61,6 +61,40 @@ def test_check_ends_with_4_on_drift_does_nothing_and_then_with_0(world: World, p
     assert world.emr.active() == []
     assert ran("reconcile", place, "--job", JOB).exit_code == 0
     assert answered("reconcile", place, "--job", JOB, "--check") == (0, {"drift": False, "steps": []})
+
+
+def test_watching_waits_for_the_deployed_reconciler_and_takes_no_step(world: World, place: str) -> None:
+    first = world.want(desired())
+    code, told = answered("reconcile", place, "--job", JOB, "--watch", "--minutes", "10")
+    assert (code, world.emr.active(), world.store.read(state_key(JOB))) == (1, [], None)
+    assert "it took longer than 600 s" in told["error"]["message"]
+    assert ran("reconcile", place, "--job", JOB).exit_code == 0
+    assert answered("reconcile", place, "--job", JOB, "--watch")[1]["runs"] == 1
+    world.want(replaced(first))
+    waiting = world.time.sleep
+
+    def deployed(seconds: float) -> None:
+        """Let the deployed reconciler work, as it would at its next call."""
+        waiting(seconds)
+        world.reconciler().one_pass(JOB, holder="function")
+
+    world.time.sleep = deployed  # type: ignore[method-assign]
+    reconcile.time.sleep = deployed  # type: ignore[attr-defined]
+    code, told = answered("reconcile", place, "--job", JOB, "--watch")
+    assert (code, told["wanted"], told["runs"]) == (0, 2, 2)
+    world.readiness[3] = Readiness.NOTHING_YET
+    world.want(replaced(first, calm_seconds=200))
+    world.want(desired(3))
+    code, told = answered("reconcile", place, "--job", JOB, "--watch")
+    assert (code, told["wanted"], told["runs"]) == (1, 3, 2)
+
+
+def test_watching_ends_where_an_operator_must_decide(world: World, place: str) -> None:
+    world.want(desired())
+    world.store.put(state_key(JOB), RolloutState().with_given_up(desired()).document())
+    ended = ran("reconcile", place, "--job", JOB, "--watch")
+    assert (ended.exit_code, "generation 1 was given up" in ended.stderr) == (1, True), ended.output
+    assert ran("reconcile", place, "--check", "--watch").exit_code == 2
 
 
 def test_what_was_done_is_told(world: World, place: str) -> None:

@@ -95,7 +95,7 @@ class Story:
         # Terraform has scheduled it; the local cloud has no clock.
         self._fire("maintain", f"{DEV.names.prefix}-maintain")
         again = steps.run("review again", *self._review("first"))
-        self.summary.is_second_plan_empty = "no changes" in again.stdout
+        self.summary.is_second_plan_empty = "**nothing changes**" in again.stdout
         steps.require(self.summary.is_second_plan_empty, "review again", "a second plan changes something")
 
     def _change(self, producing: Producing) -> None:

@@ -14,6 +14,7 @@ from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
 from frazil.rollout.worker_sizes import Worker, Workers
 from infra import tf
+from infra.buckets import PROOF_DAYS, artifact_bucket
 from infra.capacity import Capacity
 from infra.job_network import JobNetwork
 from infra.job_schedule import JobSchedule
@@ -51,6 +52,16 @@ def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
         "today": date(2026, 11, 1),
     }
     return lambda stack: SparkApplication(stack, "spark", **{**told, **changed})
+
+
+def test_proofs_of_runs_expire_and_nothing_else_of_their_bucket_does() -> None:
+    settings: Any = {"bucket": "b", "key_arn": "k", "policy": {}, "protection": Protection()}
+    prefixes = ["reconcile/ingest/proof/", "reconcile/ingest-payments/proof/"]
+    found = made(lambda stack: artifact_bucket(stack, "a", proof_prefixes=prefixes, **settings))
+    [rules] = [each["rule"] for each in found["aws_s3_bucket_lifecycle_configuration"].values()]
+    expiring = {each["filter"][0]["prefix"]: each["expiration"][0]["days"] for each in rules if "expiration" in each}
+    assert expiring == dict.fromkeys(prefixes, PROOF_DAYS)
+    assert len({each["id"] for each in rules}) == len(rules) == 4
 
 
 def test_an_application_is_as_large_as_it_was_told() -> None:

@@ -12,7 +12,7 @@ import pytest
 from frazil.errors import ObjectStoreUnavailable
 from frazil.ingest.events import Event
 from frazil.ingest.proof_writer import Landed, proving
-from frazil.rollout.run_proof import Reached, RunName, parse_proof
+from frazil.rollout.run_proof import Driver, Reached, RunName, parse_proof
 from tests.support.rollout_world import desired
 
 RUN = f"{desired(3).run_prefix}{'0f' * 16}"
@@ -91,10 +91,10 @@ def test_only_a_change_is_written() -> None:
     assert changes == [True, False, True, False, False]
 
 
-def ran(bucket: Bucket | None, run: str = RUN, retry_seconds: float = 3600.0) -> Iterator[Any]:
+def ran(bucket: Bucket | None, run: str = RUN, retry_seconds: float = 3600.0, **more: Any) -> Iterator[Any]:
     said: list[Mapping[str, Any]] = []
     with proving(
-        said.append, ["orders", "users"], run=run, store=bucket, clock=lambda: 7.0, retry_seconds=retry_seconds
+        said.append, ["orders", "users"], run=run, store=bucket, clock=lambda: 7.0, retry_seconds=retry_seconds, **more
     ) as sink:
         yield sink, said
 
@@ -115,6 +115,16 @@ def test_a_run_writes_its_proof_at_the_start_and_at_the_end() -> None:
     assert bucket.key == name.proof_key
 
 
+def test_a_proof_says_when_each_pipeline_has_reported() -> None:
+    bucket = Bucket()
+    for sink, _ in ran(bucket):
+        sink({**COMMITTED, "time": 5.0})
+        sink({**COMMITTED, "time": 6.5})
+        sink({"event": Event.PROOF_UNWRITTEN.value, "time": 7.0})
+    proof = parse_proof(bucket.written[-1])
+    assert (proof.began_ms, dict(proof.reported)) == (7000, {"orders": 6500})
+
+
 def test_many_batches_are_one_write() -> None:
     bucket = Bucket()
     for sink, _ in ran(bucket):
@@ -122,6 +132,15 @@ def test_many_batches_are_one_write() -> None:
         for _ in range(100):
             sink(COMMITTED)
     assert len(bucket.written) == 2
+
+
+def test_a_proof_without_changes_is_written_again_and_has_what_the_driver_found() -> None:
+    """It shows that the driver lives, and a rule of the bucket does not delete it."""
+    bucket, driver = Bucket(), Driver(runtime={"python": "3.11.9"}, missing={"tables": "not found"})
+    for _ in ran(bucket, again_seconds=0.01, driver=driver):
+        for _ in range(3):
+            bucket.wait()
+    assert parse_proof(bucket.written[-1]).driver == driver
 
 
 def test_an_unexpected_error_ends_no_thread_unseen() -> None:

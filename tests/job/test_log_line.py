@@ -12,6 +12,7 @@ from frazil.job.log_line import log_line
 
 FACTS: dict[Event, dict[str, Any]] = {
     Event.BATCH_COMMITTED: {"read": 1004, "written": 1000, "rejected": {"undecodable": 4}, "skipped": {}},
+    Event.JOB_STARTED: {"versions": {"frazil": "0.2.0", "python": "3.11.9"}},
     Event.SCHEMA_EVOLVED: {"changes": ["column a added, string"]},
 }
 
@@ -50,6 +51,11 @@ def test_a_batch_says_what_it_holds() -> None:
 def test_an_error_keeps_its_own_words(event: Event, level: str) -> None:
     (line,) = lines(event, message="orders: a, do b")
     assert (line["level"], line["message"]) == (level, "orders: a, do b")
+
+
+def test_the_first_line_says_the_versions() -> None:
+    (line,) = lines(Event.JOB_STARTED, **FACTS[Event.JOB_STARTED])
+    assert (line["level"], line["message"]) == ("INFO", "frazil 0.2.0, python 3.11.9")
 
 
 def test_maintenance_lines_say_what_was_done() -> None:

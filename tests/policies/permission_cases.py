@@ -23,6 +23,7 @@ LOG_GROUP = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest:log-s
 FUNCTION = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:frazil-dev-reconcile-ingest"
 FUNCTION_LOG = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/reconcile-ingest:log-stream:x"
 RULE = f"arn:aws:events:{REGION}:{ACCOUNT}:rule/frazil-dev-reconcile-ingest"
+ALARM = f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:frazil-dev-not-started"
 S3 = {"kms:ViaService": f"s3.{REGION}.amazonaws.com"}
 VAULT = {"kms:ViaService": f"secretsmanager.{REGION}.amazonaws.com"}
 EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
@@ -152,6 +153,13 @@ _MAY: dict[str, list[tuple[Any, ...]]] = {
         ("lambda:CreateFunction lambda:UpdateFunctionCode lambda:AddPermission", FUNCTION),
         ("events:PutRule events:PutTargets", RULE),
         ("s3:GetObject", f"{ARTIFACTS}/artifacts/1/reconciler.zip"),
+        ("s3:PutObject", f"{ARTIFACTS}/artifacts/1/reconciler.zip", f"{ARTIFACTS}/releases/1/1/manifest.json", NEW),
+        ("s3:GetObject", f"{ARTIFACTS}/reconcile/ingest/proof/1.json", f"{ARTIFACTS}/releases/1/1/manifest.json"),
+        ("emr-serverless:ListJobRuns", f"{RUNS}/{APPLICATION}", OWN_TAG),
+        ("emr-serverless:GetJobRun", RUN),
+        ("cloudwatch:GetMetricData", "*"),
+        ("cloudwatch:SetAlarmState cloudwatch:DescribeAlarmHistory", ALARM),
+        ("logs:DescribeLogStreams", f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/dev/ingest"),
         (
             "iam:PassRole",
             f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reconcile-ingest",
@@ -283,6 +291,13 @@ _MAY_NOT: dict[str, list[tuple[Any, ...]]] = {
     "deployer": [
         ("s3:GetObject s3:PutObject s3:DeleteObject s3:DeleteObjectVersion", DATA, METADATA),
         ("s3:PutObject s3:DeleteObject", f"{ARTIFACTS}/releases/1/wheel.zip"),
+        ("s3:PutObject", f"{ARTIFACTS}/reconcile/ingest.json", f"{ARTIFACTS}/reconcile/ingest/proof/1.json", NEW),
+        ("emr-serverless:ListJobRuns", f"{RUNS}/{APPLICATION}", {"aws:ResourceTag/frazil:environment": "prod"}, {}),
+        ("emr-serverless:CancelJobRun", RUN),
+        ("cloudwatch:SetAlarmState", ALARM.replace("-dev-", "-prod-")),
+        ("logs:DescribeLogStreams", f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/frazil/prod/ingest"),
+        ("logs:GetLogEvents logs:FilterLogEvents", LOG_GROUP),
+        ("s3:GetObject", f"{LOGS}/runs/1/driver.gz"),
         ("s3:CreateBucket s3:PutBucketPolicy", "arn:aws:s3:::frazil-prod-tables", "arn:aws:s3:::somebodys"),
         ("s3:GetObject", "arn:aws:s3:::frazil-dev-state/prod/foundation.tfstate"),
         ("s3:DeleteObject", "arn:aws:s3:::frazil-dev-state/dev/foundation.tfstate"),

@@ -91,10 +91,13 @@ def test_a_name_that_is_none_of_an_environment_is_refused(name: str) -> None:
         NewProject(cluster=Cluster.PLAIN, environment=name, bootstrap="k:9092").files("0.1.0")
 
 
+WORKFLOWS = ("synthesise", "review", "deploy", "deploy-environment")
+
+
 def test_a_project_that_deploys_has_its_stacks_and_their_review() -> None:
     files = DEPLOYING.files("0.1.0")
     assert set(files) - set(CONFLUENT.files("0.1.0")) == {
-        *(f".github/workflows/{name}.yml" for name in ("synthesise", "review", "deploy")), "cdktf.json", "infra_app.py"
+        *(f".github/workflows/{name}.yml" for name in WORKFLOWS), "cdktf.json", "infra_app.py"
     }  # fmt: skip
     assert json.loads(files["cdktf.json"])["app"] == "python infra_app.py"
     assert 'environment = "workstation"' in files["frazil.toml"], "dev is a deployment"
@@ -103,14 +106,14 @@ def test_a_project_that_deploys_has_its_stacks_and_their_review() -> None:
 def test_workflows_install_this_version_and_pin_actions_as_frazils_own(root: Path) -> None:
     files = DEPLOYING.files("0.1.0")
     pinned = set(re.findall(r"uses: (.+)", (root / ".github" / "workflows" / "review.yml").read_text()))
-    for name, extras in {"check": "cli", **dict.fromkeys(("synthesise", "review", "deploy"), "cli,infra")}.items():
+    for name, extras in {"check": "cli", **dict.fromkeys(WORKFLOWS, "cli,infra")}.items():
         text = files[f".github/workflows/{name}.yml"]
         workflow: dict[str, Any] = yaml.safe_load(text)
         assert workflow["permissions"] == {}
         assert f'"frazil[{extras}]==0.1.0"' in text
-        assert set(re.findall(r"uses: (.+)", text)) <= pinned
+        assert set(re.findall(r"uses: (.+)", text)) <= pinned | {"./.github/workflows/deploy-environment.yml"}
         assert "pull_request_target" not in text
-    for name, steps in {"review": "      - name: Comment", "deploy": "      - name: Comment"}.items():
+    for name, steps in {"review": "      - name: Comment", "deploy-environment": "      - name: Comment"}.items():
         own = (root / ".github" / "workflows" / f"{name}.yml").read_text()
         assert files[f".github/workflows/{name}.yml"].partition(steps)[2] == own.partition(steps)[2] != ""
 

@@ -7,14 +7,16 @@ import os
 import subprocess
 import sys
 import venv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from frazil.local.services import down
 from frazil.release import wheels
+from frazil.release.manifest import Architecture, manifest
 from tests.support import quickstart
+from tests.support.rollout_world import release
 
 DECLARED = """
 from frazil import Pipeline, Table, Topic
@@ -109,8 +111,28 @@ def test_a_project_deploys_by_the_installed_package_alone(installed: Installed) 
         (project / name).mkdir()
         (project / name / "__init__.py").write_text("raise ImportError('a project's own')\n")
     asked = "import sys; sys.argv[1:] = ['describe', 'prod']; import runpy; runpy.run_path('infra_app.py', run_name='__main__')"
-    ended = installed.run(sys.executable, "-c", f"import os; os.chdir({str(project)!r}); {asked}")
+    there = f"import os; os.chdir({str(project)!r})"
+    ended = installed.run(sys.executable, "-c", f"{there}; {asked}")
     assert (ended.returncode, json.loads(ended.stdout)["architecture"]) == (0, "ARM64"), ended.stderr
+    # The first step of its workflow of deployments, without a release and with a committed manifest.
+    check = ["release", "check", "dev", "staging", "prod", "--json"]
+    command = f"{there}; import sys; sys.argv[1:] = {check!r}; from frazil.cli.main import main; main()"
+    ended = installed.run(sys.executable, "-c", command)
+    assert (ended.returncode, json.loads(ended.stdout)["digest"]) == (0, None), ended.stderr
+    digest = declare_release(project)
+    ended = installed.run(sys.executable, "-c", command)
+    assert (ended.returncode, json.loads(ended.stdout)["digest"]) == (0, digest), ended.stderr
+
+
+def declare_release(project: Path) -> str:
+    """Commit the manifest of a release, as docs/deploy.md says, and return its digest."""
+    made = replace(release(), architecture=Architecture.ARM64)
+    (project / "release").mkdir()
+    (project / "release" / "manifest.json").write_bytes(manifest(made))
+    program = project / "infra_app.py"
+    assert program.read_text().count('release="none"') == 1
+    program.write_text(program.read_text().replace('release="none"', 'release="release/manifest.json"'))
+    return made.digest
 
 
 def test_the_command_runs_and_checks_a_declaration_outside_of_a_checkout(installed: Installed) -> None:
@@ -194,3 +216,9 @@ def test_a_new_environment_synthesises_a_new_project(root: Path, tmp_path: Path)
     )
     assert "## Review of `dev`" in reviewed.stdout, reviewed.stderr
     assert "| `orders` | `shop.orders` | new |" in reviewed.stdout
+    digest = declare_release(project)
+    told = json.loads(ran("frazil", "release", "check", "dev", "staging", "prod", "--json").stdout)
+    assert told["digest"] == digest
+    ran("python", "infra_app.py")
+    stack = (project / "cdktf.out" / "stacks" / "prod-ingestion" / "cdk.tf.json").read_text()
+    assert f"releases/{told['version']}/{digest}/manifest.json" in stack, "the manifest alone is enough"

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.cli.release import built
-from frazil.clients.object_store import ObjectStore
+from frazil.clients.object_store import ObjectStore, Stored
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
@@ -33,8 +33,11 @@ from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manif
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.function_settings import EXECUTION, HANDLER, TIMEOUT_SECONDS, Settings
+from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import stored_state
 from frazil.rollout.worker_sizes import Worker, Workers
+from stacks.deployments import DEPLOYMENTS
+from stacks.describe import described
 from tests.support.fake_time import until
 from tests.support.shop import Shop
 
@@ -45,6 +48,13 @@ BUCKET = "frazil-artifacts"
 ENDED = ("SUCCESS", "FAILED", "CANCELLED")
 TWO_PARTITIONS = ("--setting", "spark.sql.shuffle.partitions=2")
 SMALL = Worker(cores=1, memory_gb=2)
+LOCAL = replace(DEPLOYMENTS["local"], region=REGION)
+FUNCTION = LOCAL.names.role("reconcile-ingest")
+SETTINGS = Settings(job="ingest", bucket=BUCKET, metrics_namespace="Frazil", silent_seconds=3600)
+PROGRAM = """
+import sys
+sys.exit(0 if print(open("described.json").read()) is None and sys.argv[1:] == ["describe", "local"] else 3)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -145,30 +155,53 @@ class Cloud:
     def deploy_reconciler(self, release: Release) -> None:
         """What the ingestion stack makes: the function of the release, its rule and the schedule of drains."""
         assert release.reconciler is not None
-        role = self.client("iam").create_role(RoleName="frazil-local-reconcile-ingest", AssumeRolePolicyDocument="{}")
+        role = self.client("iam").create_role(RoleName=FUNCTION, AssumeRolePolicyDocument="{}")
         function = self.client("lambda").create_function(
-            FunctionName="frazil-local-reconcile-ingest",
+            FunctionName=FUNCTION,
             Role=role["Role"]["Arn"],
             Runtime="python3.11",
             Handler=HANDLER,
             Code={"S3Bucket": BUCKET, "S3Key": release.reconciler.key},
             Timeout=TIMEOUT_SECONDS,
-            Environment={"Variables": Settings(job="ingest", bucket=BUCKET, metrics_namespace="Frazil").variables()},
+            Environment={"Variables": SETTINGS.variables()},
         )
         pattern = {"source": ["aws.emr-serverless"], "detail": {"applicationId": [self.application]}}
         events = self.client("events")
-        events.put_rule(Name="reconcile", EventPattern=json.dumps(pattern))
-        events.put_targets(Rule="reconcile", Targets=[{"Id": "1", "Arn": function["FunctionArn"]}])
-        self.client("scheduler").create_schedule(
-            Name="ingest",
-            ScheduleExpression="rate(15 minutes)",
-            FlexibleTimeWindow={"Mode": "OFF"},
-            Target={
-                "Arn": function["FunctionArn"],
-                "RoleArn": ROLE,
-                "Input": json.dumps({EXECUTION: "<aws.scheduler.execution-id>"}),
-            },
+        events.put_rule(Name=FUNCTION, EventPattern=json.dumps(pattern))
+        events.put_targets(Rule=FUNCTION, Targets=[{"Id": "1", "Arn": function["FunctionArn"]}])
+        scheduler = self.client("scheduler")
+        scheduler.create_schedule_group(Name=LOCAL.names.schedule_group)
+        for name in (FUNCTION, LOCAL.names.role("ingest"), LOCAL.names.role("maintain")):
+            scheduler.create_schedule(
+                GroupName=LOCAL.names.schedule_group,
+                Name=name,
+                ScheduleExpression="rate(15 minutes)",
+                FlexibleTimeWindow={"Mode": "OFF"},
+                Target={
+                    "Arn": function["FunctionArn"],
+                    "RoleArn": ROLE,
+                    "Input": json.dumps({EXECUTION: "<aws.scheduler.execution-id>"}),
+                },
+            )
+
+    def deploy_alarms(self) -> None:
+        """What the stacks make for operators: the topic, and an alarm."""
+        self.client("sns").create_topic(Name=LOCAL.names.prefix, Attributes={"KmsMasterKeyId": "alias/frazil-local"})
+        self.client("cloudwatch").put_metric_alarm(
+            AlarmName=LOCAL.names.role("late"),
+            MetricName="freshness_seconds",
+            Namespace="Frazil",
+            Statistic="Maximum",
+            Period=300,
+            EvaluationPeriods=2,
+            Threshold=600,
+            ComparisonOperator="GreaterThanThreshold",
         )
+
+    def proofs(self) -> list[Stored]:
+        """The proofs of runs, the oldest run first."""
+        store = ObjectStore(self.client("s3"), BUCKET)
+        return [held for key in store.keys(proof_prefix("ingest")) if (held := store.read(key)) is not None]
 
     def frazil(self, *arguments: str, code: int = 0) -> Any:
         """A command's JSON answer."""
@@ -319,7 +352,8 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
     monkeypatch.chdir(cloud.world.home.parent)
 
     def fired(execution: str) -> Any:
-        return cloud.frazil("local", "run-schedule", "ingest", "--execution", execution)["answer"]["steps"]
+        name = LOCAL.names.role("ingest")
+        return cloud.frazil("local", "run-schedule", name, "--execution", execution)["answer"]["steps"]
 
     def proven(generation: int) -> bool:
         state = stored_state(ObjectStore(cloud.client("s3"), BUCKET), "ingest")
@@ -336,3 +370,37 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
     until(lambda: cloud.run()["state"] in ENDED, seconds=180)
     cloud.assert_proven()
     assert len(cloud.frazil("runs", cloud.at)["runs"]) == 2
+    assert_probed(cloud)
+    log = (cloud.world.home / Part.AWS / "functions" / f"{FUNCTION}.log").read_text()
+    passes = [json.loads(line) for line in log.splitlines() if '"event": "pass"' in line]
+    assert {each["silent_pipelines"] for each in passes} == {0}
+    proofs = [json.loads(each.data) for each in cloud.proofs()]
+    assert len(proofs) == 2
+    assert all(each["began_ms"] <= each["reported"][shop.pipeline.name] for each in proofs)
+
+
+def assert_probed(cloud: Cloud) -> None:
+    """`frazil smoke` shows what a run on this machine can show, and passes nothing else."""
+    cloud.deploy_alarms()
+    Path("frazil.toml").touch()
+    Path("infra_app.py").write_text(PROGRAM)
+    Path("described.json").write_text(json.dumps(described(LOCAL, "none")))
+    first = next(each for each in cloud.events(cloud.run()["run"]) if "event" in each)
+    assert (first["event"], set(first["versions"])) == ("job_started", {"frazil", "python", "spark", "iceberg"})
+    told = cloud.frazil("smoke", cloud.at)
+    outcomes: dict[str, set[str]] = {}
+    for each in told["probes"]:
+        outcomes.setdefault(each["outcome"], set()).add(each["name"])
+    assert outcomes == {
+        "shown": {
+            *("run ingest", "log files ingest", "documents ingest", "proof ingest", "generation ingest"),
+            *("schedules ingest", "tables"),
+        },
+        "not shown here": {
+            *("log group ingest", "log group maintain", "runtime ingest", "missing objects ingest", "secret ingest"),
+            *("metrics ingest", "reconciler ingest", "alarms", "alarm topic"),
+        },
+        "not yet": {"run maintain", "log files maintain"},
+    }, told["probes"]
+    [runtime] = [each for each in told["probes"] if each["name"] == "runtime ingest"]
+    assert f"python {first['versions']['python']}" in runtime["found"]

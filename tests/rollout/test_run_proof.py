@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.declaration import InvalidDeclaration
-from frazil.rollout.run_proof import Reached, RunName, parse_proof, proof_prefix
+from frazil.rollout.run_proof import Driver, Reached, RunName, parse_proof, proof_prefix
 from tests.support.rollout_world import desired
 
 
@@ -26,8 +26,15 @@ def test_a_run_that_no_reconciler_started_has_no_such_name(run: str) -> None:
 def test_what_is_written_is_read() -> None:
     name = RunName.of(f"{desired(3).run_prefix}0f")
     assert name is not None
-    proof = name.proof({"orders": Reached.COMMITTED, "users": Reached.NOTHING}, at_ms=7)
-    assert parse_proof(proof.document()) == proof
+    driver = Driver(runtime={"python": "3.11.9"}, missing={"tables": "not found"})
+    for found in (None, driver):
+        proof = name.proof({"orders": Reached.COMMITTED, "users": Reached.NOTHING}, at_ms=7, driver=found)
+        assert parse_proof(proof.document()) == proof
+
+
+def test_a_proof_of_an_earlier_release_says_nothing_of_its_driver() -> None:
+    proof = parse_proof(b'{"version":1,"run":"a","generation":1,"digest":"aaaaaaaa","at_ms":1,"pipelines":{}}')
+    assert proof.driver is None
 
 
 def test_a_proof_that_says_something_else_is_refused() -> None:

@@ -153,6 +153,19 @@ def test_a_danger_that_is_not_accepted_refuses_the_reviewed_plan_too(project: Pr
     assert project.state() == "x"
 
 
+def test_outputs_that_are_no_secrets_are_written_also_if_nothing_changes(
+    project: Project, ran: Ran, tmp_path: Path
+) -> None:
+    secret = {"value": "${sensitive(terraform_data.a.input)}", "sensitive": True}
+    project.content["output"] = {"document": {"value": "${terraform_data.a.input}"}, "key": secret}
+    written = tmp_path / "outputs.json"
+    for reviewed in ({"reviewed": project.reviewed()}, {}):
+        status, out, err = ran(**reviewed, outputs=written)
+        assert status == 0, out + err
+        assert json.loads(written.read_text()) == {"dev-ingestion": {"document": "x"}}
+        written.unlink()
+
+
 def test_a_commit_without_the_file_of_deployed_objects_is_not_applied(project: Project, ran: Ran) -> None:
     reviewed = project.reviewed()
     (project.deployed / "dev.json").unlink()

@@ -67,6 +67,14 @@ def test_a_group_has_a_stack_with_its_own_state(grouped: dict[str, dict[str, Any
     assert logs == {f"/frazil/dev/{job}" for job in jobs}
 
 
+def test_the_proofs_of_each_group_expire(grouped: dict[str, dict[str, Any]]) -> None:
+    """A lifecycle rule has a prefix without a wildcard, and the state of a rollout is beside the proofs."""
+    buckets = resources(grouped["foundation"], "aws_s3_bucket_lifecycle_configuration")
+    [rules] = [each["rule"] for name, each in buckets.items() if name.startswith("artifacts")]
+    expiring = {rule["filter"][0]["prefix"] for rule in rules if "expiration" in rule}
+    assert expiring == {"reconcile/ingest/proof/", "reconcile/ingest-payments/proof/"}
+
+
 def test_a_group_has_its_own_desired_state_document_and_schedules(grouped: dict[str, dict[str, Any]]) -> None:
     stack = grouped["ingestion-payments"]
     assert parse(written(stack, "pipelines_object")) == PAYMENTS
@@ -124,9 +132,8 @@ def test_one_groups_jobs_touch_no_table_of_another(grouped: dict[str, dict[str, 
 def _of_pipelines(stack: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the alarms of a stack but for those of the reconciler."""
     alarms = resources(stack, "aws_cloudwatch_metric_alarm").values()
-    return [
-        each for each in alarms if "reconcile" not in each["alarm_name"] and "rolled-back" not in each["alarm_name"]
-    ]
+    of_reconciler = ("reconcile", "rolled-back", "silent-pipelines")
+    return [each for each in alarms if not any(name in each["alarm_name"] for name in of_reconciler)]
 
 
 def test_alarms_of_a_group_are_on_its_own_metrics(grouped: dict[str, dict[str, Any]]) -> None:

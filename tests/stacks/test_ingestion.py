@@ -256,9 +256,26 @@ def test_only_silence_of_all_pipelines_raises_an_alarm_of_a_group() -> None:
     assert [name for name, what in missing.items() if what == "breaching"] == ["frazil-dev-silent"]
 
 
+@pytest.mark.parametrize(("alarms", "seconds"), [(AlarmsOf.GROUP, "5400"), (AlarmsOf.PIPELINE, None)])
+def test_silence_of_one_pipeline_of_a_group_raises_an_alarm(alarms: AlarmsOf, seconds: str | None) -> None:
+    """The function counts silent pipelines; where each pipeline has alarms, its own are raised by silence."""
+    deployment = named(DEPLOYMENTS["dev"], alarms=alarms)
+    stack = synthesised(deployment)["ingestion"]
+    [function] = resources(stack, "aws_lambda_function").values()
+    assert function["environment"]["variables"].get("FRAZIL_SILENT_SECONDS") == seconds
+    assert deployment.runs.freshness_minutes + 2 * deployment.runs.ingest_minutes == 90
+    found = [
+        (each["dimensions"], each["threshold"], each["treat_missing_data"])
+        for each in resources(stack, "aws_cloudwatch_metric_alarm").values()
+        if each.get("metric_name") == "silent_pipelines"
+    ]
+    assert found == ([({"job": "ingest"}, 0, "notBreaching")] if seconds else [])
+
+
 def _is_of_a_pipeline(alarm: dict[str, Any]) -> bool:
     """Return whether it is no alarm of the scheduler or the reconciler."""
-    return alarm["namespace"] not in ("AWS/Scheduler", "AWS/Lambda") and alarm["metric_name"] != "rolled_back"
+    of_reconciler = ("rolled_back", "silent_pipelines")
+    return alarm["namespace"] not in ("AWS/Scheduler", "AWS/Lambda") and alarm["metric_name"] not in of_reconciler
 
 
 def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:

@@ -97,12 +97,12 @@ def test_files_are_encrypted_with_our_key(environment: str) -> None:
 def test_no_lifecycle_rule_removes_a_tables_file(environment: str) -> None:
     stack = stacks_of(environment)["foundation"]
     expiring = {
-        name
+        (name.partition("_")[0], rule["filter"][0]["prefix"])
         for name, each in resources(stack, "aws_s3_bucket_lifecycle_configuration").items()
         for rule in each["rule"]
         if rule.get("expiration", [MARKERS]) != [MARKERS] or "transition" in rule
     }
-    assert {name.partition("_")[0] for name in expiring} == {"logs"}
+    assert expiring == {("logs", ""), ("artifacts", "reconcile/ingest/proof/")}
 
 
 @pytest.mark.parametrize("environment", NAMES)

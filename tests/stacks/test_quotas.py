@@ -108,8 +108,8 @@ def test_alarms_beyond_cloudwatchs_limits_are_refused() -> None:
 
 
 def test_the_number_of_alarms_is_the_one_that_is_synthesised() -> None:
-    for alarms, expected in ((AlarmsOf.GROUP, GROUP_ALARMS), (AlarmsOf.PIPELINE, PIPELINE_ALARMS * len(EXAMPLE))):
+    for alarms, expected in ((AlarmsOf.GROUP, GROUP_ALARMS + 1), (AlarmsOf.PIPELINE, PIPELINE_ALARMS * len(EXAMPLE))):
         stack = synthesised(named(DEV, alarms=alarms))["ingestion"]
         assert len(resources(stack, "aws_cloudwatch_metric_alarm")) == expected + 3, (
-            "one for the scheduler, two for the reconciler"
+            "one for the scheduler, two for the reconciler, and one more that counts silent pipelines of a group"
         )

@@ -53,7 +53,7 @@ def test_a_group_has_so_many_resources_of_its_own() -> None:
         "aws_cloudwatch_event_rule": 1,
         "aws_cloudwatch_event_target": 1,
         "aws_cloudwatch_log_group": 3,
-        "aws_cloudwatch_metric_alarm": 9,
+        "aws_cloudwatch_metric_alarm": 10,
         "aws_glue_catalog_database": 1,  # its namespace
         "aws_iam_policy": 3,
         "aws_iam_role": 3,

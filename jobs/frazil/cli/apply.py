@@ -21,6 +21,9 @@ def apply(
     acceptances: Annotated[
         Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
     ] = None,
+    outputs: Annotated[
+        Path | None, typer.Option("--outputs", metavar="FILE", help="Write the outputs of the stacks.")
+    ] = None,
 ) -> None:
     """Plan a deployment again, and apply the reviewed plan.
 
@@ -43,7 +46,7 @@ def apply(
     """
     program = required_program("apply")
     name = environment_name(context, env, option)
-    files = {"--reviewed": reviewed, "--acceptances": acceptances}
+    files = {"--reviewed": reviewed, "--acceptances": acceptances, "--outputs": outputs}
     arguments = [f"{flag}={file.absolute()}" for flag, file in files.items() if file is not None]
     if code := program.run(*arguments, "--", name):
         raise typer.Exit(code)

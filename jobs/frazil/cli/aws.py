@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from frazil.clients.secrets import Secrets
@@ -10,6 +11,7 @@ from frazil.declaration import Environment, GlueCatalog
 from frazil.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from frazil.clients.deployed_resources import DeployedResources
     from frazil.clients.emr import Emr
     from frazil.clients.object_store import ObjectStore
 
@@ -23,6 +25,13 @@ def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
             do="Only a deployed environment has; `frazil environments fetch` fetches its document",
         )
     return bucket(place, secrets, place.artifact_bucket)
+
+
+def declared_artifact_store(declared: Mapping[str, Any]) -> ObjectStore:
+    """Return the artifact bucket of a declared deployment, with the credentials of the shell."""
+    from frazil.clients.object_store import ObjectStore, s3_client
+
+    return ObjectStore(s3_client(None), declared["artifact_bucket"])
 
 
 def jobs_of(store: ObjectStore, job: str | None) -> tuple[str, ...]:
@@ -50,12 +59,23 @@ def emr(place: Environment, secrets: Secrets) -> Emr:
     from frazil.clients.emr import Emr, emr_client
     from frazil.clients.object_store import store_keys
 
+    region, endpoint = _region(place)
+    return Emr(emr_client(region=region, endpoint=endpoint, keys=store_keys(place, secrets)))
+
+
+def resources(place: Environment, secrets: Secrets) -> DeployedResources:
+    """Return the environment's other services, at the same place."""
+    from frazil.clients.aws_account import account_clients
+    from frazil.clients.deployed_resources import DeployedResources
+    from frazil.clients.object_store import store_keys
+
+    region, endpoint = _region(place)
+    client = account_clients(region, endpoint=endpoint, keys=store_keys(place, secrets))
+    return DeployedResources(client, region=region, endpoint=endpoint)
+
+
+def _region(place: Environment) -> tuple[str | None, str | None]:
+    """Return the region of an environment, and the address of its services if they have one of their own."""
     glue = place.catalog if isinstance(place.catalog, GlueCatalog) else None
     store = place.object_store
-    return Emr(
-        emr_client(
-            region=glue.region if glue else (store.region if store else None),
-            endpoint=glue.endpoint if glue else None,
-            keys=store_keys(place, secrets),
-        )
-    )
+    return (glue.region if glue else (store.region if store else None)), (glue.endpoint if glue else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +140,7 @@ def _deploy_owner(
     if not declared["has_owner"]:
         _print("boundary", "exists; no deployer_principals are declared, so there is no owner stack")
         return
-    file = Path(program.root, "deployed", f"{name}.json")
+    file = Path(program.root, os.environ.get("FRAZIL_DEPLOYED", "").strip() or "deployed", f"{name}.json")
     if not file.is_file() and account.has_states(declared["state_bucket"], name):
         what = "the file is missing, and the environment is deployed"
         raise InvalidInput(what, where=str(file), do="Restore the committed file (docs/deploy.md)")

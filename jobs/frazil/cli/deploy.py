@@ -1,4 +1,4 @@
-"""`frazil deploy`: release, plan, review, saved plan, apply, reconcile, in this order.
+"""`frazil deploy`: release, plan, review, saved plan, apply, reconcile, smoke, in this order.
 
 Each step can be repeated: what an earlier attempt has finished changes nothing the second time.
 """
@@ -22,6 +22,7 @@ from frazil.cli.options import EnvironmentOption, environment_name
 from frazil.cli.reconcile import Minutes, bring_about, reconciler
 from frazil.cli.release import built, refuse_other
 from frazil.cli.review import NO_RELEASE
+from frazil.cli.smoke import exit_code, print_results, probed
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.errors import InvalidInput, ReleaseIncomplete
@@ -47,6 +48,7 @@ def deploy(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Try a rolled-back release again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Apply without a question.")] = False,
+    smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="Probe the environment at the end.")] = True,
     minutes: Minutes = 120,
 ) -> None:
     """Deploy an environment, step by step.
@@ -57,13 +59,13 @@ def deploy(
     Builds the release in a checkout, if its sources changed.
     Applies the saved plan of each stack after its review.
     Refuses dangers. Asks before each apply.
-    Reconciles the runs at the end.
+    Reconciles the runs, then probes them (frazil smoke).
     After an interruption, repeat the command.
 
     \b
     Exit codes:
       0 deployed, and the desired generation runs
-      1 refused, not confirmed, or rolled back
+      1 refused, not confirmed, rolled back, or a probe failed
       2 invalid input
       3 a service is unavailable
       5 not planned
@@ -92,6 +94,8 @@ def deploy(
     write(place)
     _print("environment", f"{place.name} is known by its name")
     _reconcile(place, context.find_root().obj, minutes)
+    if smoke:
+        _probe(place, declared, context.find_root().obj)
 
 
 def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:
@@ -131,9 +135,7 @@ def _built(checkout: Checkout, declared: dict[str, Any], releases: Path) -> Path
 
 
 def _upload(folder: Path, declared: dict[str, Any]) -> None:
-    from frazil.clients.object_store import ObjectStore, s3_client
-
-    store = ObjectStore(s3_client(None), declared["artifact_bucket"])
+    store = aws.declared_artifact_store(declared)
     release, uploaded = upload_release(folder, store, trusted=declared["trusted_keys"])
     _print("upload", f"{sum(one.is_new for one in uploaded)} of {len(uploaded)} files were new, {release.key}")
 
@@ -142,6 +144,15 @@ def _reconcile(place: Environment, secrets: Secrets, minutes: int) -> None:
     """Bring the runs of every job to the deployed state. Ends with 1 if a generation was rolled back."""
     jobs = aws.jobs_of(aws.artifact_store(place, secrets), None)
     bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False)
+
+
+def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> None:
+    """Probe the deployed environment. Ends with the code of the worst failure; what is not shown fails nothing."""
+    found = probed(place, declared, secrets)
+    print_results(found)
+    if code := exit_code(found):
+        _print("smoke", f"the deployment is complete, and a probe failed. Repeat it: frazil smoke {place.name}")
+        raise typer.Exit(code)
 
 
 def _print(step: str, what: str) -> None:

@@ -87,14 +87,14 @@ def doctor(
 def _print_check(console: Console, check: Check) -> None:
     sign, word, style = SIGNS[check.result.value]
     text = Text()
-    text.append(sign if _has_signs() else word, style=style)
+    text.append(sign if has_signs() else word, style=style)
     text.append(f" {plain(check.name):{WIDTH}} {plain(check.found)}", style="dim" if check.result == "skipped" else "")
     console.print(text, soft_wrap=True)
     if check.remedy:
         console.print(Text(f"    {plain(check.remedy)}", style=style), soft_wrap=True)
 
 
-def _has_signs() -> bool:
+def has_signs() -> bool:
     """Return whether stdout can print the signs: not every encoding has them."""
     try:
         "".join(sign for sign, *_ in SIGNS.values()).encode(sys.stdout.encoding or "ascii")

@@ -29,10 +29,12 @@ from frazil.cli import (
     query,
     reconcile,
     release,
+    release_check,
     review,
     run,
     runs,
     show,
+    smoke,
     status,
     stop,
     topics,
@@ -77,6 +79,7 @@ GROUPS = {
         "acceptances",
         "apply",
         "reconcile",
+        "smoke",
         "runs",
         "logs",
         "stop",
@@ -188,12 +191,14 @@ app.add_typer(local.app, name="local", short_help="Start and stop a local broker
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
 app.command("bootstrap", short_help="Prepare an account for its first deployment.")(bootstrap.bootstrap)
 app.command("deploy", short_help="Deploy: release, plan, review, apply, reconcile.")(deploy.deploy)
+release.app.command("check")(release_check.check)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
 app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
 app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)
 app.command("acceptances", short_help="Print the dangers that code owners accepted.")(acceptances.acceptances)
 app.command("apply", short_help="Apply the plan that was reviewed.")(apply.apply)
 app.command("reconcile", short_help="Bring EMR Serverless to the deployed state.")(reconcile.reconcile)
+app.command("smoke", short_help="Probe what only a real run can show.")(smoke.smoke)
 app.command("runs", short_help="List job runs.")(runs.runs)
 app.command("logs", short_help="Print the log of a job run.")(runs.logs)
 app.command("stop", short_help="Stop pipelines of a job (alias: pause).")(stop.stop)

@@ -38,6 +38,9 @@ def reconcile(
     option: EnvironmentOption = None,
     job: JobName = None,
     check: Annotated[bool, typer.Option("--check", help="Print the next steps, and do nothing.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Wait for the deployed reconciler, and start nothing.")
+    ] = False,
     minutes: Minutes = 120,
     as_json: AsJson = False,
 ) -> None:
@@ -60,10 +63,12 @@ def reconcile(
     place, secrets = environments.environment(environment_name(context, env, option)), context.find_root().obj
     at_work = reconciler(place, secrets)
     jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
+    if check and watch:
+        raise typer.BadParameter("give one of --check and --watch")
     if check:
         _print_drift({each: at_work.drift(each) for each in jobs}, as_json=as_json)
     else:
-        bring_about(at_work, jobs, minutes=minutes, as_json=as_json)
+        bring_about(at_work, jobs, minutes=minutes, as_json=as_json, watches=watch)
 
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
@@ -84,16 +89,19 @@ def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
     )
 
 
-def bring_about(at_work: Reconciler, jobs: Sequence[str], *, minutes: int, as_json: bool) -> None:
+def bring_about(
+    at_work: Reconciler, jobs: Sequence[str], *, minutes: int, as_json: bool, watches: bool = False
+) -> None:
     """Reconcile jobs one after another, print each step, and end with 1 if the desired state of one does not run.
 
+    With `watches`, another reconciler takes the steps.
     The error of a job does not keep the others from being reconciled. The last error is raised at the end.
     """
     ended: list[tuple[dict[str, Any], bool]] = []
     errors: list[FrazilError] = []
     for job in jobs:
         try:
-            ended.append(_reconciled(at_work, job, minutes=minutes, is_printed=not as_json))
+            ended.append(_reconciled(at_work, job, minutes=minutes, is_printed=not as_json, watches=watches))
         except FrazilError as error:
             if errors:
                 err().print(plain(f"error: {errors[-1]}"), markup=False, soft_wrap=True)
@@ -106,7 +114,9 @@ def bring_about(at_work: Reconciler, jobs: Sequence[str], *, minutes: int, as_js
         raise typer.Exit(Exit.DECISION_REQUIRED)
 
 
-def _reconciled(at_work: Reconciler, job: str, *, minutes: int, is_printed: bool) -> tuple[dict[str, Any], bool]:
+def _reconciled(
+    at_work: Reconciler, job: str, *, minutes: int, is_printed: bool, watches: bool
+) -> tuple[dict[str, Any], bool]:
     """Reconcile one job. Return the result as JSON, and whether the desired generation runs."""
     done: list[Step] = []
 
@@ -116,7 +126,11 @@ def _reconciled(at_work: Reconciler, job: str, *, minutes: int, is_printed: bool
             done.append(step)
 
     holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    runs = replace(at_work, on_step=print_step).reconcile(job, holder=holder, patience_seconds=minutes * 60)
+    printing = replace(at_work, on_step=print_step)
+    if watches:
+        runs = printing.watch(job, patience_seconds=minutes * 60)
+    else:
+        runs = printing.reconcile(job, holder=holder, patience_seconds=minutes * 60)
     wanted = at_work.desired(job)
     is_wanted = wanted.is_stopped if runs is None else runs == wanted
     stopped = list(runs.stopped if runs else wanted.stopped)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli import aws
-from frazil.cli.built_for import BuiltFor, built_for, declared
+from frazil.cli.built_for import BuiltFor, built_for, declared, description
 from frazil.cli.console import err, number, out, show_json, table
 from frazil.cli.options import FLAGS, AsJson, EnvironmentName, EnvironmentOption, environment_name
 from frazil.clients.secrets import Secrets
@@ -89,7 +89,7 @@ def upload(
 
     \b
     Existing objects are never overwritten.
-    In a checkout, label and processors must match stacks/deployments.py.
+    Label and processors must match the declared deployment.
     Verifies the signature by the trusted keys.
 
     \b
@@ -101,12 +101,16 @@ def upload(
     """
     from frazil.release.upload import built_release, upload_release
 
-    secrets: Secrets = context.find_root().obj
-    place = environments.environment(environment_name(context, env, option))
-    store = aws.artifact_store(place, secrets)
-    if wanted := declared(place.name, Path.cwd()):
-        refuse_other(built_release(folder), place.name, wanted)
-    release, uploaded = upload_release(folder, store, trusted=place.trusted_keys or ())
+    name, secrets = environment_name(context, env, option), context.find_root().obj
+    found = None if environments.is_known(name) else description(name, Path.cwd())
+    if found is not None:  # in a workflow, no document was fetched yet
+        store, trusted, named = aws.declared_artifact_store(found), found["trusted_keys"], name
+    else:
+        place = environments.environment(name)
+        store, trusted, named = aws.artifact_store(place, secrets), place.trusted_keys or (), place.name
+    if wanted := declared(named, Path.cwd()):
+        refuse_other(built_release(folder), named, wanted)
+    release, uploaded = upload_release(folder, store, trusted=trusted)
     new = sum(one.is_new for one in uploaded)
     if as_json:
         show_json({"release": release.key, "new": new, "keys": [one.key for one in uploaded]})

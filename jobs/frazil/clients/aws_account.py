@@ -6,8 +6,8 @@ Each method can be repeated. What exists is left as it is, except settings that 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from frazil.clients.aws_login import LOGIN, unanswered
@@ -25,14 +25,19 @@ _PRIVATE = {
 }
 
 
-def account_clients(region: str) -> Callable[[str], Any]:
-    """Return a function that makes boto3's clients in a region, with short timeouts."""
+def account_clients(
+    region: str | None, *, endpoint: str | None = None, keys: Sequence[str] | None = None
+) -> Callable[[str], Any]:
+    """Return a function that makes boto3's clients in a region, with short timeouts.
+
+    `keys` are an access key with its secret, and the token of a session. AWS's default chain decides what is None.
+    """
     import boto3
     from botocore.config import Config
 
     settings = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 5})
-    session = boto3.session.Session()
-    return lambda service: session.client(service, region_name=region, config=settings)
+    session = boto3.session.Session(*(keys or ()), region_name=region)
+    return lambda service: session.client(service, endpoint_url=endpoint, config=settings)
 
 
 class Account:
@@ -53,12 +58,16 @@ class Account:
             return None if found is None else str(found["Arn"])
 
     def make_key(self, alias: str, policy: Mapping[str, Any], environment: str) -> None:
-        """Make a key with a policy and an alias. It rotates each year."""
+        """Make a key with a policy and an alias, or give the alias to a key that has none yet. It rotates each year."""
         with _translated("kms"):
             kms = self._client("kms")
-            tags = [{"TagKey": _TAG, "TagValue": environment}]
-            made = kms.create_key(Description=f"States of {environment}", Policy=json.dumps(policy), Tags=tags)
-            key = made["KeyMetadata"]["KeyId"]
+            key = _key_without_alias(kms, environment)  # of an earlier attempt that was interrupted
+            if key is None:
+                tags = [{"TagKey": _TAG, "TagValue": environment}]
+                made = kms.create_key(Description=f"States of {environment}", Policy=json.dumps(policy), Tags=tags)
+                key = made["KeyMetadata"]["KeyId"]
+            else:
+                kms.put_key_policy(KeyId=key, PolicyName="default", Policy=json.dumps(policy))
             kms.enable_key_rotation(KeyId=key)
             kms.create_alias(AliasName=alias, TargetKeyId=key)
 
@@ -146,6 +155,29 @@ class Account:
         return next((float(each["Value"]) for each in quotas if "vCPU" in each["QuotaName"]), None)
 
 
+def _key_without_alias(kms: Any, environment: str) -> str | None:
+    """Return the key of an environment's states that no alias names; None if there is none."""
+    for page in kms.get_paginator("list_keys").paginate():
+        for each in page["Keys"]:
+            key = str(each["KeyId"])
+            if {"TagKey": _TAG, "TagValue": environment} in _tags(kms, key):
+                is_enabled = kms.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] == "Enabled"
+                if is_enabled and not kms.list_aliases(KeyId=key)["Aliases"]:
+                    return key
+    return None
+
+
+def _tags(kms: Any, key: str) -> Sequence[Mapping[str, str]]:
+    """Return the tags of a key; none of a key whose policy keeps them from us."""
+    from botocore.exceptions import ClientError
+
+    try:
+        tags: Sequence[Mapping[str, str]] = kms.list_resource_tags(KeyId=key)["Tags"]
+    except ClientError:
+        return ()
+    return tags
+
+
 def _or_none(call: Callable[[], Any]) -> Any:
     """Return the answer of a call; None if the service reports that the object does not exist."""
     from botocore.exceptions import ClientError
@@ -160,7 +192,8 @@ def _or_none(call: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def _translated(service: str) -> Iterator[None]:
+def translated(service: str, do: str) -> Iterator[None]:
+    """Translate the SDK's errors. `do` is the remedy of a refusal."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -168,7 +201,11 @@ def _translated(service: str) -> Iterator[None]:
     except ClientError as error:
         refused, action = error.response["Error"], error.operation_name
         what = f"AWS refused {action}: {refused['Code']}"
-        raise AccountUnavailable(what, where=service, do="Use credentials of the account's owner") from None
+        raise AccountUnavailable(what, where=service, do=do) from None
     except BotoCoreError as error:
-        what, do = unanswered(service, error)
-        raise AccountUnavailable(what, where=service, do=do or LOGIN) from None
+        what, how = unanswered(service, error)
+        raise AccountUnavailable(what, where=service, do=how or LOGIN) from None
+
+
+def _translated(service: str) -> AbstractContextManager[None]:
+    return translated(service, "Use credentials of the account's owner")

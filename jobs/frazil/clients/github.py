@@ -17,6 +17,8 @@ API = "https://api.github.com"
 _PAGE = 100
 _MOST_PAGES = 100
 _MISSING = 404
+_MOST_COMMITS = 250
+"""https://docs.github.com/en/rest/pulls/pulls#list-commits-on-a-pull-request"""
 _WRITERS = frozenset({"admin", "maintain", "write"})
 
 
@@ -32,10 +34,22 @@ class PullRequest:
         self._pull: Mapping[str, Any] | None = None
 
     def authors(self) -> frozenset[str]:
-        """Return the logins of those who opened the pull request or have a commit in it, in lower case."""
+        """Return the logins of those who opened the pull request or have a commit in it, in lower case.
+
+        Raises `InvalidInput` if GitHub does not list all commits, or knows no login of a commit's author.
+        """
         found = [self._of_pull.get("user")]
-        for commit in self._list(f"{self._path}/pulls/{self._number}/commits"):
+        commits = self._list(f"{self._path}/pulls/{self._number}/commits")
+        what, where = "", f"pull request {self._number}"
+        if len(commits) >= _MOST_COMMITS:
+            what = f"it has {_MOST_COMMITS} commits or more, and GitHub lists no more, so not all authors are known"
+        for commit in commits:
             found += [commit.get("author"), commit.get("committer")]
+            if not (commit.get("author") or {}).get("login"):
+                what = f"GitHub knows no account of the author of commit {str(commit.get('sha'))[:12]}"
+        if what:
+            do = "Open a pull request of fewer commits by known accounts, or give --author-may-accept"
+            raise InvalidInput(what, where=where, do=do)
         return frozenset(str(each["login"]).lower() for each in found if each and each.get("login"))
 
     def comments(self) -> list[Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated
 
 from frazil.declaration.constraints import PRIVATE, matching
@@ -40,3 +40,12 @@ class Secret(metaclass=Declared):
             yield Problem("env", f"{said}: a secret has one place", "Give one of env, file and secretsmanager")
         if self.field is not None and self.secretsmanager is None:
             yield Problem("field", "only a secret in Secrets Manager has fields", "Remove it, or give secretsmanager")
+
+
+def secrets_in(part: object) -> Iterator[Secret]:
+    """Yield the secrets that a declared value, like an environment, names."""
+    if isinstance(part, Secret):
+        yield part
+    elif is_dataclass(part):
+        for each in fields(part):
+            yield from secrets_in(getattr(part, each.name))

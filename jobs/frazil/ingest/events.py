@@ -13,6 +13,7 @@ Sink = Callable[[Mapping[str, Any]], None]
 class Event(StrEnum):
     """The events of a run, by the name in the log.
 
+    `JOB_STARTED`: the versions that the job runs on.
     `PIPELINE_STARTED` and `PIPELINE_FINISHED` frame a pipeline's run. `BATCH_COMMITTED`: a batch is in the table. `IDLE`:
     nothing to read. `SCHEMA_EVOLVED`: the table's schema changed. `DEAD_LETTERS_RECOVERED`: dead letters of an earlier commit
     were appended. `BATCH_RETRIED`: a batch was dropped and is staged again.
@@ -32,6 +33,7 @@ class Event(StrEnum):
     `PIPELINE_FAILED`: any other error; it ended the pipeline, and is reported each minute while other pipelines go on.
     """
 
+    JOB_STARTED = "job_started"
     PIPELINE_STARTED = "pipeline_started"
     PIPELINE_FINISHED = "pipeline_finished"
     BATCH_COMMITTED = "batch_committed"

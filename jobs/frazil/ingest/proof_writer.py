@@ -9,10 +9,12 @@ from typing import Any, Protocol
 
 from frazil.errors import FrazilError
 from frazil.ingest.events import Event, Sink
-from frazil.rollout.run_proof import Reached, RunName
+from frazil.rollout.run_proof import Driver, Reached, RunName
 
 RETRY_SECONDS = 30.0
 """How long a failed write waits before the next attempt."""
+AGAIN_SECONDS = 300.0
+"""How often a proof without changes is written: it shows which pipelines report, and it does not expire."""
 LAST_SECONDS = 20.0
 """How long the end of a run waits for its last write."""
 _SET_BACK = {
@@ -40,11 +42,14 @@ class Landed:
     def __init__(self, pipelines: Iterable[str]) -> None:
         self._lock = threading.Lock()
         self._reached = dict.fromkeys(pipelines, Reached.NOTHING)
+        self._reported: dict[str, int] = {}
 
     def note(self, event: Mapping[str, Any]) -> bool:
         """Note an event of a pipeline. Return whether it changes the proof."""
         name, reached = str(event.get("pipeline", "")), _reached(event)
         with self._lock:
+            if name in self._reached:
+                self._reported[name] = round(event["time"] * 1000)
             before = self._reached.get(name)
             # A commit of records is evidence for good.
             if reached is None or before in (None, Reached.COMMITTED, reached):
@@ -56,6 +61,11 @@ class Landed:
         """Return a copy of all."""
         with self._lock:
             return dict(self._reached)
+
+    def reported(self) -> dict[str, int]:
+        """Return when each pipeline has last reported, in milliseconds since 1970."""
+        with self._lock:
+            return dict(self._reported)
 
 
 def _reached(event: Mapping[str, Any]) -> Reached | None:
@@ -81,17 +91,19 @@ def proving(
     store: Put | None,
     clock: Callable[[], float],
     retry_seconds: float = RETRY_SECONDS,
+    again_seconds: float = AGAIN_SECONDS,
+    driver: Driver | None = None,
 ) -> Iterator[Sink]:
     """Yield a sink that also keeps the proof of `run` in `store`. It changes nothing for a run that no reconciler started.
 
-    A thread of its own writes the proof at the start and after each change, at the latest at the end. A write that fails is
-    reported and tried again; it never ends the run.
+    A thread of its own writes the proof at the start, after each change and each five minutes, at the latest at the end. A
+    write that fails is reported and tried again; it never ends the run.
     """
     name = RunName.of(run)
     if name is None or store is None:
         yield sink
         return
-    landed, writer = Landed(pipelines), _Writer(retry_seconds)
+    landed, writer, began_ms = Landed(pipelines), _Writer(retry_seconds, again_seconds), round(clock() * 1000)
 
     def note(event: Mapping[str, Any]) -> None:
         if landed.note(event):
@@ -100,7 +112,14 @@ def proving(
 
     def write() -> bool:
         try:
-            store.put(name.proof_key, name.proof(landed.all(), at_ms=round(clock() * 1000)).document())
+            proof = name.proof(
+                landed.all(),
+                at_ms=round(clock() * 1000),
+                began_ms=began_ms,
+                reported=landed.reported(),
+                driver=driver,
+            )
+            store.put(name.proof_key, proof.document())
         # Any other error too: the thread would end unseen, and a release without proofs is rolled back.
         except Exception as error:  # noqa: BLE001
             message = str(error) if isinstance(error, FrazilError) else f"{type(error).__name__}: {error}"
@@ -117,10 +136,10 @@ def proving(
 
 
 class _Writer:
-    """A thread that calls `write` after each `wake`, one call for several of them."""
+    """A thread that calls `write` after each `wake`, one call for several of them, and after a time without any."""
 
-    def __init__(self, retry_seconds: float) -> None:
-        self._retry_seconds = retry_seconds
+    def __init__(self, retry_seconds: float, again_seconds: float) -> None:
+        self._retry_seconds, self._again_seconds = retry_seconds, again_seconds
         self._changed = threading.Condition()
         self._is_due, self._is_closing = True, False
         self._thread: threading.Thread | None = None
@@ -147,8 +166,8 @@ class _Writer:
     def _run(self, write: Callable[[], bool]) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._is_due or self._is_closing)
-                if not self._is_due:
+                self._changed.wait_for(lambda: self._is_due or self._is_closing, timeout=self._again_seconds)
+                if self._is_closing and not self._is_due:
                     return
                 self._is_due = False
             if write():

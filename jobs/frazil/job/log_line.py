@@ -59,6 +59,7 @@ def _maintained(facts: Mapping[str, Any]) -> str:
 
 _SENTENCES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "batch_committed": _committed,
+    "job_started": lambda facts: ", ".join(f"{name} {version}" for name, version in facts["versions"].items()),
     "maintained": _maintained,
     "idle": lambda facts: f"nothing to read, lag {facts.get('lag')}",
     "pipeline_finished": lambda facts: f"finished: {facts.get('read', 0):,} read, {facts.get('written', 0):,} landed",

@@ -18,6 +18,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.job.context import JobContext
 from frazil.job.failpoints import Failpoints
+from frazil.job.run_name import run_name
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import end, session
 from frazil.version import VERSION
@@ -59,7 +60,7 @@ def open_job(
             spark=spark,
             iceberg=Iceberg(spark, environment.catalog.name),
             kafka=Kafka(environment.kafka, secrets),
-            run=f"{run_prefix}{uuid.uuid4().hex}",
+            run=run_name(run_prefix, now=time.time(), unique_id=uuid.uuid4().hex),
             version=VERSION,
             clock=time.time,
             wait=wait,

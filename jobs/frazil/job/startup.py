@@ -5,12 +5,14 @@ What it was built for is `frazil.release.runtime.expected`. Asking takes a few c
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 from frazil.errors import RuntimeDiffers
 from frazil.release.manifest import Runtime
+from frazil.version import VERSION
 
 
 class Jvm(Protocol):
@@ -69,6 +71,12 @@ def _differences(wanted: Runtime, jvm: Jvm) -> Iterator[str]:
 def _same(found: str, wanted: str) -> bool:
     """Return whether it is the version, EMR's own builds of it included: 4.1.1-amzn-0 is 4.1.1."""
     return found == wanted or found.startswith(f"{wanted}-amzn-")
+
+
+def versions(jvm: Jvm) -> dict[str, str]:
+    """Return the versions that this job runs on, by name. To know them, it has imported its packages."""
+    python = platform.python_version()
+    return {"frazil": VERSION, "python": python, "spark": jvm.spark_version(), "iceberg": jvm.iceberg_version()}
 
 
 class SessionJvm:

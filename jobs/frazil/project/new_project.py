@@ -63,7 +63,7 @@ class NewProject:
             ".gitignore": _filled("gitignore"),
         }
         if self.has_aws:
-            for name in ("synthesise.yml", "review.yml", "deploy.yml"):
+            for name in ("synthesise.yml", "review.yml", "deploy.yml", "deploy-environment.yml"):
                 found[f".github/workflows/{name}"] = _filled(name, version=version)
             found["cdktf.json"] = _filled("cdktf.json")
             found[DEPLOYMENTS] = _filled(DEPLOYMENTS)

@@ -24,6 +24,7 @@ NOT_RELEASED = (
     "frazil/local/",
     "frazil/cli/",
     "frazil/doctor/",
+    "frazil/smoke/",
     "frazil/inference/",
     "frazil/project/",
     "frazil/status/",

@@ -21,6 +21,8 @@ class Settings:
     bucket: str
     metrics_namespace: str
     trusted_keys: tuple[str, ...] = ()
+    silent_seconds: int | None = None
+    """How long a pipeline may report nothing; None if the reconciler does not count silent ones."""
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables of the function."""
@@ -28,6 +30,7 @@ class Settings:
             "FRAZIL_JOB": self.job,
             "FRAZIL_ARTIFACT_BUCKET": self.bucket,
             "FRAZIL_METRICS_NAMESPACE": self.metrics_namespace,
+            **({"FRAZIL_SILENT_SECONDS": str(self.silent_seconds)} if self.silent_seconds else {}),
             **({"FRAZIL_TRUSTED_KEYS": ",".join(self.trusted_keys)} if self.trusted_keys else {}),
         }
 
@@ -38,5 +41,6 @@ class Settings:
             job=variables["FRAZIL_JOB"],
             bucket=variables["FRAZIL_ARTIFACT_BUCKET"],
             metrics_namespace=variables["FRAZIL_METRICS_NAMESPACE"],
+            silent_seconds=int(variables.get("FRAZIL_SILENT_SECONDS", "0")) or None,
             trusted_keys=tuple(filter(None, variables.get("FRAZIL_TRUSTED_KEYS", "").split(","))),
         )

@@ -137,6 +137,21 @@ class Reconciler:
         desired, state = self.desired(job), stored_state(self.store, job)
         return tuple(step for step in self._decided(desired, state) if not isinstance(step, Leave))
 
+    def watch(self, job: str, *, patience_seconds: float) -> Desired | None:
+        """Wait until another reconciler, like the deployed one, has taken all steps; then return and raise as `reconcile`."""
+        began = self.clock()
+        while steps := self.drift(job):
+            for step in steps:
+                self.on_step(step)
+                _refuse_halt(step, job)
+            self._wait(job, began, patience_seconds)
+        return self._passed(job, stored_state(self.store, job), ()).target
+
+    def _wait(self, job: str, began: float, patience_seconds: float) -> None:
+        self.wait(self.look_seconds)
+        if self.clock() - began > patience_seconds:
+            raise RolloutFailed(f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again")
+
     def reconcile(self, job: str, *, holder: str, patience_seconds: float) -> Desired | None:
         """Take the steps until none is left, and return the generation that then runs; None if the job is stopped.
 
@@ -151,11 +166,7 @@ class Reconciler:
                 if all(isinstance(step, Leave) for step in steps):
                     break
                 if _needs_time(steps):
-                    self.wait(self.look_seconds)
-                if self.clock() - began > patience_seconds:
-                    raise RolloutFailed(
-                        f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again"
-                    )
+                    self._wait(job, began, patience_seconds)
             return target_of(desired, self._with_stops(lease.state, desired))
         finally:
             lease.give_back()
@@ -211,11 +222,7 @@ class Reconciler:
                 case GiveUp():
                     lease.keep(partial(RolloutState.with_given_up, desired=step.desired))
                 case Halt():
-                    raise RolloutFailed(
-                        step.why,
-                        where=f"job {desired.job}",
-                        do="Read its logs, fix the cause, and raise the generation",
-                    )
+                    _refuse_halt(step, desired.job)
                 case Wait() | Leave():
                     lease.keep()
 
@@ -227,6 +234,13 @@ class Reconciler:
     def _signature(self, release: Release, public_key: str) -> bytes | None:
         held = self.store.read(signature_key(release, public_key))
         return None if held is None else held.data
+
+
+def _refuse_halt(step: Step, job: str) -> None:
+    """Raise `RolloutFailed` if a step is that an operator must decide."""
+    if isinstance(step, Halt):
+        do = "Read its logs, fix the cause, and raise the generation"
+        raise RolloutFailed(step.why, where=f"job {job}", do=do)
 
 
 def _needs_time(steps: Sequence[Step]) -> bool:

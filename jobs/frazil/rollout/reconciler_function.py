@@ -20,6 +20,7 @@ from frazil.errors import LockHeld
 from frazil.rollout.function_settings import EXECUTION, Settings
 from frazil.rollout.readiness import ProofReadiness
 from frazil.rollout.reconcile import Passed, Reconciler
+from frazil.rollout.silent_pipelines import silent_pipelines
 from frazil.rollout.steps import Step
 
 
@@ -58,7 +59,12 @@ def answer(
         return {"job": settings.job, "lease": "held"}
     for step in passed.steps:
         log({"level": "INFO", "event": "reconciled", "job": settings.job, **_facts(step)})
-    log(_metric(passed, settings, reconciler.clock()))
+    now = reconciler.clock()
+    silent = _silent(passed, settings, reconciler, now)
+    if silent:
+        message = f"no report for {settings.silent_seconds} s"
+        log({"level": "WARN", "event": "silent", "job": settings.job, "pipelines": list(silent), "message": message})
+    log(_metric(passed, len(silent), settings, now))
     target = passed.target
     return {
         "job": settings.job,
@@ -92,16 +98,25 @@ def _facts(step: Step) -> dict[str, Any]:
     return facts
 
 
-def _metric(passed: Passed, settings: Settings, now: float) -> dict[str, Any]:
-    """Return whether the job is rolled back as a line of CloudWatch's embedded metric format, for an alarm."""
+def _silent(passed: Passed, settings: Settings, reconciler: Reconciler, now: float) -> tuple[str, ...]:
+    """Return the pipelines of the generation that should run that report nothing."""
+    if settings.silent_seconds is None or passed.target is None:
+        return ()
+    now_ms = round(now * 1000)
+    return silent_pipelines(passed.target, reconciler.store, now_ms=now_ms, seconds=settings.silent_seconds)
+
+
+def _metric(passed: Passed, silent: int, settings: Settings, now: float) -> dict[str, Any]:
+    """Return whether the job is rolled back, and how many pipelines are silent, in CloudWatch's embedded metric format."""
     directive = {
         "Namespace": settings.metrics_namespace,
         "Dimensions": [["job"]],
-        "Metrics": [{"Name": "rolled_back", "Unit": "Count"}],
+        "Metrics": [{"Name": name, "Unit": "Count"} for name in ("rolled_back", "silent_pipelines")],
     }
     return {
         "event": "pass",
         "job": settings.job,
         "rolled_back": int(passed.is_rolled_back),
+        "silent_pipelines": silent,
         "_aws": {"Timestamp": round(now * 1000), "CloudWatchMetrics": [directive]},
     }

@@ -47,11 +47,15 @@ def bucket_of(run: Run) -> str:
     return run.log_uri.removeprefix("s3://").partition("/")[0]
 
 
+def run_log_prefix(run: Run) -> str:
+    """Return the prefix of a run's logs in their bucket."""
+    folder = run.log_uri.removeprefix("s3://").partition("/")[2].rstrip("/")
+    return f"{folder}/applications/{run.application}/jobs/{run.id}/".lstrip("/")
+
+
 def run_log(run: Run, logs: Logs, stream: Stream) -> tuple[Part, ...]:
     """Return what the driver has written, the first attempt first; nothing before EMR Serverless has uploaded it."""
-    folder = run.log_uri.removeprefix("s3://").partition("/")[2].rstrip("/")
-    prefix = f"{folder}/applications/{run.application}/jobs/{run.id}/".lstrip("/")
-    found = [key for key in logs.keys(prefix) if re.search(rf"/SPARK_DRIVER/{stream}[^/]*\.gz$", key)]
+    found = [key for key in logs.keys(run_log_prefix(run)) if re.search(rf"/SPARK_DRIVER/{stream}[^/]*\.gz$", key)]
     parts = []
     for key in sorted(found, key=_place):
         held = logs.read(key)

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from frazil.declaration.constraints import at_least, matching
 from frazil.declaration.from_json import VERSION, from_json, members
+from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.to_json import canonical, to_json
 from frazil.declaration.validation import validate
 
@@ -34,6 +35,17 @@ class Reached(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """What a driver found at its start, for `frazil smoke`."""
+
+    runtime: Annotated[Mapping[str, str], "The versions that it runs on, by name."] = FrozenMap()
+    missing: Annotated[Mapping[str, str], "What each bucket answers for an object that does not exist."] = FrozenMap()
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunProof:
     """The proof of one run."""
 
@@ -44,6 +56,11 @@ class RunProof:
     ]
     at_ms: Annotated[int, "When it was written, in milliseconds since 1970.", at_least(0)]
     pipelines: Annotated[Mapping[str, Reached], "How far each pipeline has come."]
+    began_ms: Annotated[int | None, "When its driver began, in milliseconds since 1970.", at_least(0)] = None
+    reported: Annotated[
+        Mapping[str, Annotated[int, at_least(0)]], "When each pipeline has last reported, in milliseconds since 1970."
+    ] = FrozenMap()
+    driver: Annotated[Driver | None, "What the driver found at its start. Earlier releases write none."] = None
 
     def __post_init__(self) -> None:
         validate(self)
@@ -83,8 +100,23 @@ class RunName:
         """The key of its proof in the artifact bucket."""
         return f"{proof_prefix(self.job)}{self.run}.json"
 
-    def proof(self, pipelines: Mapping[str, Reached], *, at_ms: int) -> RunProof:
+    def proof(
+        self,
+        pipelines: Mapping[str, Reached],
+        *,
+        at_ms: int,
+        began_ms: int | None = None,
+        reported: Mapping[str, int] = FrozenMap(),
+        driver: Driver | None = None,
+    ) -> RunProof:
         """Return its proof."""
         return RunProof(
-            run=self.run, generation=self.generation, digest=self.digest, at_ms=at_ms, pipelines=dict(pipelines)
+            run=self.run,
+            generation=self.generation,
+            digest=self.digest,
+            at_ms=at_ms,
+            pipelines=dict(pipelines),
+            began_ms=began_ms,
+            reported=dict(reported),
+            driver=driver,
         )

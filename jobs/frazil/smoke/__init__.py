@@ -1,0 +1,1 @@
+"""Probes of a deployed environment: what only a real run can show, each as a value."""

@@ -1,0 +1,116 @@
+"""A probe: what it asks, what it shows on AWS, what the stand-ins cannot show, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from frazil.errors import FrazilError
+from frazil.exit_codes import Exit, exit_of, worst
+
+
+class Outcome(StrEnum):
+    """The outcome of a probe.
+
+    `SHOWN`: a run or a resource proves it. `NOT_YET`: nothing proves it so far, and a later probe may. `NOT_HERE`: this
+    environment, or these credentials, cannot prove it. `FAILED`: it does not work.
+    """
+
+    SHOWN = "shown"
+    NOT_YET = "not yet"
+    NOT_HERE = "not shown here"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The answer of a probe. Only a failure has an exit code other than success."""
+
+    outcome: Outcome
+    found: str
+    remedy: str = ""
+    exit: Exit = Exit.SUCCESS
+
+    @classmethod
+    def shown(cls, found: str) -> Answer:
+        """Return the answer of what is proven."""
+        return cls(outcome=Outcome.SHOWN, found=found)
+
+    @classmethod
+    def not_yet(cls, found: str, remedy: str = "") -> Answer:
+        """Return the answer of what a later probe may prove."""
+        return cls(outcome=Outcome.NOT_YET, found=found, remedy=remedy)
+
+    @classmethod
+    def not_here(cls, why: str) -> Answer:
+        """Return the answer of what cannot be proven here."""
+        return cls(outcome=Outcome.NOT_HERE, found=why)
+
+    @classmethod
+    def failed(cls, found: str, remedy: str) -> Answer:
+        """Return the answer of what does not work."""
+        return cls(outcome=Outcome.FAILED, found=found, remedy=remedy, exit=Exit.DECISION_REQUIRED)
+
+    @classmethod
+    def of_error(cls, error: FrazilError) -> Answer:
+        """Return the failed answer that an error is."""
+        found = f"{error.where}: {error.what}" if error.where else error.what
+        return cls(outcome=Outcome.FAILED, found=found, remedy=error.do, exit=exit_of(error))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a kind of probe shows on AWS, and what the stand-ins show of it."""
+
+    name: str
+    shows: str
+    stand_ins: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A probe of one subject; `of` is the job that it is about, if it is about one."""
+
+    subject: Subject
+    ask: Callable[[], Answer]
+    of: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the probe."""
+        return f"{self.subject.name} {self.of}".strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A probe and its answer."""
+
+    probe: Probe
+    answer: Answer
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as JSON."""
+        answer, subject = self.answer, self.probe.subject
+        known = {"name": self.probe.name, "outcome": answer.outcome.value, "found": answer.found}
+        return {**known, "remedy": answer.remedy or None, "shows": subject.shows, "stand_ins": subject.stand_ins}
+
+
+def results(probes: Iterable[Probe]) -> Iterator[Result]:
+    """Yield the result of each probe. An error is a failed answer, as the other probes count all the same."""
+    for probe in probes:
+        try:
+            answer = probe.ask()
+        except FrazilError as error:
+            answer = Answer.of_error(error)
+        except Exception as error:  # noqa: BLE001 - a defect of one probe hides no other
+            what = f"{type(error).__name__}: {' '.join(str(error).split())}"[:200]
+            do = "This is a defect of Frazil; please report it"
+            answer = Answer(outcome=Outcome.FAILED, found=what, remedy=do, exit=Exit.FAULT)
+        yield Result(probe=probe, answer=answer)
+
+
+def exit_of_results(found: Iterable[Result]) -> Exit:
+    """Return the exit code of the worst failure. What is not shown fails nothing."""
+    return worst(result.answer.exit for result in found if result.answer.outcome is Outcome.FAILED)
