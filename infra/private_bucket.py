@@ -132,9 +132,9 @@ def _rules(
             noncurrent_version_expiration=[
                 S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration(noncurrent_days=old_versions_days)
             ],
-            # A deleted object leaves a marker, which has no versions behind it later, and slows listings. The rule that expires
-            # objects removes markers by itself.
-            expiration=None if expire_days is not None else [_LONE_MARKERS],
+            # A deleted object leaves a marker, which has no versions behind it later, and slows listings. A rule that expires
+            # all objects removes markers by itself.
+            expiration=None if "" in expire_days else [_LONE_MARKERS],
         ),
     ]
     for prefix, days in sorted(expire_days.items()):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from infra.buckets import PROOF_DAYS
 from policies.holds_data import HOLDS_DATA
 from stacks.deployments import DEPLOYMENTS, dev
 from tests.stacks.synthesised import ALL, FLOWING, resources, stacks_of, synthesised
@@ -110,9 +111,9 @@ def test_a_marker_of_a_deleted_object_is_removed_when_its_versions_are(environme
     """Maintenance leaves one for each file that it deletes. Where objects expire by age, S3 removes them itself."""
     for name, each in resources(stacks_of(environment)["foundation"], "aws_s3_bucket_lifecycle_configuration").items():
         expirations = [rule["expiration"] for rule in each["rule"] if "expiration" in rule]
-        assert expirations == (
-            [[{"days": DEPLOYMENTS.get(environment, dev).log_days}]] if name.startswith("logs") else [[MARKERS]]
-        )
+        logs = [[{"days": DEPLOYMENTS.get(environment, dev).log_days}]]
+        proofs = [[{"days": PROOF_DAYS}] for rule in each["rule"] if rule["id"].startswith("expire-reconcile/")]
+        assert expirations == (logs if name.startswith("logs") else [[MARKERS], *proofs])
 
 
 @pytest.mark.parametrize("environment", NAMES)
