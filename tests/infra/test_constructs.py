@@ -59,8 +59,8 @@ def test_proofs_of_runs_expire_and_nothing_else_of_their_bucket_does() -> None:
     prefixes = ["reconcile/ingest/proof/", "reconcile/ingest-payments/proof/"]
     found = made(lambda stack: artifact_bucket(stack, "a", proof_prefixes=prefixes, **settings))
     [rules] = [each["rule"] for each in found["aws_s3_bucket_lifecycle_configuration"].values()]
-    expiring = {each["filter"][0]["prefix"]: each["expiration"][0]["days"] for each in rules if "expiration" in each}
-    assert expiring == dict.fromkeys(prefixes, PROOF_DAYS)
+    expiring = {each["filter"][0]["prefix"]: each["expiration"] for each in rules if "expiration" in each}
+    assert expiring == {"": [{"expired_object_delete_marker": True}], **dict.fromkeys(prefixes, [{"days": PROOF_DAYS}])}
     assert len({each["id"] for each in rules}) == len(rules) == 4
 
 
