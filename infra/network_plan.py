@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from frazil.declaration.constraints import Rule, matching
@@ -49,6 +49,12 @@ class NetworkPlan:
         tuple[Annotated[str, matching("[a-z]", "a zone's letter", "Write a, b or c")], ...], "Two zones' letters."
     ] = ("a", "b")
     private_link: Annotated[PrivateLink | None, "The way to Confluent, if not NAT."] = None
+    name: Annotated[
+        str,
+        "Its name within the environment; the first one has none.",
+        matching("|[a-z][a-z0-9-]{0,19}", "a network's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"),
+    ] = field(default="", repr=False)
+    """No part of the text from which the id of a deployed document is made (`stacks/ingestion.py`)."""
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

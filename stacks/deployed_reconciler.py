@@ -73,7 +73,7 @@ def deploy_reconciler(
             metrics_namespace=names.metrics_namespace,
             trusted_keys=tuple(deployment.trusted_keys),
         ).variables(),
-        application_id=foundation.application_id,
+        application_ids=foundation.application_ids,
         log_group=log_group,
         log_days=offered_days(deployment.log_days),
         key_arn=foundation.key_arn,

@@ -15,7 +15,7 @@ from frazil.declaration.environment import PUBLIC_KEY
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.release.emr_labels import LABELS, NEWEST
+from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode
 from frazil.rollout.worker_sizes import Worker, Workers
@@ -25,23 +25,16 @@ from infra.network_plan import NetworkPlan
 from policies.table_resources import Scope
 from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP_NAME
 from stacks.access_settings import GitHub as GitHub
+from stacks.application_settings import APPLICATION_NAME, LABEL
+from stacks.application_settings import Application as Application
+from stacks.confluent_settings import ClusterKind as ClusterKind
+from stacks.confluent_settings import Confluent as Confluent
 from stacks.job_settings import Jobs as Jobs
 from stacks.job_settings import Runs as Runs
 
 NO_RELEASE = "none"
 """The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
-
-
-class ClusterKind(StrEnum):
-    """Confluent's kinds of clusters, in its own terms. `basic` has no uptime guarantee.
-
-    `enterprise` needs PrivateLink, which Frazil does not support yet: synthesis refuses it.
-    """
-
-    BASIC = "basic"
-    STANDARD = "standard"
-    ENTERPRISE = "enterprise"
 
 
 class AlarmsOf(StrEnum):
@@ -52,44 +45,6 @@ class AlarmsOf(StrEnum):
 
     GROUP = "group"
     PIPELINE = "pipeline"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confluent:
-    """The Kafka cluster: an existing one, given by its ids, or a new one."""
-
-    kind: Annotated[ClusterKind, "The kind of a new cluster."] = ClusterKind.STANDARD
-    is_multi_zone: Annotated[bool, "Whether a new cluster survives the loss of a zone."] = False
-    environment_id: Annotated[
-        str | None, "An existing environment.", matching("env-[a-z0-9]+", "an id", "Write env-…")
-    ] = None
-    cluster_id: Annotated[str | None, "An existing cluster.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
-    subject_prefixes: Annotated[
-        tuple[
-            Annotated[
-                str,
-                matching("[A-Za-z0-9._-]*[._-]", "a prefix of subjects", "Use a-z, A-Z, 0-9, . _ -; end with . _ or -"),
-            ],
-            ...,
-        ],
-        "Prefixes with one role binding for all their subjects. Default: one binding for each subject.",
-    ] = ()
-    most_partitions: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
-    most_acls: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
-    most_role_bindings: Annotated[int, "What the organization may have for this environment.", between(1, 10**6)] = 1000
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
-    @property
-    def is_managed(self) -> bool:
-        """Whether Terraform manages environment and cluster."""
-        return self.cluster_id is None
-
-    def _contradictions(self) -> Iterator[Problem]:
-        if (self.environment_id is None) != (self.cluster_id is None):
-            missing = "environment_id" if self.environment_id is None else "cluster_id"
-            yield Problem(missing, "only one of environment and cluster has an id", "Write both ids or none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +64,12 @@ class Deployment:
     confluent: Annotated[Confluent, "Where records come from."]
     runs: Annotated[Runs, "How jobs run."]
     groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
-    label: Annotated[
-        str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
-    ] = NEWEST
+    label: Annotated[str, "The EMR release label.", LABEL] = NEWEST
     architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
+    application: Annotated[str, "The name of the application on which jobs run.", APPLICATION_NAME] = ""
+    former_applications: Annotated[
+        tuple[Application, ...], "Applications that stay, as they were, until no run is left on them."
+    ] = ()
     scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
     alarms: Annotated[AlarmsOf, "Whether a group's pipelines have alarms together, or each its own."] = AlarmsOf.GROUP
@@ -164,10 +121,35 @@ class Deployment:
             if principal not in self.reader_principals:
                 do = "Add it to reader_principals"
                 yield Problem(below("reader_external_ids", principal), "no principal has this ARN", do)
+        names, networks = {self.application}, {self.network.name: self.network}
+        for index, former in enumerate(self.former_applications):
+            at, network = f"former_applications[{index}]", former.network or self.network
+            if former.name in names:
+                do = "Give the application on which jobs run another name: `application`"
+                yield Problem(f"{at}.name", f"{former.name!r} is the name of another application", do)
+            if networks.setdefault(network.name, network) != network:
+                do = "Give the network in which jobs run another name: `network`"
+                yield Problem(f"{at}.network.name", f"{network.name!r} is the name of another network", do)
+            names.add(former.name)
 
     def jobs_of(self, group: str | None) -> Jobs:
         """Return how the jobs of a group run; `None` is that of the pipelines without one."""
         return self.runs if group is None else self.groups.get(group, self.runs)
+
+    @property
+    def applications(self) -> tuple[Application, ...]:
+        """The applications, each with its network: first that on which jobs run."""
+        runs = self.runs
+        current = Application(
+            name=self.application,
+            label=self.label,
+            architecture=self.architecture,
+            capacity=runs.capacity,
+            idle_minutes=runs.idle_minutes,
+        )
+        return tuple(
+            replace(each, network=each.network or self.network) for each in (current, *self.former_applications)
+        )
 
     @property
     def names(self) -> Names:

@@ -58,6 +58,9 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "boundary": names.boundary_arn,
         "has_owner": bool(deployment.deployer_principals or deployment.github),
         "is_local": deployment.is_local,
+        "former_applications": [
+            names.application(each.label, each.architecture, each.name) for each in deployment.former_applications
+        ],
         "cores": deployment.runs.capacity.cores,
         "mode": deployment.runs.mode.value,
     }

@@ -35,6 +35,12 @@ class FoundationOutputs:
     key_arn: str
     application_id: str
     alarm_topic_arn: str
+    former_application_ids: tuple[str, ...] = ()
+
+    @property
+    def application_ids(self) -> list[str]:
+        """The ids of all applications: runs may be on each of them."""
+        return [self.application_id, *self.former_application_ids]
 
 
 class Foundation(EnvironmentStack):
@@ -50,7 +56,7 @@ class Foundation(EnvironmentStack):
         today: date,
     ) -> None:
         super().__init__(scope, "foundation", deployment, has_confluent=False)
-        names = deployment.names
+        self._deployment, names = deployment, deployment.names
         account = {"account": deployment.account}
         key = LakeKey(
             self,
@@ -108,20 +114,7 @@ class Foundation(EnvironmentStack):
                 retention_in_days=offered_days(deployment.log_days),
                 kms_key_id=key.arn,
             )
-        network = JobNetwork(self, "network", plan=deployment.network, region=deployment.region)
-        application = SparkApplication(
-            self,
-            "spark",
-            prefix=names.prefix,
-            release_label=deployment.label,
-            architecture=deployment.architecture,
-            capacity=deployment.runs.capacity,
-            jobs=workers_of(deployment, pipelines),
-            idle_minutes=deployment.runs.idle_minutes,
-            subnet_ids=network.subnet_ids,
-            security_group_ids=network.security_group_ids,
-            today=today,
-        )
+        current, *former = self._applications(workers_of(deployment, pipelines), today)
         alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key.arn, emails=deployment.alarm_emails)
         self.outputs = FoundationOutputs(
             table_bucket=buckets["tables"],
@@ -129,9 +122,36 @@ class Foundation(EnvironmentStack):
             artifact_bucket=buckets["artifacts"],
             log_bucket=buckets["logs"],
             key_arn=key.arn,
-            application_id=application.id,
+            application_id=current.id,
             alarm_topic_arn=alarms.arn,
+            former_application_ids=tuple(each.id for each in former),
         )
+
+    def _applications(self, jobs: Sequence[Workers], today: date) -> list[SparkApplication]:
+        """Declare the applications, that on which `jobs` run first, and their networks."""
+        deployment, networks, made = self._deployment, dict[str, JobNetwork](), list[SparkApplication]()
+        for each in deployment.applications:
+            plan = each.network or deployment.network
+            if plan.name not in networks:
+                named = "-".join(filter(None, ("network", plan.name)))
+                networks[plan.name] = JobNetwork(self, named, plan=plan, region=deployment.region)
+            network = networks[plan.name]
+            made.append(
+                SparkApplication(
+                    self,
+                    "-".join(filter(None, ("spark", each.name))),
+                    application=deployment.names.application(each.label, each.architecture, each.name),
+                    release_label=each.label,
+                    architecture=each.architecture,
+                    capacity=each.capacity,
+                    jobs=() if made else jobs,
+                    idle_minutes=each.idle_minutes,
+                    subnet_ids=network.subnet_ids,
+                    security_group_ids=network.security_group_ids,
+                    today=today,
+                )
+            )
+        return made
 
 
 # The retention times that CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).

@@ -40,7 +40,7 @@ def made(make: Callable[[TerraformStack], Any]) -> dict[str, dict[str, dict[str,
 
 def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
     told: dict[str, Any] = {
-        "prefix": "frazil-dev",
+        "application": "frazil-dev-emr-spark-8-1-0-arm64",
         "release_label": "emr-spark-8.1.0",
         "architecture": Architecture.ARM64,
         "capacity": Capacity(cores=6, memory_gb=24, disk_gb=120),
