@@ -82,12 +82,30 @@ class _Deploying:
         folders = {self._stack: self._folder / "cdktf.out" / "stacks" / self._stack, **folders}
         if not folders[self._stack].is_dir():
             raise ValueError(f"{self._stack}: the stack does not exist. Declare deployer_principals or github")
-        for name in (name for name in folders if name == self._stack or name.startswith(f"{self._stack}-")):
+        names = [name for name in folders if name == self._stack or name.startswith(f"{self._stack}-")]
+        if self._chosen.group:
+            group = f"{self._stack}-{self._chosen.group}"
+            if code := self._refused(group, names, folders[self._stack]):
+                return code
+            names = [group]
+        for name in names:
             if code := self._deployed(name, folders[name], now):
                 return code
         if self._chosen.outputs is not None:
             outputs = {self._stack: self._outputs(folders[self._stack])}
             self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
+        return Exit.SUCCESS
+
+    def _refused(self, group: str, names: Sequence[str], shared: Path) -> int:
+        """Return the exit code if the stack of a group cannot be deployed alone: it needs what `ingestion` shares."""
+        if group not in names[1:]:
+            known = ", ".join(name.removeprefix(f"{self._stack}-") for name in names[1:]) or "no group is declared"
+            print(f"error: {group}: the stack does not exist. Groups: {known}", file=sys.stderr)
+            return Exit.INVALID_INPUT
+        TerraformCommand(shared, self._settings, self._terraform).initialised()
+        if not self._outputs(shared):
+            print(f"error: {self._stack} is not deployed. Deploy all groups once", file=sys.stderr)
+            return Exit.INVALID_INPUT
         return Exit.SUCCESS
 
     def _deployed(self, name: str, folder: Path, now: datetime) -> int:
@@ -179,6 +197,9 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
+    parser.add_argument(
+        "--group", default="", metavar="NAME", help="of the stacks of ingestion, deploy that of one group"
+    )
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser.parse_args(arguments)

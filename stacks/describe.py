@@ -30,6 +30,8 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
     """Return what commands need of a deployment: where it is, what its releases are built for, the names of its parts."""
     names = deployment.names
 
+    applications = [names.application(each.label, each.architecture, each.name) for each in deployment.applications]
+
     def role(name: str) -> str:
         return f"arn:aws:iam::{deployment.account}:role/{name}"
 
@@ -58,9 +60,8 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "boundary": names.boundary_arn,
         "has_owner": bool(deployment.deployer_principals or deployment.github),
         "is_local": deployment.is_local,
-        "former_applications": [
-            names.application(each.label, each.architecture, each.name) for each in deployment.former_applications
-        ],
+        "application": applications[0],
+        "former_applications": applications[1:],
         "cores": deployment.runs.capacity.cores,
         "mode": deployment.runs.mode.value,
     }

@@ -104,6 +104,61 @@ def test_another_pipeline_replaces_nothing_and_deletes_no_document_that_a_run_ma
     assert before < documents(deployed)
 
 
+FIRST = "Application(architecture=Architecture.X86_64, capacity=SMALL.capacity)"
+LARGER = "replace(SMALL, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))"
+MOVES = (
+    # where the runs go, and the application that they leave
+    (f'application="b", runs={LARGER}', FIRST),
+    (
+        "",
+        'Application(name="b", architecture=Architecture.X86_64, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))',
+    ),
+)
+
+
+@pytest.mark.parametrize(("to", "former"), MOVES, ids=["to", "fro"])
+def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_its_stop(
+    deployed: Cloud, to: str, former: str
+) -> None:
+    emr, s3 = deployed.aws("emr-serverless"), deployed.aws("s3")
+
+    def desired() -> str:
+        held = s3.get_object(Bucket=LOCAL.names.bucket("artifacts"), Key="desired/ingest.json")
+        return str(json.loads(held["Body"].read())["application"])
+
+    old = desired()
+    emr.start_application(applicationId=old)  # as its first run does
+    deployed.declare(deployment=f"{to}, former_applications=({former},)".removeprefix(", "))
+    said = deployed.apply("foundation")
+    assert "1 added, 0 changed, 0 destroyed" in said, said
+    said = deployed.apply("ingestion")
+    assert " 0 destroyed" in said, said
+    new = desired()
+    assert new != old
+    trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
+    assert old in json.dumps(trust)
+    for what in STACKS:
+        code, said = deployed.plan(what)
+        assert code == 0, said
+    told = json.loads(deployed.run("ingestion", "output", "-json").stdout)
+    assert told["former_applications"]["value"] == [old]
+
+    deployed.declare(deployment=to)
+    ended = deployed.run("foundation", "apply", "-auto-approve")
+    assert ended.returncode == 1, "AWS deletes no application that is started"
+    assert "must be in one of the following statuses [CREATED, STOPPED]" in ended.stderr
+    emr.stop_application(applicationId=old)
+    said = deployed.apply("foundation")
+    assert "0 added, 0 changed, 1 destroyed" in said, said
+    before = desired()
+    deployed.apply("ingestion")
+    assert desired() == before
+    trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
+    assert old not in json.dumps(trust)
+    for what in STACKS:
+        assert deployed.plan(what)[0] == 0
+
+
 def test_a_topic_that_is_no_longer_declared_is_refused_before_there_is_a_plan(deployed: Cloud) -> None:
     stack = deployed.stack("confluent")
     with pytest.raises(subprocess.CalledProcessError):

@@ -57,6 +57,16 @@ topics = [
 ]
 """
 
+_APP = """
+from dataclasses import replace
+
+from infra.capacity import Capacity
+from stacks.deployments import SMALL, Application, Architecture, local
+from stacks.program import run
+
+run(replace(local, CHANGES), release="none")
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
@@ -69,9 +79,12 @@ class Cloud:
     asked: set[str] = field(default_factory=set)
     """What Terraform has asked of AWS so far, as IAM's actions."""
 
-    def declare(self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "", more: str = "") -> None:
+    def declare(
+        self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "", more: str = "", deployment: str = ""
+    ) -> None:
         """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name. `more`: Python that
-        changes what is declared. Raises `CalledProcessError` when it is refused."""
+        changes what is declared. `deployment`: fields of the deployment that differ, as Python. Raises `CalledProcessError`
+        when it is refused."""
         pipelines, told = self.folder / "pipelines.py", self.folder / "release.json"
         pipelines.write_text(_DECLARED.replace("PARTITIONS", str(partitions)) + more)
         (self.folder / "clicks.avsc").write_text(schema)
@@ -84,8 +97,10 @@ class Cloud:
             "FRAZIL_DEPLOYED": str(self.folder / "deployed"),
             "FRAZIL_DESTROY_DATA": destroy,
         }
-        command = [sys.executable, "-m", "stacks.app"]
-        subprocess.run(command, cwd=self.root, env={**os.environ, **self.settings, **asked}, check=True, timeout=120)
+        app = self.folder / "app.py"
+        app.write_text(_APP.replace("CHANGES", deployment))
+        given = {**os.environ, **self.settings, **asked, "PYTHONPATH": str(self.root)}
+        subprocess.run([sys.executable, str(app)], cwd=self.root, env=given, check=True, timeout=120)
 
     @cached_property
     def settings(self) -> Mapping[str, str]:

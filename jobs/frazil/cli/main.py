@@ -25,6 +25,7 @@ from frazil.cli import (
     init,
     local,
     maintain,
+    move_application,
     preview,
     query,
     reconcile,
@@ -188,6 +189,7 @@ app.add_typer(local.app, name="local", short_help="Start and stop a local broker
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
 app.command("bootstrap", short_help="Prepare an account for its first deployment.")(bootstrap.bootstrap)
 app.command("deploy", short_help="Deploy: release, plan, review, apply, reconcile.")(deploy.deploy)
+app.command("move-application", short_help="Move job runs to another application.")(move_application.move_application)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
 app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
 app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)
