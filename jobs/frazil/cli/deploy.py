@@ -120,7 +120,8 @@ def deployed(
 ) -> Deployed | None:
     """Deploy all stacks, or of those of ingestion only that of one group.
 
-    Return the environment, which commands then know; None if nothing runs in it. Raises `typer.Exit` with the code of a stack that was not deployed.
+    Return the environment, which commands then know; None if nothing runs in it. Raises `typer.Exit` with the code of a
+    stack that was not deployed.
     """
     manifest = _manifest(release, declared, program.root, name)
     variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
