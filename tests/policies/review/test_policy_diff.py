@@ -193,9 +193,7 @@ def test_rights_on_the_application_to_which_runs_move_are_expected() -> None:
     assert {reason for _, reason in review.expected} == {"it is what runs need on another application"}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "given"), [("00f1", ("00f1", "00f2")), ("00f2", ("00f1", "00f2", "00f3"))]
-)
+@pytest.mark.parametrize(("wanted", "given"), [("00f1", ("00f1", "00f2")), ("00f2", ("00f1", "00f2", "00f3"))])
 def test_rights_on_another_application_are_refused(wanted: str, given: tuple[str, ...]) -> None:
     found = {each.where for each in reviewed(plan(*moving(wanted, *given))).dangers if each.rule == "policy_widened"}
     assert found == {"aws_iam_role.ingest", "aws_iam_policy.scheduler-1"}
