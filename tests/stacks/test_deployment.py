@@ -129,10 +129,9 @@ def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_i
     old = desired()
     emr.start_application(applicationId=old)  # as its first run does
     deployed.declare(deployment=f"{to}, former_applications=({former},)".removeprefix(", "))
-    said = deployed.apply("foundation")
-    assert "1 added, 0 changed, 0 destroyed" in said, said
-    said = deployed.apply("ingestion")
-    assert " 0 destroyed" in said, said
+    for what, counts in (("foundation", "+1 ~0 -0 ±0"), ("ingestion", " -0 ±0")):
+        code, said = deployed.deploy(what)
+        assert (code, counts in said) == (0, True), said  # no danger
     new = desired()
     assert new != old
     trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
@@ -144,15 +143,17 @@ def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_i
     assert told["former_applications"]["value"] == [old]
 
     deployed.declare(deployment=to)
-    ended = deployed.run("foundation", "apply", "-auto-approve")
-    assert ended.returncode == 1, "AWS deletes no application that is started"
-    assert "must be in one of the following statuses [CREATED, STOPPED]" in ended.stderr
+    code, said = deployed.deploy("foundation")
+    assert (code, "Run frazil move-application before you remove it" in said) == (1, True), said
+    accepted = "--accept-danger=it is stopped"
+    code, said = deployed.deploy("foundation", accepted)
+    assert (code, "CREATED, STOPPED" in said) == (6, True), f"AWS deletes no application that is started: {said}"
     emr.stop_application(applicationId=old)
-    said = deployed.apply("foundation")
-    assert "0 added, 0 changed, 1 destroyed" in said, said
-    before = desired()
-    deployed.apply("ingestion")
-    assert desired() == before
+    code, said = deployed.deploy("foundation", accepted)
+    assert (code, "+0 ~0 -1 ±0" in said) == (0, True), said
+    code, said = deployed.deploy("ingestion", accepted)
+    assert code == 0, said
+    assert desired() == new
     trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
     assert old not in json.dumps(trust)
     for what in STACKS:

@@ -76,6 +76,8 @@ class Cloud:
     folder: Path
     world: LocalServices
     terraform: Terraform
+    asked_for: dict[str, str] = field(default_factory=dict)
+    """The variables of the last synthesis."""
     asked: set[str] = field(default_factory=set)
     """What Terraform has asked of AWS so far, as IAM's actions."""
 
@@ -97,10 +99,22 @@ class Cloud:
             "FRAZIL_DEPLOYED": str(self.folder / "deployed"),
             "FRAZIL_DESTROY_DATA": destroy,
         }
-        app = self.folder / "app.py"
-        app.write_text(_APP.replace("CHANGES", deployment))
-        given = {**os.environ, **self.settings, **asked, "PYTHONPATH": str(self.root)}
-        subprocess.run([sys.executable, str(app)], cwd=self.root, env=given, check=True, timeout=120)
+        (self.folder / "app.py").write_text(_APP.replace("CHANGES", deployment))
+        self._ran(self.root, asked, check=True)
+        del asked["CDKTF_OUTDIR"]
+        self.asked_for.update(asked)
+
+    def deploy(self, what: str, *options: str) -> tuple[int, str]:
+        """Plan, review and apply what was declared, as `frazil deploy` does for one stack. Return the exit code and the output."""
+        ended = self._ran(self.folder, self.asked_for, "deploy", "local", what, "--yes", *options)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    def _ran(
+        self, folder: Path, variables: Mapping[str, str], *arguments: str, check: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        given = {**os.environ, **self.terraform.settings, **self.settings, **variables, "PYTHONPATH": str(self.root)}
+        command = [sys.executable, str(self.folder / "app.py"), *arguments]
+        return subprocess.run(command, cwd=folder, env=given, check=check, timeout=600, text=True, capture_output=True)
 
     @cached_property
     def settings(self) -> Mapping[str, str]:

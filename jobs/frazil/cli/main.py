@@ -72,6 +72,7 @@ GROUPS = {
     "Deployments": (
         "bootstrap",
         "deploy",
+        "move-application",
         "release",
         "environments",
         "review",
