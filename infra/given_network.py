@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from frazil.declaration.constraints import matching
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
+from infra.network_plan import NETWORK_NAME
 
 LIMITS = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_NetworkConfiguration.html"
 MOST_SUBNETS, MOST_GROUPS = 16, 5
@@ -31,6 +32,9 @@ class GivenNetwork:
     security_group_ids: Annotated[tuple[Annotated[str, _GROUP], ...], "The security groups of the jobs."] = ()
     vpc_id: Annotated[str | None, "The VPC of the subnets, if the jobs' security group does not exist yet.", _VPC] = (
         None
+    )
+    name: Annotated[str, "Its name within the environment; the first one has none.", NETWORK_NAME] = field(
+        default="", repr=False
     )
 
     def __post_init__(self) -> None:

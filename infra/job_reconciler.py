@@ -1,4 +1,4 @@
-"""The reconciler of one job as a function, called when a run of the application changes its state."""
+"""The reconciler of one job as a function, called when a run of an application changes its state."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ReconcilerFunction(Construct):
         architecture: Architecture,
         role_arn: str,
         variables: Mapping[str, str],
-        application_id: str,
+        application_ids: Sequence[str],
         log_group: str,
         log_days: int,
         key_arn: str,
@@ -80,7 +80,7 @@ class ReconcilerFunction(Construct):
         pattern = {
             "source": ["aws.emr-serverless"],
             "detail-type": ["EMR Serverless Job Run State Change"],
-            "detail": {"applicationId": [application_id], "state": list(STATES)},
+            "detail": {"applicationId": list(application_ids), "state": list(STATES)},
         }
         rule = CloudwatchEventRule(
             self, "rule", name=function, description="A run changed its state.", event_pattern=json.dumps(pattern)

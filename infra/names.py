@@ -43,6 +43,11 @@ class Names:
         """Return the ARN of one of the environment's buckets."""
         return f"arn:{self.partition}:s3:::{self.bucket(what)}"
 
+    def application(self, label: str, architecture: str, name: str) -> str:
+        """Return the name of an EMR Serverless application. `name` is empty for the first one."""
+        parts = (self.prefix, label.replace(".", "-"), architecture.lower().replace("_", "-"), name)
+        return "-".join(filter(None, parts))
+
     def role(self, what: str) -> str:
         """Return a role's name, without its path."""
         return f"{self.prefix}-{what}"

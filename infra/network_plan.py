@@ -11,6 +11,10 @@ from frazil.declaration.constraints import Rule, matching
 from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.validation import validate
 
+NETWORK_NAME = matching(
+    "|[a-z][a-z0-9-]{0,19}", "a network's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"
+)
+
 
 def _cidr(text: str) -> Refusal | None:
     do = "Write private addresses like 10.20.0.0/20; the prefix 16 to 24"
@@ -53,6 +57,10 @@ class NetworkPlan:
     flow_logs: Annotated[bool, "Whether accepted and refused connections are logged."] = field(
         default=False, repr=False
     )
+    name: Annotated[str, "Its name within the environment; the first one has none.", NETWORK_NAME] = field(
+        default="", repr=False
+    )
+    """Like `flow_logs`, no part of that text."""
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

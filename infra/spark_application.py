@@ -1,4 +1,4 @@
-"""The EMR Serverless application that runs the jobs, named after its release label."""
+"""An EMR Serverless application, named after its release label."""
 
 from __future__ import annotations
 
@@ -25,16 +25,14 @@ ENDS_SOON_DAYS = 180
 
 
 class SparkApplication(Construct):
-    """An application cannot change its label while it runs: a new label makes a new one beside it, jobs move, then the old
-    one is deleted. Its name has the label in it, so that both can exist.
-    """
+    """An application, that cannot be changed while it is started: jobs move to another one instead (`frazil move-application`)."""
 
     def __init__(
         self,
         scope: Construct,
         name: str,
         *,
-        prefix: str,
+        application: str,
         release_label: str,
         architecture: Architecture,
         capacity: Capacity,
@@ -44,8 +42,11 @@ class SparkApplication(Construct):
         security_group_ids: Sequence[str],
         today: date,
     ) -> None:
-        """`jobs` run at the same time, once each. Raises `InvalidDeclaration` if they do not fit into `capacity`, and
-        `FrazilError` for a label that releases are not made for; warns at synthesis when its support ends soon."""
+        """`application` is its name. `jobs` run on it at the same time, once each; none on one that jobs leave.
+
+        Raises `InvalidDeclaration` if they do not fit into `capacity`, and `FrazilError` for a label that releases are not
+        made for; warns at synthesis when its support ends soon.
+        """
         super().__init__(scope, name)
         row = label(release_label)
         if short := capacity.shortage(*jobs):
@@ -59,7 +60,7 @@ class SparkApplication(Construct):
         self._application = EmrserverlessApplication(
             self,
             "application",
-            name=f"{prefix}-{release_label.replace('.', '-')}-{architecture.lower().replace('_', '-')}",
+            name=application,
             release_label=release_label,
             type="SPARK",
             architecture=architecture.value,

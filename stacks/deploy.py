@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 
+from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from policies.review.markdown import markdown
 from policies.review.normal_form import SHOWN, is_empty
@@ -58,6 +59,9 @@ def main(
             return _Deploying(chosen, deployments[chosen.environment], Path(folder), settings, terraform, ask).run(
                 app, now
             )
+    except InvalidInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return Exit.INVALID_INPUT
     except (NotPlanned, PlanDiffers, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
@@ -90,7 +94,8 @@ class _Deploying:
             if changes_outputs(saved.stacks[0]):
                 early.clear()
         if self._chosen.outputs is not None:
-            commands = {name: TerraformCommand(folders[name], self._settings, self._terraform) for name in self._stacks}
+            places = {name: self._folder / "cdktf.out" / "stacks" / name for name in self._stacks}
+            commands = {name: TerraformCommand(each, self._settings, self._terraform) for name, each in places.items()}
             outputs = {name: command.outputs() for name, command in commands.items()}
             self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
         return Exit.SUCCESS
@@ -99,11 +104,26 @@ class _Deploying:
         """Return the folders of the wanted stacks in their order, each with those of its groups behind it."""
         wanted: dict[str, Path] = {}
         for stack in self._stacks:
-            wanted[stack] = self._folder / "cdktf.out" / "stacks" / stack
-            if not wanted[stack].is_dir():
+            shared = self._folder / "cdktf.out" / "stacks" / stack
+            if not shared.is_dir():
                 raise ValueError(f"{stack}: the stack does not exist. Declare deployer_principals or github")
-            wanted |= {name: folder for name, folder in found.items() if name.startswith(f"{stack}-")}
+            groups = {name: folder for name, folder in found.items() if name.startswith(f"{stack}-")}
+            wanted |= self._group(stack, shared, groups) if self._chosen.group else {stack: shared, **groups}
         return wanted
+
+    def _group(self, stack: str, shared: Path, groups: Mapping[str, Path]) -> dict[str, Path]:
+        """Return the folder of the one wanted group. Raises `InvalidInput` if it cannot be deployed alone."""
+        name = f"{stack}-{self._chosen.group}"
+        if name not in groups:
+            known = ", ".join(each.removeprefix(f"{stack}-") for each in groups) or "no group is declared"
+            raise InvalidInput("the stack does not exist", where=name, do=f"Groups: {known}")
+        command = TerraformCommand(shared, self._settings, self._terraform)
+        command.initialised()
+        if not command.outputs():
+            raise InvalidInput(
+                "it is not deployed, and its groups need what it shares", where=stack, do="Deploy all groups once"
+            )
+        return {name: groups[name]}
 
     def _planned_early(self, folders: Mapping[str, Path]) -> dict[str, SavedPlans]:
         """Plan all stacks at once. Return the plans up to the first stack that needs outputs which do not exist yet."""
@@ -197,6 +217,9 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
+    parser.add_argument(
+        "--group", default="", metavar="NAME", help="of the stacks of ingestion, deploy that of one group"
+    )
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser.parse_args(arguments)

@@ -76,7 +76,7 @@ def deploy_reconciler(
             trusted_keys=tuple(deployment.trusted_keys),
             silent_seconds=_silent_seconds(runs) if is_counting else None,
         ).variables(),
-        application_id=foundation.application_id,
+        application_ids=foundation.application_ids,
         log_group=log_group,
         log_days=offered_days(deployment.log_days),
         key_arn=foundation.key_arn,

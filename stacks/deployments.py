@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Annotated
 
 from frazil.declaration.constraints import between, matching
@@ -15,7 +14,7 @@ from frazil.declaration.environment import PUBLIC_KEY
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.release.emr_labels import LABELS, NEWEST
+from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode
 from infra.given_network import GivenNetwork
@@ -25,6 +24,10 @@ from policies.table_resources import Scope
 from stacks.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP, foreign_principals, reader_problems
 from stacks.access_settings import GitHub as GitHub
 from stacks.access_settings import Workgroup as Workgroup
+from stacks.application_settings import APPLICATION_NAME, LABEL, application_problems
+from stacks.application_settings import Application as Application
+from stacks.confluent_settings import ClusterKind as ClusterKind
+from stacks.confluent_settings import Confluent as Confluent
 from stacks.existing import IAM_PATH, NOTHING, TAG_KEY, TAG_VALUE, account_problems
 from stacks.existing import Existing as Existing
 from stacks.job_settings import LARGE as LARGE
@@ -36,55 +39,6 @@ from stacks.job_settings import Runs as Runs
 NO_RELEASE = "none"
 """The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
-
-
-class ClusterKind(StrEnum):
-    """Confluent's kinds of clusters, in its own terms. `basic` has no uptime guarantee.
-
-    `enterprise` needs PrivateLink, which Frazil does not support yet: synthesis refuses it.
-    """
-
-    BASIC = "basic"
-    STANDARD = "standard"
-    ENTERPRISE = "enterprise"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confluent:
-    """The Kafka cluster: an existing one, given by its ids, or a new one."""
-
-    kind: Annotated[ClusterKind, "The kind of a new cluster."] = ClusterKind.STANDARD
-    is_multi_zone: Annotated[bool, "Whether a new cluster survives the loss of a zone."] = False
-    environment_id: Annotated[
-        str | None, "An existing environment.", matching("env-[a-z0-9]+", "an id", "Write env-…")
-    ] = None
-    cluster_id: Annotated[str | None, "An existing cluster.", matching("lkc-[a-z0-9]+", "an id", "Write lkc-…")] = None
-    subject_prefixes: Annotated[
-        tuple[
-            Annotated[
-                str,
-                matching("[A-Za-z0-9._-]*[._-]", "a prefix of subjects", "Use a-z, A-Z, 0-9, . _ -; end with . _ or -"),
-            ],
-            ...,
-        ],
-        "Prefixes with one role binding for all their subjects. Default: one binding for each subject.",
-    ] = ()
-    most_partitions: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
-    most_acls: Annotated[int | None, "The cluster's limit. Default: that of the kind.", between(1, 10**6)] = None
-    most_role_bindings: Annotated[int, "What the organization may have for this environment.", between(1, 10**6)] = 1000
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
-    @property
-    def is_managed(self) -> bool:
-        """Whether Terraform manages environment and cluster."""
-        return self.cluster_id is None
-
-    def _contradictions(self) -> Iterator[Problem]:
-        if (self.environment_id is None) != (self.cluster_id is None):
-            missing = "environment_id" if self.environment_id is None else "cluster_id"
-            yield Problem(missing, "only one of environment and cluster has an id", "Write both ids or none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +58,12 @@ class Deployment:
     confluent: Annotated[Confluent, "Where records come from."]
     runs: Annotated[Runs, "How jobs run."]
     groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
-    label: Annotated[
-        str, "The EMR release label.", matching("|".join(r.name for r in LABELS), "a label", "See labels.py")
-    ] = NEWEST
+    label: Annotated[str, "The EMR release label.", LABEL] = NEWEST
     architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
+    application: Annotated[str, "The name of the application on which jobs run.", APPLICATION_NAME] = ""
+    former_applications: Annotated[
+        tuple[Application, ...], "Applications that stay, as they were, until no run is left on them."
+    ] = ()
     scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
     alarms: Annotated[AlarmsOf, "Whether a group's pipelines have alarms together, or each its own."] = AlarmsOf.GROUP
@@ -171,10 +127,26 @@ class Deployment:
             reconciler_principals=self.reconciler_principals,
             deployer_principals=self.deployer_principals,
         )
+        yield from application_problems(self.application, self.network, self.former_applications)
 
     def jobs_of(self, group: str | None) -> Jobs:
         """Return how the jobs of a group run; `None` is that of the pipelines without one."""
         return self.runs if group is None else self.groups.get(group, self.runs)
+
+    @property
+    def applications(self) -> tuple[Application, ...]:
+        """The applications, each with its network: first that on which jobs run."""
+        runs = self.runs
+        current = Application(
+            name=self.application,
+            label=self.label,
+            architecture=self.architecture,
+            capacity=runs.capacity,
+            idle_minutes=runs.idle_minutes,
+        )
+        return tuple(
+            replace(each, network=each.network or self.network) for each in (current, *self.former_applications)
+        )
 
     @property
     def names(self) -> Names:

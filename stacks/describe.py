@@ -31,6 +31,7 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
     names = deployment.names
 
     deployer, reviewer = (names.iam_arn("role", name) for name in (names.deployer, names.reviewer))
+    applications = [names.application(each.label, each.architecture, each.name) for each in deployment.applications]
 
     return {
         "account": deployment.account,
@@ -62,6 +63,8 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "has_owner": bool(deployment.deployer_principals or deployment.github),
         "is_local": deployment.is_local,
         "lake_formation": deployment.lake_formation,
+        "application": applications[0],
+        "former_applications": applications[1:],
         "cores": deployment.runs.capacity.cores,
         "mode": deployment.runs.mode.value,
         "names": {

@@ -9,7 +9,7 @@ from datetime import date
 from frazil.declaration import Pipeline
 from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
-from infra.job_network import JobNetwork, job_network
+from infra.job_network import JobNetwork, JobsInGivenNetwork, job_network
 from infra.kms_key import LakeKey
 from infra.protection import Protection
 from infra.spark_application import SparkApplication
@@ -36,6 +36,12 @@ class FoundationOutputs:
     key_arn: str
     application_id: str
     alarm_topic_arn: str
+    former_application_ids: tuple[str, ...] = ()
+
+    @property
+    def application_ids(self) -> list[str]:
+        """The ids of all applications: runs may be on each of them."""
+        return [self.application_id, *self.former_application_ids]
 
 
 class Foundation(EnvironmentStack):
@@ -51,8 +57,7 @@ class Foundation(EnvironmentStack):
         today: date,
     ) -> None:
         super().__init__(scope, "foundation", deployment, has_confluent=False)
-        names = deployment.names
-        existing = deployment.existing
+        self._deployment, names, existing = deployment, deployment.names, deployment.existing
         key_arn = existing.key_arn or self._key(deployment, protection)
         declare_buckets(self, deployment, pipelines, key_arn, protection)
         namespaces = {p.table.namespace for p in pipelines} - {*existing.databases}
@@ -65,23 +70,7 @@ class Foundation(EnvironmentStack):
                 retention_in_days=offered_days(deployment.log_days),
                 kms_key_id=key_arn,
             )
-        network = job_network(self, "network", deployment.network, deployment.region)
-        if isinstance(network, JobNetwork) and has_flow_logs(deployment.network):
-            days = offered_days(deployment.log_days)
-            declare_flow_logs(self, deployment, vpc_id=network.vpc_id, key_arn=key_arn, log_days=days)
-        application = SparkApplication(
-            self,
-            "spark",
-            prefix=names.prefix,
-            release_label=deployment.label,
-            architecture=deployment.architecture,
-            capacity=deployment.runs.capacity,
-            jobs=workers_of(deployment, pipelines),
-            idle_minutes=deployment.runs.idle_minutes,
-            subnet_ids=network.subnet_ids,
-            security_group_ids=network.security_group_ids,
-            today=today,
-        )
+        current, *former = self._applications(workers_of(deployment, pipelines), key_arn, today)
         alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.alarm_emails)
         self.outputs = FoundationOutputs(
             table_bucket=names.bucket("tables"),
@@ -89,8 +78,9 @@ class Foundation(EnvironmentStack):
             artifact_bucket=names.bucket("artifacts"),
             log_bucket=names.bucket("logs"),
             key_arn=key_arn,
-            application_id=application.id,
+            application_id=current.id,
             alarm_topic_arn=alarms.arn,
+            former_application_ids=tuple(each.id for each in former),
         )
 
     def _key(self, deployment: Deployment, protection: Protection) -> str:
@@ -98,6 +88,37 @@ class Foundation(EnvironmentStack):
         where = {"account": deployment.account, "region": deployment.region}
         policy = fill("lake_key", {**where, "log_groups": [names.log_group("")]}, partition=names.partition)
         return LakeKey(self, "key", alias=names.prefix, policy=policy, protection=protection).arn
+
+    def _applications(self, jobs: Sequence[Workers], key_arn: str, today: date) -> list[SparkApplication]:
+        """Declare the applications, that on which `jobs` run first, and their networks."""
+        deployment, made = self._deployment, list[SparkApplication]()
+        networks = dict[str, JobNetwork | JobsInGivenNetwork]()
+        for each in deployment.applications:
+            plan = each.network or deployment.network
+            if plan.name not in networks:
+                named = "-".join(filter(None, ("network", plan.name)))
+                networks[plan.name] = job_network(self, named, plan, deployment.region)
+            network = networks[plan.name]
+            made.append(
+                SparkApplication(
+                    self,
+                    "-".join(filter(None, ("spark", each.name))),
+                    application=deployment.names.application(each.label, each.architecture, each.name),
+                    release_label=each.label,
+                    architecture=each.architecture,
+                    capacity=each.capacity,
+                    jobs=() if made else jobs,
+                    idle_minutes=each.idle_minutes,
+                    subnet_ids=network.subnet_ids,
+                    security_group_ids=network.security_group_ids,
+                    today=today,
+                )
+            )
+        network = networks[deployment.network.name]
+        if isinstance(network, JobNetwork) and has_flow_logs(deployment.network):
+            days = offered_days(deployment.log_days)
+            declare_flow_logs(self, deployment, vpc_id=network.vpc_id, key_arn=key_arn, log_days=days)
+        return made
 
 
 # The retention times that CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).

@@ -32,6 +32,9 @@ from stacks.operator_roles import OperatorRoles
 from stacks.providers import EnvironmentStack
 from stacks.unknown_values import APPLICATION, BOOTSTRAP, REGISTRY, Text
 
+FORMER = "former_applications"
+"""The output with the ids of the applications that jobs leave, for `frazil move-application`."""
+
 
 class Ingestion(EnvironmentStack):
     """The stack of the pipelines without a group, and of what all groups share: environment document, scheduler, operators."""
@@ -70,6 +73,8 @@ class Ingestion(EnvironmentStack):
             )
         OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, groups=groups)
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
+        if deployment.former_applications:
+            TerraformOutput(self, FORMER, value=list(foundation.former_application_ids))
 
     def _environment_id(self) -> str:
         """Return the id of the environment document's object, which differs whenever the document may differ.
@@ -84,11 +89,12 @@ class Ingestion(EnvironmentStack):
         )
         cluster = (chosen.confluent.kind, chosen.confluent.is_multi_zone)
         ids = (chosen.confluent.environment_id, chosen.confluent.cluster_id)
-        fills = (chosen.label, chosen.architecture, chosen.network, cluster, ids)
+        named = filter(None, (chosen.application, chosen.network.name))
+        fills = (chosen.label, chosen.architecture, chosen.network, cluster, ids, *named)
         return f"environment-{digest(f'{text} {fills!r}'.encode())[:16]}"
 
     def _scheduler(self, groups: Sequence[Group]) -> ExecutionRole:
-        """Declare the scheduler's role, which may start maintenance runs of this application and call the groups' reconcilers."""
+        """Declare the scheduler's role, which may start maintenance runs and call the groups' reconcilers."""
         where = {"account": self._deployment.account, "region": self._deployment.region}
         partition = self._names.partition
         return ExecutionRole(
@@ -102,7 +108,7 @@ class Ingestion(EnvironmentStack):
                 "scheduler",
                 {
                     **where,
-                    "applications": [self._foundation.application_id],
+                    "applications": self._foundation.application_ids,
                     "job_roles": [self._names.role_arn(job_name(MAINTAIN, group.name)) for group in groups],
                     "functions": [function_name(self._deployment, job_name(INGEST, group.name)) for group in groups],
                 },

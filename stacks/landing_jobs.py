@@ -101,7 +101,7 @@ class GroupJobs:
         }
         wanted = placeholders(document)
         values = self._places.values(document, **{key: value for key, value in more.items() if key in wanted})
-        applications = {"applications": [self._foundation.application_id]}
+        applications = {"applications": self._foundation.application_ids}
         where = {"account": self._deployment.account, "region": self._deployment.region}
         return ExecutionRole(
             self._scope,

@@ -25,6 +25,6 @@ def reconciler_values(
         "document_prefixes": [DOCUMENTS],
         "state_prefixes": ["reconcile"],
         "log_bucket": foundation.log_bucket,
-        "applications": [foundation.application_id],
+        "applications": foundation.application_ids,
         "job_roles": [deployment.names.role_arn(job) for job in jobs],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
@@ -111,12 +111,14 @@ def expected(
     *,
     before: Sequence[Pipeline],
     after: Sequence[Pipeline],
+    applications: Collection[str],
     tolerated: Mapping[str, str],
 ) -> Iterator[tuple[Finding, str]]:
     """Yield the findings that are no reason to refuse, and why.
 
-    If a role gets permissions on exactly the tables that this change declares, they follow from the declaration. A rule
-    alone cannot know that. `tolerated` maps rules to the reason why this environment allows them.
+    If a role gets permissions on exactly the tables that this change declares, or on the application to which it moves runs,
+    they follow from the declaration. A rule alone cannot know that. `applications` are ids. `tolerated` maps rules to the
+    reason why this environment allows them.
     """
     tables = _tables(after) - _tables(before)
     databases = {each.table.namespace for each in after} - {each.table.namespace for each in before}
@@ -126,9 +128,11 @@ def expected(
             yield finding, tolerated[finding.rule]
         elif finding.rule == _WIDENED and finding.resource in changes:
             if finding.resource not in narrow:
-                narrow[finding.resource] = follows_from(changes[finding.resource], tables, databases, facts)
+                change = changes[finding.resource]
+                narrow[finding.resource] = follows_from(change, tables, databases, facts, applications)
             if narrow[finding.resource]:
-                yield finding, "it is what the tables need that this change declares"
+                needed = "the tables need that this change declares"
+                yield finding, f"it is what {'runs need on another application' if applications else needed}"
 
 
 def right_dangers(changes: Sequence[Planned], plans: Iterable[Mapping[str, Any]]) -> Iterator[Danger]:

@@ -29,6 +29,10 @@ _APPLICATION = (
     "network_configuration",
     "name",
 )
+_MOVE = "Declare another application and keep this one in former_applications, then run frazil move-application"
+_LEAVE = (
+    "Run frazil move-application before you remove it from former_applications: AWS deletes stopped applications only"
+)
 _CUTS = {Verb.DELETE, Verb.REPLACE, Verb.UPDATE}
 
 
@@ -88,7 +92,7 @@ def _applications(changes: Sequence[Planned]) -> Iterator[Danger]:
             rule="application_change",
             where=each.address,
             what=what,
-            do="Stop the pipelines, wait until the application is stopped, then deploy",
+            do=_LEAVE if each.verb is Verb.DELETE else _MOVE,
             stack=each.stack,
         )
 

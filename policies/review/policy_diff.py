@@ -1,4 +1,4 @@
-"""The differences of policies, statement by statement, and which of them follow from new tables alone."""
+"""The differences of policies, statement by statement, and which of them follow from new tables and applications alone."""
 
 from __future__ import annotations
 
@@ -73,16 +73,23 @@ def rights_change(rights: RoleRights) -> PolicyChange | None:
     return replace(blank, statements=statements) if statements else None
 
 
-def follows_from(change: Change, tables: Collection[str], databases: Collection[str], facts: Facts) -> bool:
-    """Return whether a policy's new permissions are only those that tables declared with the same change need.
+def follows_from(
+    change: Change,
+    tables: Collection[str],
+    databases: Collection[str],
+    facts: Facts,
+    applications: Collection[str] = (),
+) -> bool:
+    """Return whether a policy's new permissions are only those that tables and applications of the same change need.
 
-    Removes resources and values of conditions that name one of these tables from the new policy. The change follows from the
-    tables if the rest allows no more than the old policy. `tables` are identifiers, `namespace.table`; `databases` are those
-    of them without earlier tables.
+    Removes resources and values of conditions that name one of them from the new policy. The change follows from them if the
+    rest allows no more than the old policy. `tables` are identifiers, `namespace.table`; `databases` are those of them
+    without earlier tables; `applications` are the ids of those on which runs now start.
     """
-    if not tables:
+    if not tables and not applications:
         return False
-    places = _places(tables, databases)
+    runs = (f":/applications/{each}{part}" for each in applications for part in ("", "/jobruns/*"))
+    places = (*_places(tables, databases), *runs)
     after = dict(change.after)
     for name in ARGUMENTS:
         document = policy(after.get(name))

@@ -143,7 +143,10 @@ def review(
     rights = [each for name, plan in plans.items() for each in role_rights(plan, name)]
     found = _findings(reviewed, facts, rights)
     by_address = {each.address: each for each in (*reviewed.changes, *(each.change for each in rights))}
-    anticipated = tuple(expected(found, by_address, facts, before=old, after=new, tolerated=tolerated or {}))
+    moved_to = _applications(new_documents) - _applications(old_documents)
+    anticipated = tuple(
+        expected(found, by_address, facts, before=old, after=new, applications=moved_to, tolerated=tolerated or {})
+    )
     refusing = [each for each in found if each not in {finding for finding, _ in anticipated}]
     policies = (
         *(policy for change in changes for policy in policy_changes(change)),
@@ -208,6 +211,11 @@ def _before(plans: Iterable[Json]) -> list[Resource]:
 def _after(reviewed: Reviewed) -> list[Json]:
     """Return the documents after the deployment: from the plans, and unknown ones from the stacks."""
     return documents(reviewed.resources)
+
+
+def _applications(found: Iterable[Json]) -> set[str]:
+    """Return the ids of the applications that desired states name."""
+    return {str(each["application"]) for each in found if "workers" in each and each.get("application")}
 
 
 def _has_pipelines(found: Iterable[Json]) -> bool:

@@ -18,13 +18,14 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from frazil.cli import aws, deploy, reconcile
+from frazil.cli import aws, deploy, move_application, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
 from frazil.project.environments import environment
 from frazil.release.manifest import Release, manifest
 from frazil.rollout import readiness
+from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.readiness import Readiness
 from frazil.smoke import probe_subjects
 from frazil.smoke.probe import Answer, Probe, results
@@ -59,7 +60,8 @@ else:
             failing.unlink()
             sys.exit(6)
     [outputs] = [each.partition("=")[2] for each in arguments if each.startswith("--outputs=")]
-    stacks = {f"dev-{stack}": {"environment_document": "s3://artifacts/documents/e.json"} if stack == "ingestion" else {}}
+    told = {"environment_document": "s3://artifacts/documents/e.json", "former_applications": ["app1"]}
+    stacks = {f"dev-{stack}": told if stack == "ingestion" else {}}
     pathlib.Path(outputs).write_text(json.dumps(stacks))
 """
 
@@ -74,8 +76,8 @@ class Shop:
     manifest: Path
     probes: list[Probe] = field(default_factory=lambda: [HEALTHY, HIDDEN])
 
-    def deploy(self, *options: str) -> Result:
-        return CliRunner().invoke(app, ["deploy", "dev", "--release", str(self.manifest), *options])
+    def deploy(self, *options: str, command: str = "deploy") -> Result:
+        return CliRunner().invoke(app, [command, "dev", "--release", str(self.manifest), *options])
 
     def stacks(self) -> list[str]:
         log = self.folder / "log"
@@ -122,7 +124,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(world.emr, clock=world.time.clock))
     monkeypatch.setattr(readiness, "ProofReadiness", lambda store: world)
-    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=world.time.clock, sleep=world.time.sleep))
+    for module in (reconcile, move_application):
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=world.time.clock, sleep=world.time.sleep))
     world.want(desired())
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
@@ -191,6 +194,28 @@ def test_options_are_handed_on(shop: Shop) -> None:
     first = json.loads((shop.folder / "log").read_text().splitlines()[0])
     assert first[:3] == ["--accept-danger=it is a test", f"--acceptances={shop.folder / 'a.json'}", "--again"]
     assert first[-1] == str(shop.manifest)
+
+
+def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
+    assert shop.deploy("--yes").exit_code == 0
+    shop.world.want(desired(2))
+    one = desired(job="ingest-payments")
+    shop.world.store.put(desired_key(one.job), desired_document(one))
+    shop.world.emr.started = lambda request: None
+    (shop.folder / "log").unlink()
+    ended = shop.deploy("--yes", "--group", "payments")
+    assert ended.exit_code == 0, ended.output
+    asked = [json.loads(line) for line in (shop.folder / "log").read_text().splitlines()]
+    assert [("--group=payments" in line, line[-2]) for line in asked] == [
+        (False, "foundation"),
+        (False, "confluent"),
+        (True, "ingestion"),
+    ]
+    assert ended.stdout.splitlines()[-1] == "ingest-payments: generation 1 runs"
+    assert {run.tags["frazil:job"]: run.tags["frazil:generation"] for run in shop.world.emr.active()} == {
+        JOB: "1",
+        "ingest-payments": "1",
+    }
 
 
 def test_without_a_release_nothing_runs(shop: Shop) -> None:

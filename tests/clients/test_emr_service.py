@@ -227,6 +227,51 @@ def test_our_client_tells_how_a_run_ended(ground: Ground) -> None:
     assert "failed" in found.details
 
 
+def test_an_application_stops_only_after_its_last_run_and_the_next_run_starts_it_again(ground: Ground) -> None:
+    emr, application = Emr(ground.client, clock=ground.clock), ground.application
+    assert (emr.application_state(application), emr.active(application)) == ("CREATED", ())
+    run = ground.start(name="by hand", tags={})
+    assert (emr.application_state(application), emr.active(application)) == ("STARTED", (run,))
+    with pytest.raises(EmrUnavailable, match="ValidationException"):
+        emr.stop_application(application)
+    ground.until(run, "SUCCESS")
+    assert emr.active(application) == ()
+    emr.stop_application(application)
+    assert emr.application_state(application) == "STOPPED"
+    emr.stop_application(application)
+    ground.start()
+    assert emr.application_state(application) == "STARTED"
+    assert emr.application_state("0") is None
+
+
+@pytest.mark.e2e
+def test_the_local_aws_changes_and_deletes_no_application_that_is_started(endpoint: str) -> None:
+    ground = local_aws(endpoint)
+    first, second = ground.application, ground.small_application
+    emr = Emr(ground.client)
+    run = ground.start()
+    room = {"cpu": "8 vCPU", "memory": "32 GB"}
+    for change in (
+        lambda: ground.client.update_application(applicationId=first, clientToken="x", maximumCapacity=room),
+        lambda: ground.client.delete_application(applicationId=first),
+    ):
+        with pytest.raises(ClientError) as refusal:
+            change()
+        assert code(refusal) == "ValidationException"
+    other = ground.start(applicationId=second)
+    assert (emr.active(first), emr.active(second)) == ((run,), (other,))
+    ground.until(run, "SUCCESS")
+    emr.stop_application(first)
+    assert emr.application_state(second) == "STARTED"
+    ground.client.delete_application(applicationId=first)
+    assert emr.application_state(first) is None
+    assert emr.active(first) == ()
+    with pytest.raises(EmrUnavailable, match="terminated"):
+        emr.stop_application(first)
+    with pytest.raises(ClientError):
+        ground.start()
+
+
 def test_our_client_finds_no_runs_where_there_is_no_application(ground: Ground) -> None:
     assert Emr(ground.client, clock=ground.clock).runs("00fnoapplication", {}, names="frazil-.*") == ()
 

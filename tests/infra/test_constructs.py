@@ -41,7 +41,7 @@ def made(make: Callable[[TerraformStack], Any]) -> dict[str, dict[str, dict[str,
 
 def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
     told: dict[str, Any] = {
-        "prefix": "frazil-dev",
+        "application": "frazil-dev-emr-spark-8-1-0-arm64",
         "release_label": "emr-spark-8.1.0",
         "architecture": Architecture.ARM64,
         "capacity": Capacity(cores=6, memory_gb=24, disk_gb=120),
@@ -60,7 +60,10 @@ def test_proofs_of_runs_expire_and_nothing_else_of_their_bucket_does() -> None:
     found = made(lambda stack: artifact_bucket(stack, "a", proof_prefixes=prefixes, **settings))
     [rules] = [each["rule"] for each in found["aws_s3_bucket_lifecycle_configuration"].values()]
     expiring = {each["filter"][0]["prefix"]: each["expiration"] for each in rules if "expiration" in each}
-    assert expiring == {"": [{"expired_object_delete_marker": True}], **dict.fromkeys(prefixes, [{"days": PROOF_DAYS}])}
+    assert expiring == {
+        "": [{"expired_object_delete_marker": True}],
+        **{each: [{"days": PROOF_DAYS}] for each in prefixes},
+    }
     assert len({each["id"] for each in rules}) == len(rules) == 4
 
 

@@ -8,8 +8,8 @@ from frazil.declaration import Pipeline, Table, Topic, canonical
 from frazil.declaration.document import document
 from frazil.errors import InvalidInput
 from frazil.release.upload import document_key
-from frazil.rollout.desired import desired_document, desired_key
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs, job_name, job_of
+from frazil.rollout.desired import Desired, desired_document, desired_key, parse_desired
+from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs, job_name, job_of, without_moved
 from tests.support.fake_store import FakeStore
 from tests.support.rollout_world import desired
 
@@ -53,3 +53,42 @@ def test_pipelines_of_several_jobs_or_of_none_are_refused(names: list[str], said
     with pytest.raises(InvalidInput) as refused:
         job_of(store(ingest=("a",), ingest_payments=("c",)), names)
     assert said in str(refused.value)
+
+
+def test_a_desired_state_that_cannot_be_read_hides_no_other_job() -> None:
+    deployed = store(ingest=("a",), ingest_payments=("c",))
+    deployed.put(desired_key("ingest-broken"), b"{")
+    assert job_of(deployed, ["a"]) == "ingest"
+    assert job_of(deployed, ["c"]) == "ingest-payments"
+    with pytest.raises(
+        InvalidInput, match=r"no deployed job has the pipeline x; ingest-broken cannot be read: .*Name some of a, c"
+    ):
+        job_of(deployed, ["x"])
+
+
+def of(at: FakeStore, job: str) -> Desired:
+    held = at.read(desired_key(job))
+    assert held is not None
+    return parse_desired(held.data)
+
+
+def test_a_job_that_returns_leaves_the_pipelines_that_moved_to_another_job() -> None:
+    proven = of(before := store(ingest=("a", "b", "c")), "ingest")
+    after = store(ingest=("c",), ingest_payments=("a",))
+    after.objects.update({key: value for key, value in before.objects.items() if key.startswith("documents/")})
+    after.put(desired_key("ingest-broken"), b"{")
+    wanted = of(after, "ingest")
+    found = without_moved(proven, wanted, after)
+    assert (found.stopped, found.is_stopped) == (("a",), False), "b was removed, and runs again as before"
+    assert found.unstopped == proven.unstopped
+    assert without_moved(found, wanted, after) == found
+    assert without_moved(wanted, wanted, after) == wanted
+    alone = of(before, "ingest")
+    assert without_moved(alone, alone, before) == alone
+
+
+def test_a_job_that_returns_and_has_lost_all_pipelines_does_not_run() -> None:
+    proven = of(before := store(ingest=("a",)), "ingest")
+    after = store(ingest=("c",), ingest_payments=("a",))
+    after.objects.update({key: value for key, value in before.objects.items() if key.startswith("documents/")})
+    assert without_moved(proven, of(after, "ingest"), after).is_stopped

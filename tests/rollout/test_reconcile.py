@@ -442,6 +442,35 @@ def test_a_drain_that_ends_without_a_commit_or_being_caught_up_is_given_up(world
     assert len(world.runs_of(second)) == 3
 
 
+def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    documents = [canonical(document([pipeline])) for pipeline in PIPELINES]
+    keys = [document_key(each) for each in documents]
+    for key, written in zip(keys, documents, strict=True):
+        world.store.put(key, written)
+    other = desired(job="orders-b", document=keys[1])
+    world.store.put(desired_key(other.job), desired_document(other))
+    world.readiness[2] = Readiness.NOTHING_YET
+    second = world.want(replaced(first, document=keys[0]))
+    back = world.run()
+    assert back == replace(first, stopped=("users",))
+    assert world.running().request["jobDriver"]["sparkSubmit"]["entryPointArguments"][-2:] == ["--without", "users"]
+    assert stored_state(world.store, JOB).given_up == (second.digest,)
+    assert world.reconciler().drift(JOB) == ()
+
+
+@pytest.mark.parametrize("missing", ["release", "document"])
+def test_a_generation_that_cannot_start_ends_no_run(world: World, missing: str) -> None:
+    first = world.want(desired())
+    world.settle()
+    release, document = f"releases/9.9.9/{'0' * 64}/manifest.json", f"documents/{'0' * 64}.json"
+    world.want(replaced(first, **({"release": release} if missing == "release" else {"environment": document})))
+    with pytest.raises(FrazilError, match="does not exist"):
+        world.run()
+    assert world.runs_of(first) == world.emr.active()
+
+
 def test_a_release_that_is_not_there_is_an_error_before_anything_is_started(world: World) -> None:
     world.want(desired(release=f"releases/9.9.9/{'0' * 64}/manifest.json"))
     with pytest.raises(FrazilError, match="the release does not exist"):

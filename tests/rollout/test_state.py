@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import LockHeld
-from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, Lease, RolloutState, state_key, stored_state
+from frazil.rollout.state import LEASE_SECONDS, REMEMBERED, SKEW_SECONDS, Lease, RolloutState, state_key, stored_state
 from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
 from tests.support.rollout_world import JOB, desired
@@ -42,6 +42,24 @@ def test_of_two_that_find_it_free_one_gets_it(store: FakeStore, passing: FakeTim
     with pytest.raises(LockHeld, match="a holds the lease"):
         lease(Slow(store.objects), passing, "b").take()
     assert stored_state(store, JOB).holder == "a"
+
+
+def test_a_lease_from_a_clock_that_is_ahead_blocks_nothing_and_its_holder_loses_it(
+    store: FakeStore, passing: FakeTime
+) -> None:
+    ahead = Lease(store, JOB, holder="ahead", clock=lambda: passing.clock() + SKEW_SECONDS + 1)
+    ahead.take()
+    taken = lease(store, passing, "b")
+    taken.take()
+    with pytest.raises(LockHeld, match="b holds the lease"):
+        ahead.keep()
+    taken.keep()
+
+
+def test_clocks_that_differ_a_little_keep_the_lease(store: FakeStore, passing: FakeTime) -> None:
+    Lease(store, JOB, holder="ahead", clock=lambda: passing.clock() + SKEW_SECONDS).take()
+    with pytest.raises(LockHeld, match="ahead holds the lease"):
+        lease(store, passing, "b").take()
 
 
 def test_keeping_it_makes_it_last(store: FakeStore, passing: FakeTime) -> None:

@@ -117,6 +117,23 @@ def test_when_a_run_has_proven_itself(readiness: Readiness, state: RunState, min
     assert decided(NEW, PROVEN, [run(NEW, state, minutes=minutes)], readiness) == [step]
 
 
+def test_a_drain_that_waits_for_room_is_not_given_up_before_six_hours() -> None:
+    drain = desired(2, mode=Mode.DRAIN)
+    for readiness in (Readiness.NOTHING_YET, Readiness.UNKNOWN):
+        assert decided(drain, PROVEN, [run(drain, RunState.QUEUED, minutes=31)], readiness) == [Wait]
+        assert decided(drain, PROVEN, [run(drain, RunState.QUEUED, minutes=359)], readiness) == [Wait]
+        assert decided(drain, PROVEN, [run(drain, RunState.QUEUED, minutes=360)], readiness) == [GiveUp]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_the_time_of_proof_begins_with_the_run(mode: Mode) -> None:
+    wanted = desired(2, mode=mode)
+    late = replace(run(wanted, minutes=100), started_at=NOW - timedelta(minutes=29))
+    assert decided(wanted, PROVEN, [late]) == [Wait]
+    later = replace(late, started_at=NOW - timedelta(minutes=30))
+    assert decided(wanted, PROVEN, [later]) == [GiveUp]
+
+
 def test_a_drain_is_not_proven_by_running() -> None:
     drain = desired(2, mode=Mode.DRAIN)
     assert decided(drain, PROVEN, [run(drain, minutes=20)], Readiness.CAUGHT_UP) == [Wait]

@@ -120,20 +120,48 @@ def test_the_file_of_deployed_objects_is_written_before_the_apply(project: Proje
     assert (project.deployed / "dev.json").is_file()
 
 
-def test_the_stacks_of_groups_follow_ingestion(project: Project, ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def grouped(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """An environment with two groups."""
+
     def synthesise(*given: Any) -> dict[str, Path]:
         folders = project.synthesise(*given)
-        group = folders["dev-ingestion"].with_name("dev-ingestion-payments")
-        group.mkdir()
-        place = {"backend": {"local": {"path": str(project.folder / "payments.tfstate")}}}
-        content = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
-        (group / "cdk.tf.json").write_text(json.dumps(content))
-        return {"dev-foundation": group.with_name("dev-foundation"), **folders, group.name: group}
+        for name in ("orders", "payments"):
+            group = folders["dev-ingestion"].with_name(f"dev-ingestion-{name}")
+            group.mkdir()
+            place = {"backend": {"local": {"path": str(project.folder / f"{name}.tfstate")}}}
+            content = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
+            (group / "cdk.tf.json").write_text(json.dumps(content))
+            folders[group.name] = group
+        return {"dev-foundation": group.with_name("dev-foundation"), **folders}
 
     monkeypatch.setattr(deploy, "synthesise", synthesise)
+    return project
+
+
+def test_the_stacks_of_groups_follow_ingestion(grouped: Project, ran: Ran) -> None:
     status, out, err = ran("--yes")
-    assert (status, project.state()) == (0, "x"), out + err
-    assert [line.partition(":")[0] for line in out.splitlines()] == ["dev-ingestion", "dev-ingestion-payments"]
+    assert (status, grouped.state()) == (0, "x"), out + err
+    stacks = ["dev-ingestion", "dev-ingestion-orders", "dev-ingestion-payments"]
+    assert [line.partition(":")[0] for line in out.splitlines()] == stacks
+
+
+def test_one_group_can_be_deployed_alone_after_what_all_groups_share(
+    grouped: Project, ran: Ran, tmp_path: Path
+) -> None:
+    status, out, err = ran("--yes", "--group=payments")
+    assert (status, out, "dev-ingestion is not deployed" in err) == (2, "", True)
+    grouped.declare("x", output={"place": {"value": "s3://b/k"}})
+    assert ran("--yes")[0] == 0
+    (grouped.folder / "payments.tfstate").unlink()
+    grouped.declare("y", output={"place": {"value": "s3://b/k"}})
+    file = tmp_path / "outputs.json"
+    status, out, err = ran("--yes", "--group=payments", f"--outputs={file}")
+    assert (status, grouped.state()) == (0, "x"), out + err
+    assert [line.partition(":")[0] for line in out.splitlines()] == ["dev-ingestion-payments"]
+    assert json.loads(file.read_text()) == {"dev-ingestion": {"place": "s3://b/k"}}
+    status, out, err = ran("--yes", "--group=nowhere")
+    assert (status, out, "Groups: orders, payments" in err) == (2, "", True)
 
 
 def test_a_stack_is_planned_again_if_the_one_before_it_changes_its_outputs(

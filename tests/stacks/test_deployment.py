@@ -104,6 +104,62 @@ def test_another_pipeline_replaces_nothing_and_deletes_no_document_that_a_run_ma
     assert before < documents(deployed)
 
 
+FIRST = "Application(architecture=Architecture.X86_64, capacity=SMALL.capacity)"
+LARGER = "replace(SMALL, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))"
+MOVES = (
+    # where the runs go, and the application that they leave
+    (f'application="b", runs={LARGER}', FIRST),
+    (
+        "",
+        'Application(name="b", architecture=Architecture.X86_64, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))',
+    ),
+)
+
+
+@pytest.mark.parametrize(("to", "former"), MOVES, ids=["to", "fro"])
+def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_its_stop(
+    deployed: Cloud, to: str, former: str
+) -> None:
+    emr, s3 = deployed.aws("emr-serverless"), deployed.aws("s3")
+
+    def desired() -> str:
+        held = s3.get_object(Bucket=LOCAL.names.bucket("artifacts"), Key="desired/ingest.json")
+        return str(json.loads(held["Body"].read())["application"])
+
+    old = desired()
+    emr.start_application(applicationId=old)  # as its first run does
+    deployed.declare(deployment=f"{to}, former_applications=({former},)".removeprefix(", "))
+    for what, counts in (("foundation", "+1 ~0 -0 ±0"), ("ingestion", " -0 ±0")):
+        code, said = deployed.deploy(what)
+        assert (code, counts in said) == (0, True), said  # no danger
+    new = desired()
+    assert new != old
+    trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
+    assert old in json.dumps(trust)
+    for what in STACKS:
+        code, said = deployed.plan(what)
+        assert code == 0, said
+    told = json.loads(deployed.run("ingestion", "output", "-json").stdout)
+    assert told["former_applications"]["value"] == [old]
+
+    deployed.declare(deployment=to)
+    code, said = deployed.deploy("foundation")
+    assert (code, "Run frazil move-application before you remove it" in said) == (1, True), said
+    accepted = "--accept-danger=it is stopped"
+    code, said = deployed.deploy("foundation", accepted)
+    assert (code, "CREATED, STOPPED" in said) == (6, True), f"AWS deletes no application that is started: {said}"
+    emr.stop_application(applicationId=old)
+    code, said = deployed.deploy("foundation", accepted)
+    assert (code, "+0 ~0 -1 ±0" in said) == (0, True), said
+    code, said = deployed.deploy("ingestion", accepted)
+    assert code == 0, said
+    assert desired() == new
+    trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
+    assert old not in json.dumps(trust)
+    for what in STACKS:
+        assert deployed.plan(what)[0] == 0
+
+
 def test_a_topic_that_is_no_longer_declared_is_refused_before_there_is_a_plan(deployed: Cloud) -> None:
     stack = deployed.stack("confluent")
     with pytest.raises(subprocess.CalledProcessError):

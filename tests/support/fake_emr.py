@@ -1,4 +1,4 @@
-"""EMR Serverless in memory, at the level of boto3's client, with the service's rules for job runs.
+"""EMR Serverless in memory, at the level of boto3's client, with the service's rules for job runs and for stopping applications.
 
 A run takes a fake minute for each step of its start and runs for `standin:minutes` of its tags (5), a streaming one without
 end; `standin:outcome` is its result. `tests/clients/test_emr_service.py` tests its behaviour.
@@ -70,6 +70,10 @@ class FakeEmr:
     limit: int = 15
     applications: dict[str, list[FakeRun]] = field(default_factory=dict)
     started: Callable[[dict[str, Any]], None] = lambda request: None
+    states: dict[str, str] = field(default_factory=dict)
+    """Of applications; what is not said is `CREATED`."""
+    full: set[str] = field(default_factory=set)
+    """Applications that admit no run."""
 
     def start_job_run(self, *, clientToken: str, **request: Any) -> dict[str, Any]:
         runs = self._runs(request["applicationId"])
@@ -89,6 +93,7 @@ class FakeEmr:
         self.started(request)
         made = FakeRun(f"00f{sum(map(len, self.applications.values())):05d}", whole, self.clock())
         runs.append(made)
+        self.states[request["applicationId"]] = "STARTED"
         self._admit(runs)
         return {"applicationId": request["applicationId"], "jobRunId": made.id, "arn": self._arn(made)}
 
@@ -113,6 +118,9 @@ class FakeEmr:
     def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:
         run = self._run(applicationId, jobRunId)
         asked = {name: run.request.get(name) for name in ("jobDriver", "configurationOverrides")}
+        began = run.admitted + 180 if run.admitted is not None else None
+        if began is not None and began <= self.clock() and (run.cancelled is None or run.cancelled > began):
+            asked["startedAt"] = datetime.fromtimestamp(began, UTC)
         return {"jobRun": {**self._summary(run), "tags": run.tags, **asked}}
 
     def list_job_runs(
@@ -132,6 +140,17 @@ class FakeEmr:
         if begin + maxResults < len(newest_first):
             page["nextToken"] = str(begin + maxResults)  # type: ignore[assignment]
         return page
+
+    def get_application(self, *, applicationId: str) -> dict[str, Any]:
+        self._runs(applicationId)
+        return {"application": {"applicationId": applicationId, "state": self.states.get(applicationId, "CREATED")}}
+
+    def stop_application(self, *, applicationId: str) -> dict[str, Any]:
+        now = self.clock()
+        if any(run.state(now) not in ENDED for run in self._runs(applicationId)):
+            raise refused("ValidationException", f"Application {applicationId} has active job runs")
+        self.states[applicationId] = "STOPPED"
+        return {}
 
     def kill(self, run_id: str) -> None:
         """Kill the run's driver, so that the run fails."""
@@ -154,7 +173,8 @@ class FakeEmr:
         now = self.clock()
         busy = sum(run.admitted is not None and run.state(now) not in ENDED for run in runs)
         for run in runs:
-            if run.admitted is None and run.cancelled is None and busy < self.limit:
+            has_room = busy < self.limit and run.request["applicationId"] not in self.full
+            if run.admitted is None and run.cancelled is None and has_room:
                 run.admitted, busy = now, busy + 1
 
     def _run(self, application: str, run_id: str) -> FakeRun:

@@ -57,6 +57,16 @@ topics = [
 ]
 """
 
+_APP = """
+from dataclasses import replace
+
+from infra.capacity import Capacity
+from stacks.deployments import SMALL, Application, Architecture, local
+from stacks.program import run
+
+run(replace(local, CHANGES), release="none")
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cloud:
@@ -66,12 +76,17 @@ class Cloud:
     folder: Path
     world: LocalServices
     terraform: Terraform
+    asked_for: dict[str, str] = field(default_factory=dict)
+    """The variables of the last synthesis."""
     asked: set[str] = field(default_factory=set)
     """What Terraform has asked of AWS so far, as IAM's actions."""
 
-    def declare(self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "", more: str = "") -> None:
+    def declare(
+        self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "", more: str = "", deployment: str = ""
+    ) -> None:
         """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name. `more`: Python that
-        changes what is declared. Raises `CalledProcessError` when it is refused."""
+        changes what is declared. `deployment`: fields of the deployment that differ, as Python. Raises `CalledProcessError`
+        when it is refused."""
         pipelines, told = self.folder / "pipelines.py", self.folder / "release.json"
         pipelines.write_text(_DECLARED.replace("PARTITIONS", str(partitions)) + more)
         (self.folder / "clicks.avsc").write_text(schema)
@@ -84,8 +99,22 @@ class Cloud:
             "FRAZIL_DEPLOYED": str(self.folder / "deployed"),
             "FRAZIL_DESTROY_DATA": destroy,
         }
-        command = [sys.executable, "-m", "stacks.app"]
-        subprocess.run(command, cwd=self.root, env={**os.environ, **self.settings, **asked}, check=True, timeout=120)
+        (self.folder / "app.py").write_text(_APP.replace("CHANGES", deployment))
+        self._ran(self.root, asked, check=True)
+        del asked["CDKTF_OUTDIR"]
+        self.asked_for.update(asked)
+
+    def deploy(self, what: str, *options: str) -> tuple[int, str]:
+        """Plan, review and apply what was declared, as `frazil deploy` does for one stack. Return the exit code and the output."""
+        ended = self._ran(self.folder, self.asked_for, "deploy", "local", what, "--yes", *options)
+        return ended.returncode, ended.stdout + ended.stderr
+
+    def _ran(
+        self, folder: Path, variables: Mapping[str, str], *arguments: str, check: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        given = {**os.environ, **self.terraform.settings, **self.settings, **variables, "PYTHONPATH": str(self.root)}
+        command = [sys.executable, str(self.folder / "app.py"), *arguments]
+        return subprocess.run(command, cwd=folder, env=given, check=check, timeout=600, text=True, capture_output=True)
 
     @cached_property
     def settings(self) -> Mapping[str, str]:

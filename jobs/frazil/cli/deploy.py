@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +18,7 @@ import typer
 from frazil.cli import aws
 from frazil.cli.built_for import BuiltFor, required_description
 from frazil.cli.console import out, plain
-from frazil.cli.deployment_program import required_program
+from frazil.cli.deployment_program import DeploymentProgram, required_program
 from frazil.cli.environments import OUTPUT, read_document, write
 from frazil.cli.options import EnvironmentOption, environment_name
 from frazil.cli.reconcile import Minutes, bring_about, reconciler
@@ -29,25 +31,45 @@ from frazil.errors import InvalidInput, ReleaseIncomplete
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
+from frazil.rollout.group_jobs import INGEST, job_name
 
 STACKS = (("foundation", "confluent"), ("ingestion",))
 """The stacks in their order. The release is uploaded before the last one, whose function runs it."""
 
 
+ReleaseFile = Annotated[
+    str | None,
+    typer.Option("--release", metavar="FILE|none", envvar="FRAZIL_RELEASE", help="Manifest of a built release."),
+]
+Reason = Annotated[str, typer.Option("--accept-danger", metavar="REASON", help="Accept dangers of the plans.")]
+Acceptances = Annotated[
+    Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+]
+Declared = Annotated[str | None, typer.Argument(metavar="ENV", help="A declared deployment.")]
+Again = Annotated[bool, typer.Option("--again", help="Try a rolled-back release again.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Apply without a question.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployed:
+    """A deployed environment with a release. `outputs` are those of the stack `ingestion`."""
+
+    place: Environment
+    outputs: Mapping[str, Any]
+
+
 def deploy(
     context: typer.Context,
-    env: Annotated[str | None, typer.Argument(metavar="ENV", help="A declared deployment.")] = None,
+    env: Declared = None,
     option: EnvironmentOption = None,
-    release: Annotated[
-        str | None,
-        typer.Option("--release", metavar="FILE|none", envvar="FRAZIL_RELEASE", help="Manifest of a built release."),
+    release: ReleaseFile = None,
+    reason: Reason = "",
+    acceptances: Acceptances = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="NAME", help="Deploy the release to one group.")
     ] = None,
-    reason: Annotated[str, typer.Option("--accept-danger", metavar="REASON", help="Accept dangers of the plans.")] = "",
-    acceptances: Annotated[
-        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Try a rolled-back release again.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Apply without a question.")] = False,
+    again: Again = False,
+    yes: Yes = False,
     smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="Probe the environment at the end.")] = True,
     minutes: Minutes = 120,
 ) -> None:
@@ -60,6 +82,7 @@ def deploy(
     Applies the saved plan of each stack after its review.
     Refuses dangers. Asks before each apply.
     Reconciles the runs, then probes them (frazil smoke).
+    With --group, the other groups keep their release.
     After an interruption, repeat the command.
 
     \b
@@ -74,28 +97,55 @@ def deploy(
     program = required_program("deploy")
     name = environment_name(context, env, option)
     declared = required_description(name, program.root)
-    manifest = _manifest(release, declared, program.root, name)
+    options = flags(reason, acceptances, again=again, yes=yes)
+    made = deployed(program, name, declared, release, options, group=group)
+    if made is not None:
+        job = job_name(INGEST, group) if group else None
+        reconcile_jobs(made.place, context.find_root().obj, minutes, job=job)
+        if smoke:
+            _probe(made.place, declared, context.find_root().obj)
+
+
+def flags(reason: str, acceptances: Path | None, *, again: bool, yes: bool) -> list[str]:
+    """Return the options of `stacks.deploy`."""
     options = [f"--accept-danger={reason}"] if reason.strip() else []
     options += [f"--acceptances={acceptances.absolute()}"] if acceptances else []
-    options += [*(["--again"] if again else []), *(["--yes"] if yes else [])]
+    return [*options, *(["--again"] if again else []), *(["--yes"] if yes else [])]
+
+
+def deployed(
+    program: DeploymentProgram,
+    name: str,
+    declared: dict[str, Any],
+    release: str | None,
+    options: Sequence[str],
+    *,
+    group: str | None = None,
+) -> Deployed | None:
+    """Deploy all stacks, or of those of ingestion only that of one group.
+
+    Return the environment, which commands then know; None if nothing runs in it. Raises `typer.Exit` with the code of a
+    stack that was not deployed.
+    """
+    manifest = _manifest(release, declared, program.root, name)
     variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
-        outputs = Path(folder, "outputs.json")
+        file = Path(folder, "outputs.json")
         for stacks in STACKS:
-            if stacks == STACKS[-1] and manifest is not None:
+            is_last = stacks == STACKS[-1]
+            if is_last and manifest is not None:
                 _upload(manifest.parent, declared)
-            if code := program.run(*options, f"--outputs={outputs}", "--", name, *stacks, variables=variables):
+            chosen = [*options, *([f"--group={group}"] if group and is_last else []), f"--outputs={file}"]
+            if code := program.run(*chosen, "--", name, *stacks, variables=variables):
                 raise typer.Exit(code)
-        address = json.loads(outputs.read_text("utf-8"))[f"{name}-{STACKS[-1][-1]}"].get(OUTPUT)
-    if address is None or manifest is None:
+        outputs = json.loads(file.read_text("utf-8"))[f"{name}-{STACKS[-1][-1]}"]
+    if (address := outputs.get(OUTPUT)) is None or manifest is None:
         _print("runs", "none: no release is deployed" if manifest is None else "none: no pipeline of Spark is declared")
-        return
+        return None
     place = read_document(address)
     write(place)
     _print("environment", f"{place.name} is known by its name")
-    _reconcile(place, context.find_root().obj, minutes)
-    if smoke:
-        _probe(place, declared, context.find_root().obj)
+    return Deployed(place=place, outputs=outputs)
 
 
 def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:
@@ -140,9 +190,9 @@ def _upload(folder: Path, declared: dict[str, Any]) -> None:
     _print("upload", f"{sum(one.is_new for one in uploaded)} of {len(uploaded)} files were new, {release.key}")
 
 
-def _reconcile(place: Environment, secrets: Secrets, minutes: int) -> None:
-    """Bring the runs of every job to the deployed state. Ends with 1 if a generation was rolled back."""
-    jobs = aws.jobs_of(aws.artifact_store(place, secrets), None)
+def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: str | None = None) -> None:
+    """Bring the runs of every job, or of one, to the deployed state. Ends with 1 if a generation was rolled back."""
+    jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
     bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False)
 
 

@@ -25,6 +25,7 @@ from frazil.cli import (
     init,
     local,
     maintain,
+    move_application,
     preview,
     query,
     reconcile,
@@ -73,6 +74,7 @@ GROUPS = {
     "Deployments": (
         "bootstrap",
         "deploy",
+        "move-application",
         "release",
         "environments",
         "review",
@@ -192,6 +194,7 @@ app.command("demo", short_help="Land and prove real data on this machine.")(comm
 app.command("bootstrap", short_help="Prepare an account for its first deployment.")(bootstrap.bootstrap)
 app.command("deploy", short_help="Deploy: release, plan, review, apply, reconcile.")(deploy.deploy)
 release.app.command("check")(release_check.check)
+app.command("move-application", short_help="Move job runs to another application.")(move_application.move_application)
 app.add_typer(release.app, name="release", short_help="Build and upload releases.")
 app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
 app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)

@@ -1,4 +1,4 @@
-"""EMR Serverless: the job runs of an application, and the three things that are done to them.
+"""EMR Serverless: the job runs of an application, what is done to them, and the stop of an application.
 
 https://docs.aws.amazon.com/emr-serverless/latest/APIReference/
 """
@@ -62,6 +62,8 @@ class Run:
     created_at: datetime
     updated_at: datetime
     tags: Mapping[str, str] = field(default_factory=dict)
+    started_at: datetime | None = None
+    """When it first began to run."""
     log_uri: str = ""
     """Where on S3 its logs are; empty for a run that leaves none there."""
 
@@ -150,6 +152,24 @@ class Emr:
             if not self._run(run.application, run.id).state.is_terminal:
                 raise
 
+    def active(self, application: str) -> tuple[str, ...]:
+        """Return the ids of all runs of an application that have not ended, whoever started them; none if it does not exist."""
+        return tuple(self._listed(application, ".*", states=_ACTIVE))
+
+    def application_state(self, application: str) -> str | None:
+        """Return the state of an application, like `STARTED`; None if it does not exist or was deleted."""
+        try:
+            with _translated_errors(f"application {application}"):
+                state = str(self._client.get_application(applicationId=application)["application"]["state"])
+        except _NotFound:
+            return None
+        return None if state == "TERMINATED" else state
+
+    def stop_application(self, application: str) -> None:
+        """Ask an application to stop. The service refuses while a run of it has not ended. The next run starts it again."""
+        with _translated_errors(f"application {application}"):
+            self._client.stop_application(applicationId=application)
+
     def _listed(self, application: str, names: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
         """Return the ids of the runs in one of these states, the newest first."""
         found, page = [], dict(filters)
@@ -181,6 +201,7 @@ class Emr:
             details=answer.get("stateDetails") or "",
             created_at=answer["createdAt"],
             updated_at=answer["updatedAt"],
+            started_at=answer.get("startedAt"),
             tags=dict(answer.get("tags") or {}),
             log_uri=(monitoring.get("s3MonitoringConfiguration") or {}).get("logUri") or "",
         )

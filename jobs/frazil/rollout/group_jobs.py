@@ -1,4 +1,4 @@
-"""The jobs of groups: their names, and the job that has a pipeline.
+"""The jobs of groups: their names, the job that has a pipeline, and pipelines that moved from one to another.
 
 A group has an ingest job and a maintenance job. Pipelines without a group have the jobs `ingest` and `maintain`, a group
 has `ingest-<group>` and `maintain-<group>`.
@@ -7,9 +7,10 @@ has `ingest-<group>` and `maintain-<group>`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from frazil.errors import InvalidInput
-from frazil.rollout.desired import desired_key, parse_desired
+from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.state import Store
 from frazil.rollout.stopped_pipelines import pipeline_names
 
@@ -34,15 +35,19 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
     """
     found: dict[str, list[str]] = {}
     known: list[str] = []
+    unreadable: list[str] = []
     for job in ingest_jobs(store):
-        held = store.read(desired_key(job))
-        names = pipeline_names(parse_desired(held.data), store) if held is not None else ()
+        try:
+            names = _pipelines_of(store, job)
+        except InvalidInput as error:
+            unreadable.append(f"; {job} cannot be read: {error}")
+            continue
         known += names
         if here := [name for name in pipelines if name in names]:
             found[job] = here
     missing = [name for name in pipelines if not any(name in names for names in found.values())]
     if missing:
-        what = f"no deployed job has the pipeline {', '.join(missing)}"
+        what = f"no deployed job has the pipeline {', '.join(missing)}{''.join(unreadable)}"
         raise InvalidInput(
             what, do=f"Name some of {', '.join(sorted(known))}" if known else "Deploy the ingestion stack"
         )
@@ -50,3 +55,31 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
         what = "; ".join(f"{job} has {', '.join(names)}" for job, names in found.items())
         raise InvalidInput(f"the pipelines are of several jobs: {what}", do="Run the command once for each job")
     return next(iter(found))
+
+
+def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
+    """Return the generation to which a job returns, without the pipelines that have moved to another job since.
+
+    Otherwise both jobs would land them, and fence each other without end. A desired state that cannot be read moves none.
+    """
+    left = set(pipeline_names(proven, store)) - set(pipeline_names(desired, store)) - set(proven.stopped)
+    others = ingest_jobs(store) if left else ()
+    moved = {name for job in others if job != desired.job for name in _readable(store, job)} & left
+    if not moved:
+        return proven
+    stopped = tuple(sorted({*proven.stopped, *moved}))
+    is_empty = len(stopped) == len(pipeline_names(proven, store))
+    return replace(proven, stopped=stopped, is_stopped=proven.is_stopped or is_empty)
+
+
+def _readable(store: Store, job: str) -> tuple[str, ...]:
+    try:
+        return _pipelines_of(store, job)
+    except InvalidInput:
+        return ()
+
+
+def _pipelines_of(store: Store, job: str) -> tuple[str, ...]:
+    """Return the pipelines of a deployed job. Raises `InvalidInput` if its desired state or document cannot be read."""
+    held = store.read(desired_key(job))
+    return pipeline_names(parse_desired(held.data), store) if held is not None else ()

@@ -18,6 +18,7 @@ from frazil.release.manifest import Release
 from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
+from frazil.rollout.group_jobs import without_moved
 from frazil.rollout.job_run_request import TAG_JOB, names_of_runs, run_settings
 from frazil.rollout.readiness import Readiness, stored_release
 from frazil.rollout.state import Lease, RolloutState, Store, stored_state
@@ -186,10 +187,10 @@ class Reconciler:
         return with_stops(desired, self.store)
 
     def _with_stops(self, state: RolloutState, desired: Desired) -> RolloutState:
-        """Return the state, with the operator's stops on the proven generation if the wanted one was given up."""
+        """Return the state. If the wanted generation was given up, the proven one lacks stopped and moved pipelines."""
         if state.proven is None or not state.has_given_up(desired):
             return state
-        return replace(state, proven=with_stops(state.proven, self.store))
+        return replace(state, proven=without_moved(with_stops(state.proven, self.store), desired, self.store))
 
     def _decided(self, desired: Desired, state: RolloutState, execution: str | None = None) -> tuple[Step, ...]:
         state = self._with_stops(state, desired)
@@ -206,6 +207,9 @@ class Reconciler:
         return [run for a in applications for run in self.emr.runs(a, tags, names=names)]
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
+        target = target_of(desired, self._with_stops(lease.state, desired))
+        if target is not None and any(isinstance(step, Cancel) for step in steps):
+            self._request(target)  # what cannot start ends no run
         for step in steps:
             self.on_step(step)
             match step:
@@ -213,8 +217,7 @@ class Reconciler:
                     lease.keep()
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
-                    keep_documents(step.desired, self.store)
-                    request = run_settings(step.desired, self._release(step.desired), bucket=self.bucket)
+                    request = self._request(step.desired)
                     lease.keep(partial(RolloutState.with_application, application=step.desired.application))
                     self.emr.start(request, token=step.token)
                 case Prove():
@@ -225,6 +228,11 @@ class Reconciler:
                     _refuse_halt(step, desired.job)
                 case Wait() | Leave():
                     lease.keep()
+
+    def _request(self, wanted: Desired) -> dict[str, Any]:
+        """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""
+        keep_documents(wanted, self.store)
+        return run_settings(wanted, self._release(wanted), bucket=self.bucket)
 
     def _release(self, desired: Desired) -> Release:
         release = stored_release(self.store, desired)

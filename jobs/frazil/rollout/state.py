@@ -21,6 +21,8 @@ from frazil.rollout.desired import Desired
 
 LEASE_SECONDS = 600
 """Longer than any one call may take with all its attempts: at most one call is made between two writes of the lease."""
+SKEW_SECONDS = 300
+"""How far the clocks of two reconcilers may differ. A lease that lasts longer than both comes from a clock that is wrong."""
 REMEMBERED = 20
 """How many given-up generations and applications are stored; the oldest are dropped."""
 
@@ -123,9 +125,14 @@ class Lease:
         return self._state
 
     def take(self) -> RolloutState:
-        """Take the lease. Raises `LockHeld` if another reconciler holds it and it has not expired."""
+        """Take the lease. Raises `LockHeld` if another reconciler holds it and it has not expired.
+
+        A lease that ends later than any lease can was written by a clock that is ahead, and counts as expired. If its holder
+        still works, its next conditional write fails.
+        """
         state, version = _read(self._store, self._job)
-        if state.holder not in (None, self._holder) and state.until_ms > self._now_ms():
+        left_ms = state.until_ms - self._now_ms()
+        if state.holder not in (None, self._holder) and 0 < left_ms <= (LEASE_SECONDS + SKEW_SECONDS) * 1000:
             raise self._held(state)
         return self._write(state, version)
 

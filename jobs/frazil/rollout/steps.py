@@ -20,6 +20,8 @@ from frazil.rollout.state import RolloutState
 TRIES = 3
 """How many runs of a generation may end before it is given up; of a proven one, within an hour."""
 _TRIES_WITHIN = timedelta(hours=1)
+_QUEUED_FOR = timedelta(hours=6)
+"""How long a drain may wait for room. EMR Serverless ends a queued run after the same time by default."""
 _NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
 
 
@@ -149,9 +151,11 @@ def _ended(desired: Desired, target: Desired | None, others: Iterable[Run]) -> I
 def _running(target: Desired, state: RolloutState, run: Run, readiness: Readiness, now: datetime) -> tuple[Step, ...]:
     if state.has_proven(target):
         return ()
-    age = now - run.created_at
     is_running, is_following = run.state is RunState.RUNNING, target.mode is Mode.FOLLOW
+    age = now - ((run.started_at if is_running else None) or run.created_at)
     is_late = age >= timedelta(seconds=target.proof_seconds)
+    if run.state is RunState.QUEUED and not is_following and age < _QUEUED_FOR:
+        return (Wait(f"run {run.id} is {run.state}: other runs have its room, or the quota"),)
     # A drain proves its generation by its end: until then, one commit says nothing about its other pipelines.
     if readiness is Readiness.COMMITTED and is_running and is_following:
         return (Prove(target, f"run {run.id} has committed"),)
@@ -180,14 +184,9 @@ def _no_stream(
             return (Halt(f"{what}; {_said(last)}"),)
         return (Start(target, token(target, last, now)),)
     # A run with nothing to read may last for weeks before something ends it, which is no failure of its generation.
-    least = timedelta(seconds=target.proof_seconds)
-    has_no_records = readiness is Readiness.NOTHING_YET
-    failed = [
-        run
-        for run in ended
-        if run.state is not RunState.CANCELLED and (has_no_records or run.updated_at - run.created_at < least)
-    ]
-    return _tried(target, failed, last, now)
+    has_no_records, least = readiness is Readiness.NOTHING_YET, timedelta(seconds=target.proof_seconds)
+    early = [run for run in ended if has_no_records or run.updated_at - run.created_at < least]
+    return _tried(target, [run for run in early if run.state is not RunState.CANCELLED], last, now)
 
 
 def _no_drain(

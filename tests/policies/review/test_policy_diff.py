@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from policies.documents import split
+from policies.documents import fill, split
 from policies.evaluate import Request, evaluate
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Verdict
 from policies.review.role_permissions import gathered
-from tests.policies.review.cases import BOATS, TRUST, rights, role
+from tests.policies.example import ACCOUNT, REGION, VALUES
+from tests.policies.review.cases import BOATS, DESIRED, TRUST, rights, role
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
 
 ROLE = "aws_iam_role.tableflow"
@@ -163,6 +164,39 @@ def test_more_than_what_is_declared_is_refused(more: dict[str, Any]) -> None:
     made = change("aws_iam_role_policy.ingest", "update", before, {**after, "policy": json.dumps(wide)})
     review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), made))
     assert review.verdict is Verdict.REFUSED
+
+
+def moving(wanted: str, *given: str) -> list[dict[str, Any]]:
+    """The changes of a job that moves to the application `wanted`, whose role and scheduler then know the `given` ones."""
+
+    def rights_on(*applications: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        where = {"account": ACCOUNT, "region": REGION, "applications": applications}
+        trust = {"name": NAME, "assume_role_policy": json.dumps(fill("job_trust", where))}
+        scheduler = fill("scheduler", {**where, "job_roles": VALUES["job_roles"], "functions": VALUES["functions"]})
+        return trust, {"name": "frazil-dev-scheduler-1", "policy": json.dumps(scheduler)}
+
+    held = [
+        {"key": "desired/ingest.json", "content": json.dumps({**DESIRED, "application": each})}
+        for each in ("00f1", wanted)
+    ]
+    (old_trust, old_rights), (new_trust, new_rights) = rights_on("00f1"), rights_on(*given)
+    return [
+        change("aws_s3_object.desired", "update", *held),
+        change("aws_iam_role.ingest", "update", old_trust, new_trust),
+        change("aws_iam_policy.scheduler-1", "update", old_rights, new_rights),
+    ]
+
+
+def test_rights_on_the_application_to_which_runs_move_are_expected() -> None:
+    review = reviewed(plan(*moving("00f2", "00f2", "00f1")))
+    assert [each.rule for each in review.dangers] == []
+    assert {reason for _, reason in review.expected} == {"it is what runs need on another application"}
+
+
+@pytest.mark.parametrize(("wanted", "given"), [("00f1", ("00f1", "00f2")), ("00f2", ("00f1", "00f2", "00f3"))])
+def test_rights_on_another_application_are_refused(wanted: str, given: tuple[str, ...]) -> None:
+    found = {each.where for each in reviewed(plan(*moving(wanted, *given))).dangers if each.rule == "policy_widened"}
+    assert found == {"aws_iam_role.ingest", "aws_iam_policy.scheduler-1"}
 
 
 def test_tables_that_were_declared_before_explain_no_new_right() -> None:

@@ -48,6 +48,23 @@ def test_the_finding_says_what_is_wanted_and_what_is_there() -> None:
     ]
 
 
+def test_while_jobs_move_one_of_two_applications_has_room() -> None:
+    def two(first: int, second: int, other: str = "frazil-dev") -> list[tuple[str, str]]:
+        sizes = {"a": ("frazil-dev", first), "b": (other, second)}
+        values = {
+            f"aws_emrserverless_application__{key}": {
+                "name": f"{prefix}-emr-spark-8-1-0-arm64",
+                "maximum_capacity": {"cpu": f"{cpu} vCPU", "memory": "400 GB"},
+            }
+            for key, (prefix, cpu) in sizes.items()
+        }
+        return told(application_too_small, stack(**values), DESIRED)
+
+    assert two(8, 20) == two(20, 8) == []
+    assert [address for address, _ in two(8, 16)] == [ADDRESS]
+    assert [address for address, _ in two(8, 20, "frazil-prod")] == [ADDRESS], "of another environment"
+
+
 def test_a_schedules_job_counts_by_its_spark_settings() -> None:
     assert told(application_too_small, application(20, 80, **schedule(None, SIZES))) == []
     assert len(told(application_too_small, application(20, 79, **schedule(None, SIZES)))) == 1

@@ -143,9 +143,12 @@ class Applications(EMRServerlessResponse):
         return super().start_application()
 
     def stop_application(self) -> ActionResult:
-        """Stop an application. As on AWS, refused while runs are active; the error code is a guess."""
+        """Stop an application. As on AWS, refused while runs are active. Of the codes that AWS documents, only one fits
+        (https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StopApplication.html)."""
         if any(not run.state.is_terminal for run in self.runs.of(self.application)):
-            raise Conflict(f"Application {self.application.id} has active job runs")
+            raise ValidationException(f"Application {self.application.id} has active job runs")
+        if self.application.state == "TERMINATED":
+            raise ValidationException(f"Application {self.application.id} is terminated")
         return super().stop_application()
 
     def list_tags_for_resource(self) -> ActionResult:
