@@ -60,6 +60,9 @@ from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import (  # noqa: E402
     CloudwatchMetricAlarm,
     CloudwatchMetricAlarmMetricQuery,
 )
+from cdktf_cdktf_provider_aws.data_aws_secretsmanager_secret_version import (  # noqa: E402
+    DataAwsSecretsmanagerSecretVersion,
+)
 from cdktf_cdktf_provider_aws.eip import Eip  # noqa: E402
 from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
     EmrserverlessApplication,
@@ -160,6 +163,7 @@ __all__ = [
     "CloudwatchMetricAlarm",
     "CloudwatchMetricAlarmMetricQuery",
     "Construct",
+    "DataAwsSecretsmanagerSecretVersion",
     "Eip",
     "EmrserverlessApplication",
     "EmrserverlessApplicationAutoStartConfiguration",

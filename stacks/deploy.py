@@ -24,6 +24,7 @@ from policies.review.plan_changes import Verb
 from policies.review.review import Review
 from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.reader_keys import VARIABLE
 from stacks.review import ended_by_signals, is_declared, json_object, review_of
 from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, planned
 from stacks.terraform_command import NotPlanned, TerraformCommand, program
@@ -78,7 +79,8 @@ class _Deploying:
 
     def run(self, app: Sequence[str], now: datetime) -> int:
         """Synthesise, plan, review, apply. Return the exit code."""
-        folders = synthesise(self._deployment, self._folder, self._settings, app)
+        step = {} if self._chosen.key_step is None else {VARIABLE: str(self._chosen.key_step)}
+        folders = synthesise(self._deployment, self._folder, {**self._settings, **step}, app)
         folders = {self._stack: self._folder / "cdktf.out" / "stacks" / self._stack, **folders}
         if not folders[self._stack].is_dir():
             raise ValueError(f"{self._stack}: the stack does not exist. Declare deployer_principals or github")
@@ -179,6 +181,7 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
+    parser.add_argument("--key-step", type=int, metavar="N", help="the step of a rotation of keys")
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser.parse_args(arguments)

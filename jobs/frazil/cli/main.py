@@ -30,6 +30,7 @@ from frazil.cli import (
     reconcile,
     release,
     review,
+    rotate,
     run,
     runs,
     show,
@@ -77,6 +78,7 @@ GROUPS = {
         "acceptances",
         "apply",
         "reconcile",
+        "rotate",
         "runs",
         "logs",
         "stop",
@@ -194,6 +196,7 @@ app.command("review", short_help="Review a deployment: data, permissions, cost."
 app.command("acceptances", short_help="Print the dangers that code owners accepted.")(acceptances.acceptances)
 app.command("apply", short_help="Apply the plan that was reviewed.")(apply.apply)
 app.command("reconcile", short_help="Bring EMR Serverless to the deployed state.")(reconcile.reconcile)
+app.command("rotate", short_help="Replace the API keys of the jobs.")(rotate.rotate)
 app.command("runs", short_help="List job runs.")(runs.runs)
 app.command("logs", short_help="Print the log of a job run.")(runs.logs)
 app.command("stop", short_help="Stop pipelines of a job (alias: pause).")(stop.stop)
