@@ -42,7 +42,7 @@ def rotate(
     For example: frazil rotate dev
 
     \b
-    Creates new keys in the free slot, and writes the secret.
+    Creates new keys, and writes them into the secret.
     Waits until all runs use them.
     Deletes the old keys.
     After an interruption, repeat the command.
