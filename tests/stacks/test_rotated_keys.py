@@ -41,8 +41,8 @@ def at(rotating: ComposedCloud, step: int) -> tuple[set[str], set[str]]:
 def test_a_rotation_goes_to_the_other_slot_and_back_without_a_moment_without_key(rotating: ComposedCloud) -> None:
     a = {f"{LOCAL.names.prefix}-reader-{what}" for what in ("kafka", "registry")}
     b = {f"{each}-b" for each in a}
-    expected = [(a, a), (a | b, b), (b, b), (b, b), (a | b, a), (a, a), (a, a)]
-    assert [at(rotating, step) for step in range(7)] == expected
+    expected = {0: (a, a), 1: (a | b, b), 2: (b, b), 4: (a | b, a), 5: (a, a)}
+    assert {step: at(rotating, step) for step in expected} == expected
 
 
 def test_a_step_that_was_interrupted_is_finished_by_the_next_apply(rotating: ComposedCloud) -> None:
