@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from infra.resource_names import unique_name
 from infra.tf import (
     CloudwatchMetricAlarm,
     CloudwatchMetricAlarmMetricQuery,
     Construct,
     SnsTopic,
     SnsTopicSubscription,
-    unique_name,
 )
 
 OUTAGE_PERIODS = 3

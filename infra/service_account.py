@@ -9,7 +9,14 @@ from typing import Any
 from infra.confluent.cloud import ApiKey, ManagedResource, Owner, RoleBinding, ServiceAccount, credentials
 from infra.confluent.resource import Credentials, Declared
 from infra.protection import Protection
-from infra.tf import Construct, SecretsmanagerSecret, SecretsmanagerSecretVersion
+from infra.tf import (
+    Construct,
+    DataAwsSecretsmanagerSecretVersion,
+    Fn,
+    SecretsmanagerSecret,
+    SecretsmanagerSecretVersion,
+    Token,
+)
 
 
 class Account(Construct):
@@ -43,6 +50,13 @@ class Account(Construct):
             managed_resource=opens,
         )
         return credentials(key.declare(self, name, depends_on=depends_on))
+
+
+def given_keys(stored: DataAwsSecretsmanagerSecretVersion, what: str) -> Credentials:
+    """Return the API key of a secret that exists, in the fields of `StoredKeys`. Terraform's state holds it in the clear."""
+    fields = Fn.jsondecode(stored.secret_string)
+    key, secret = (str(Token.as_string(Fn.lookup(fields, f"{what}_{part}"))) for part in ("key", "secret"))
+    return Credentials(key=key, secret=secret)
 
 
 class StoredKeys(Construct):

@@ -5,10 +5,8 @@ CDKTF is archived by its makers; `docs/adr/0005-archived-cdktf.md` says how the 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-import re
 import sys
 import types
 
@@ -65,6 +63,9 @@ from cdktf_cdktf_provider_aws.cloudwatch_log_group import CloudwatchLogGroup  # 
 from cdktf_cdktf_provider_aws.cloudwatch_metric_alarm import (  # noqa: E402
     CloudwatchMetricAlarm,
     CloudwatchMetricAlarmMetricQuery,
+)
+from cdktf_cdktf_provider_aws.data_aws_secretsmanager_secret_version import (  # noqa: E402
+    DataAwsSecretsmanagerSecretVersion,
 )
 from cdktf_cdktf_provider_aws.eip import Eip  # noqa: E402
 from cdktf_cdktf_provider_aws.emrserverless_application import (  # noqa: E402
@@ -144,17 +145,6 @@ from constructs import Construct  # noqa: E402
 MARKER = "${TfToken["
 """What is in each text that CDKTF replaces by a reference. `Token.is_unresolved` says the same, by a call to Node for each text."""
 
-
-def unique_name(*path: str) -> str:
-    """Return the name that CDKTF gives to the resource at this path of ids in its stack: what `moved` blocks refer to."""
-    if len(path) == 1:
-        return _ID.sub("", path[0])
-    human = "_".join(_ID.sub("", each) for each in path)
-    return f"{human}_{hashlib.md5('/'.join(path).encode(), usedforsecurity=False).hexdigest()[:8].upper()}"
-
-
-_ID = re.compile("[^A-Za-z0-9_-]")
-
 __all__ = [
     "MARKER",
     "Annotations",
@@ -172,6 +162,7 @@ __all__ = [
     "CloudwatchMetricAlarm",
     "CloudwatchMetricAlarmMetricQuery",
     "Construct",
+    "DataAwsSecretsmanagerSecretVersion",
     "Eip",
     "EmrserverlessApplication",
     "EmrserverlessApplicationAutoStartConfiguration",
@@ -245,5 +236,4 @@ __all__ = [
     "VpcEndpoint",
     "VpcSecurityGroupEgressRule",
     "VpcSecurityGroupIngressRule",
-    "unique_name",
 ]

@@ -7,6 +7,7 @@
 | `FRAZIL_RELEASE` | required: the manifest of the release that should run; `none` if nothing should run, as in a first deployment |
 | `FRAZIL_DEPLOYED` | the folder of the files that list what holds data; `deployed` if left out |
 | `FRAZIL_DESTROY_DATA` | the second key: the one environment whose data may be destroyed |
+| `FRAZIL_KEY_STEP` | the step of a rotation of keys, which `frazil rotate` sets |
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, file_of, write
 from stacks.deployed_guard import deployed_before, deployed_groups, guard
 from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
+from stacks.reader_keys import wanted_step
 
 _REQUIRED = {
     "FRAZIL_ENVIRONMENTS": f"the environments to deploy, of {', '.join(DEPLOYMENTS)}",
@@ -78,6 +81,7 @@ def _guarded(
     release = _release(settings["FRAZIL_RELEASE"].strip(), deployment.trusted_keys)
     file = file_of(deployment, settings.get("FRAZIL_DEPLOYED", ""))
     before = deployed_before(deployment, file, is_first=release is None)
+    before = replace(before, key_step=wanted_step(settings, before.key_step))
     is_named = settings.get("FRAZIL_DESTROY_DATA") == deployment.name
     stacks = compose(
         app,
@@ -89,6 +93,7 @@ def _guarded(
         release=release,
         is_named_for_destruction=is_named,
         former_groups=deployed_groups(before),
+        key_step=before.key_step or 0,
     )
     is_open = deployment.is_disposable and is_named
     return file, guard(stacks, before, declared["retired"], is_open=is_open)

@@ -22,6 +22,7 @@ from stacks.groups import Group, groups_of
 from stacks.ingestion import GroupIngestion, Ingestion
 from stacks.providers import EnvironmentStack
 from stacks.quotas import exceeded
+from stacks.reader_keys import READER_KEYS, slots_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,13 @@ def compose(
     release: Release | None = None,
     is_named_for_destruction: bool = False,
     former_groups: Iterable[str] = (),
+    key_step: int = 0,
 ) -> Stacks:
     """Add the stacks of an environment to the app. Raises `InvalidDeclaration` with every problem of the declarations.
 
     `text_of` reads schema files, `release` is what should run, `is_named_for_destruction` the second key of `Protection`.
-    `former_groups` were deployed: those without pipelines get an empty stack, which removes their jobs.
+    `former_groups` were deployed: those without pipelines get an empty stack, which removes their jobs. `key_step` is the step of
+    the rotations of the jobs' keys.
     """
     problems = [*check(pipelines), *_problems(deployment, pipelines, topics, release)]
     if problems:
@@ -64,7 +67,14 @@ def compose(
     protection = Protection(is_disposable=deployment.is_disposable, is_named=is_named_for_destruction)
     foundation = Foundation(app, deployment, pipelines, protection=protection, today=today)
     confluent = Confluent(
-        app, deployment, pipelines, topics, foundation.outputs, protection=protection, text_of=text_of
+        app,
+        deployment,
+        pipelines,
+        topics,
+        foundation.outputs,
+        protection=protection,
+        text_of=text_of,
+        slots=slots_at(key_step),
     )
     groups = groups_of(pipelines)
     outputs = (foundation.outputs, confluent.outputs)
@@ -128,6 +138,26 @@ def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
         yield Problem("deployment.confluent.kind", what, do)
 
 
+def _on_a_cluster_of_others(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Find what the rights on an existing cluster do not allow, and secrets that the jobs' roles could not read."""
+    wanted, names = deployment.confluent, deployment.names
+    if not wanted.has_admin and any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines):
+        what = "Tableflow publishes tables for a cluster as one, which Confluent lets its administrators do only"
+        do = "Write is_administered=True if the cluster's owner agrees, or choose engine spark"
+        yield Problem("deployment.confluent.is_administered", what, do)
+    for field in ("reader_secret", "manager_secret"):
+        arn = (getattr(wanted, field) or "").split(":", 6)
+        if len(arn) < 7:
+            continue
+        path, begins = f"deployment.confluent.{field}", names.secret("")
+        if (arn[3], arn[4]) != (deployment.region, deployment.account) or not arn[6].startswith(begins):
+            what = "no role of the environment may read a secret of this name or place"
+            do = f"Create it in {deployment.account}, {deployment.region}, with a name like {begins}kafka"
+            yield Problem(path, what, do)
+        elif arn[6][:-7] == names.secret(READER_KEYS):
+            yield Problem(path, "Frazil creates and deletes the secret of this name", "Choose another name")
+
+
 def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic]) -> Iterator[Problem]:
     """Find topics for which Tableflow would choose another write mode: it takes a compacted topic for a state, no other one."""
     modes = {p.topic.name: p.write for p in pipelines if isinstance(p.engine, Tableflow)}
@@ -142,7 +172,7 @@ def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[Managed
 def _problems(
     deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic], release: Release | None
 ) -> list[Problem]:
-    problems = [*_cannot_work(deployment)]
+    problems = [*_cannot_work(deployment), *_on_a_cluster_of_others(deployment, pipelines)]
     names = [topic.name for topic in topics]
     problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
     problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]

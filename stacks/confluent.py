@@ -6,17 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from frazil.declaration import Pipeline, Spark, Tableflow
-from infra.confluent.cloud import (
-    Environment,
-    EnvironmentById,
-    Governance,
-    KafkaCluster,
-    KafkaClusterById,
-    ManagedResource,
-    SchemaRegistry,
-)
-from infra.confluent.resource import Credentials, Declared, Empty, ExistingResource, Id
-from infra.kafka_access import KafkaAccess, RegistryAccess
+from infra.confluent.cloud import ManagedResource
+from infra.confluent.resource import Declared
 from infra.kafka_topic import Topic
 from infra.managed_topic import ManagedTopic
 from infra.protection import Protection
@@ -24,12 +15,15 @@ from infra.provider_integration import ConfluentRole
 from infra.service_account import Account, StoredKeys
 from infra.table_grants import LANDS, TableGrants
 from infra.tableflow_topic import TableflowTopic, publish_to_glue
-from infra.tf import Construct, Fn, Op, TerraformLocal
+from infra.tf import Construct
 from policies.documents import fill
-from stacks.deployments import ClusterKind, Deployment
+from stacks.cluster_place import placed
+from stacks.confluent_manager import Manager
+from stacks.deployments import Deployment
 from stacks.foundation import FoundationOutputs
 from stacks.providers import EnvironmentStack
-from stacks.reading_rights import let_read_schemas, let_read_topics
+from stacks.reader_keys import READER_KEYS, KeySlots
+from stacks.reading_rights import let_read_schemas, let_read_topics, let_read_topics_by_role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,117 +50,63 @@ class Confluent(EnvironmentStack):
         *,
         protection: Protection,
         text_of: Callable[[str], str],
+        slots: KeySlots,
     ) -> None:
         super().__init__(scope, "confluent", deployment, has_confluent=True)
         self._deployment, self._foundation, self._protection = deployment, foundation, protection
         self._names = deployment.names
-        self._environment, self._cluster = self._place()
-        self._registry = SchemaRegistry(environment=Id(id=self._with_registry())).look_up(self, "registry")
-        kafka, registry = self._manage()
+        self._place = placed(self, deployment, protection)
+        self._manager = Manager(self, self._place, deployment, topics)
         self._topics: dict[str, tuple[Declared, ...]] = {}
         for own in topics:
-            topic = Topic(self, f"topic-{own.name}", own=own, kafka=kafka, protection=protection)
+            topic = Topic(self, f"topic-{own.name}", own=own, kafka=self._manager.kafka, protection=protection)
             made: tuple[Declared, ...] = (topic.declared,)
             if own.schema:
-                made += (topic.value_schema(own.schema, text_of(own.schema.file), registry),)
+                made += (topic.value_schema(own.schema, text_of(own.schema.file), self._manager.registry),)
             self._topics[own.name] = made
         read_here = [p for p in pipelines if isinstance(p.engine, Spark)]
-        self.outputs = self._let_read(read_here, kafka)
+        secret_name, secret_arn = self._let_read(read_here, slots)
+        self.outputs = ConfluentOutputs(
+            bootstrap=self._place.cluster.computed("bootstrap_endpoint"),
+            registry_url=self._place.registry.computed("rest_endpoint"),
+            secret_name=secret_name,
+            secret_arn=secret_arn,
+        )
         flowing = [p for p in pipelines if isinstance(p.engine, Tableflow)]
         if flowing:
             self._flow(flowing)
 
-    def _place(self) -> tuple[Declared | ExistingResource, Declared | ExistingResource]:
-        wanted, names = self._deployment.confluent, self._names
-        if wanted.environment_id and wanted.cluster_id:
-            there = EnvironmentById(id=wanted.environment_id).look_up(self, "environment")
-            cluster = KafkaClusterById(id=wanted.cluster_id, environment=Id(id=there.id))
-            return there, cluster.look_up(self, "cluster")
-        is_kept = self._protection.is_kept
-        made = Environment(display_name=names.prefix, stream_governance=Governance(package="ESSENTIALS")).declare(
-            self, "environment", is_kept=is_kept
-        )
-        return made, KafkaCluster(
-            display_name=names.prefix,
-            availability="HIGH" if wanted.is_multi_zone else "LOW",
-            region=self._deployment.region,
-            environment=Id(id=made.id),
-            deletion_protection=is_kept,
-            basic=Empty() if wanted.kind is ClusterKind.BASIC else None,
-            standard=Empty() if wanted.kind is ClusterKind.STANDARD else None,
-            enterprise=Empty() if wanted.kind is ClusterKind.ENTERPRISE else None,
-        ).declare(self, "cluster", is_kept=is_kept)
+    def _let_read(self, pipelines: Sequence[Pipeline], slots: KeySlots) -> tuple[str, str]:
+        """Create the jobs' account, which may only read the pipelines' topics and their schemas, unless one is given.
 
-    def _with_registry(self) -> str:
-        """Return the environment's id, known once its cluster exists: Confluent creates the registry with the first cluster.
-
-        The dependency is a local. With `depends_on` or a reference, any change of the cluster, like that of its protection,
-        makes the registry's id unknown during the plan, and keys, bindings and schemas are replaced.
+        Return name and ARN of the secret with its keys.
         """
-        if isinstance(self._cluster, ExistingResource):
-            return self._environment.id
-        none = "none"  # no cluster has this id; the comparison only waits for the cluster
-        known = Fn.conditional(Op.eq(self._cluster.id, none), none, self._environment.id)
-        return str(TerraformLocal(self, "registry-environment", known).as_string)
-
-    def _key(self, account: Account, name: str, after: Sequence[Construct]) -> Credentials:
-        opened = self._cluster if name == "kafka" else self._registry
-        resource = ManagedResource(
-            id=opened.id,
-            kind="Cluster",
-            api_version="cmk/v2" if name == "kafka" else "srcm/v3",
-            environment=Id(id=self._environment.id),
-        )
-        return account.key(name, resource, depends_on=after)
-
-    def _manage(self) -> tuple[KafkaAccess, RegistryAccess]:
-        """Create Terraform's own account, which manages topics, permissions and tables of this cluster only."""
-        self._manager = Account(
-            self, "manager", account=f"{self._names.prefix}-manager", description="Terraform's: topics, ACLs, Tableflow"
-        )
-        self._cluster_admin = self._manager.bind(
-            "cluster-admin", "CloudClusterAdmin", self._cluster.computed("rbac_crn")
-        )
-        subjects = f"{self._registry.computed('resource_name')}/subject=*"
-        subject_owner = self._manager.bind("subject-owner", "ResourceOwner", subjects)
-        kafka = KafkaAccess(
-            cluster_id=self._cluster.id,
-            rest_endpoint=self._cluster.computed("rest_endpoint"),
-            credentials=self._key(self._manager, "kafka", [self._cluster_admin]),
-        )
-        registry = RegistryAccess(
-            registry_id=self._registry.id,
-            rest_endpoint=self._registry.computed("rest_endpoint"),
-            credentials=self._key(self._manager, "registry", [subject_owner]),
-        )
-        return kafka, registry
-
-    def _let_read(self, pipelines: Sequence[Pipeline], kafka: KafkaAccess) -> ConfluentOutputs:
-        """Create the jobs' account, which may only read the pipelines' topics and their schemas."""
+        wanted, place = self._deployment.confluent, self._place
+        if wanted.reader_secret is not None:
+            return wanted.reader_secret, wanted.reader_secret
         reader = Account(
             self, "reader", account=f"{self._names.prefix}-reader", description="Ingest jobs: reads topics and schemas"
         )
-        let_read_topics(reader, pipelines, kafka, self._topics)
-        prefixes = self._deployment.confluent.subject_prefixes
-        in_effect = let_read_schemas(reader, pipelines, self._registry.computed("resource_name"), prefixes)
+        if wanted.has_admin:
+            let_read_topics(reader, pipelines, self._manager.kafka, self._topics)
+        else:
+            let_read_topics_by_role(reader, pipelines, place.kafka_crn, wanted.topic_prefixes)
+        in_effect = let_read_schemas(reader, pipelines, place.registry_crn, wanted.subject_prefixes)
+        after: dict[str, list[Declared]] = {"kafka": [], "registry": in_effect}
         keys = {
-            "kafka": self._key(reader, "kafka", []),
-            "registry": self._key(reader, "registry", in_effect),
+            (slot, what): reader.key(slot.id_of(what), place.opened(what), depends_on=after[what])
+            for slot in slots.made
+            for what in after
         }
         stored = StoredKeys(
             self,
             "reader-keys",
-            secret=self._names.secret("confluent-reader"),
+            secret=self._names.secret(READER_KEYS),
             key_arn=self._foundation.key_arn,
-            keys=keys,
+            keys={what: keys[slots.active, what] for what in after},
             protection=self._protection,
         )
-        return ConfluentOutputs(
-            bootstrap=self._cluster.computed("bootstrap_endpoint"),
-            registry_url=self._registry.computed("rest_endpoint"),
-            secret_name=stored.secret_name,
-            secret_arn=stored.arn,
-        )
+        return stored.secret_name, stored.arn
 
     def _flow(self, pipelines: Sequence[Pipeline]) -> None:
         """Create Tableflow's role, a table per topic, and one Glue database for all."""
@@ -188,7 +128,7 @@ class Confluent(EnvironmentStack):
             "tableflow",
             names=self._names,
             what="tableflow",
-            environment_id=self._environment.id,
+            environment_id=self._place.environment.id,
             trust=lambda arn, external_id: fill(
                 "confluent_trust", {"integration_role": arn, "external_id": external_id}
             ),
@@ -202,11 +142,15 @@ class Confluent(EnvironmentStack):
                 self, "tableflow-grants", role_arn=arn, databases=[database], granted=LANDS, after=role.ready
             )
             ready += grants.ready
-        crn = f"{self._environment.computed('resource_name')}/provider-integration={role.id}"
-        assigns = self._manager.bind("integration-owner", "ResourceOwner", crn)
+        crn = f"{self._place.environment.computed('resource_name')}/provider-integration={role.id}"
+        assigns = self._manager.account.bind("integration-owner", "ResourceOwner", crn)
         flows = ManagedResource(id="tableflow", kind="Tableflow", api_version="tableflow/v1")
-        key = self._manager.key("tableflow", flows, depends_on=[assigns, self._cluster_admin])
-        place = {"cluster_id": self._cluster.id, "environment_id": self._environment.id, "integration_id": role.id}
+        key = self._manager.account.key("tableflow", flows, depends_on=[assigns, *self._manager.rights])
+        place = {
+            "cluster_id": self._place.cluster.id,
+            "environment_id": self._place.environment.id,
+            "integration_id": role.id,
+        }
         tables = [
             TableflowTopic(
                 self,

@@ -28,6 +28,7 @@ from policies.review.plan_changes import Verb
 from policies.review.review import Review
 from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.reader_keys import VARIABLE
 from stacks.review import ended_by_signals, is_declared, json_object, review_of
 from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, changes_outputs, of_stacks, planned
 from stacks.terraform_command import NotPlanned, TerraformCommand, program
@@ -85,7 +86,9 @@ class _Deploying:
 
     def run(self, app: Sequence[str], now: datetime) -> int:
         """Synthesise, plan, review, apply. Return the exit code."""
-        folders = self._folders(synthesise(self._deployment, self._folder, self._settings, app))
+        step = {} if self._chosen.key_step is None else {VARIABLE: str(self._chosen.key_step)}
+        found = synthesise(self._deployment, self._folder, {**self._settings, **step}, app)
+        folders = self._folders(found)
         early = self._planned_early(folders)
         for name, folder in folders.items():
             saved = early.pop(name, None) or self._planned(name, folder)
@@ -220,6 +223,7 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument(
         "--group", default="", metavar="NAME", help="of the stacks of ingestion, deploy that of one group"
     )
+    parser.add_argument("--key-step", type=int, metavar="N", help="the step of a rotation of keys")
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser.parse_args(arguments)

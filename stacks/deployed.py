@@ -84,6 +84,7 @@ class Deployed:
     objects: Annotated[tuple[Held, ...], "What is declared and holds data, sorted."] = ()
     retired: Annotated[tuple[Held, ...], "What was retired: Terraform forgets it and does not delete it."] = ()
     documents: Annotated[tuple[str, ...], "Addresses of documents that runs may read, oldest first."] = ()
+    key_step: Annotated[int | None, "The step of the rotations of the jobs' keys."] = None
 
     def after(
         self, declared: Iterable[Held], documents: Iterable[str], retired: Sequence[Retired], *, is_open: bool = False
@@ -108,6 +109,7 @@ class Deployed:
             objects=tuple(sorted(held.values(), key=_order)),
             retired=tuple(sorted((each for place, each in gone.items() if place not in held), key=_order)),
             documents=(*(each for each in self.documents if each not in wanted), *wanted)[-DOCUMENTS_KEPT:],
+            key_step=self.key_step,
         )
 
     def _undecided(

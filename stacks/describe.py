@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from policies.documents import fill
+from stacks.deployed import file_of, read
 from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
+from stacks.reader_keys import READER_KEYS
 
 
 def main(
@@ -22,7 +24,10 @@ def main(
     if name not in deployments:
         print(f"the environment {name} does not exist. Name one of {', '.join(deployments)}", file=sys.stderr)
         return 3
-    print(json.dumps(described(deployments[name], os.environ.get("FRAZIL_RELEASE", "").strip() or release)))
+    deployment = deployments[name]
+    deployed = read(file_of(deployment, os.environ.get("FRAZIL_DEPLOYED", "")), name)
+    members = described(deployment, os.environ.get("FRAZIL_RELEASE", "").strip() or release)
+    print(json.dumps({**members, "key_step": None if deployed is None else deployed.key_step or 0}))
     return 0
 
 
@@ -74,6 +79,8 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
             "alarm_topic": names.arn("sns", names.prefix),
             "reader_role": names.role_arn("reader") if deployment.reader_principals else None,
         },
+        "reader_secret": deployment.confluent.reader_secret or names.secret(READER_KEYS),
+        "has_own_keys": deployment.confluent.reader_secret is None,
     }
 
 

@@ -14,9 +14,10 @@ from infra.execution_role import QUOTAS
 from infra.managed_topic import ManagedTopic
 from policies.documents import MANAGED_LIMIT, characters
 from stacks.account_setup import boundary
-from stacks.deployments import AlarmsOf, ClusterKind, Deployment
+from stacks.deployments import AlarmsOf, ClusterKind, Confluent, Deployment
 from stacks.groups import groups_of
-from stacks.registry_subjects import subjects
+from stacks.reading_rights import topics_of
+from stacks.registry_subjects import patterns, subjects
 
 CLUSTERS = "https://docs.confluent.io/cloud/current/clusters/cluster-types.html"
 SERVICE_QUOTAS = "https://docs.confluent.io/cloud/current/quotas/service-quotas.html"
@@ -28,7 +29,7 @@ ACLS = MappingProxyType({ClusterKind.BASIC: 1_000, ClusterKind.STANDARD: 4_000})
 ROLE_BINDINGS = 1_000
 """Of an organization and its environments: each environment uses a part."""
 ALARMS_ON_QUERIES, SERIES, ALARMS = 200, 500, 5_000
-_MANAGERS_BINDINGS, _IN_EFFECT = 2, 1
+_MANAGERS_BINDINGS = 2
 
 
 def exceeded(
@@ -60,19 +61,33 @@ def _confluent(
     if most and partitions > most:
         what = f"the topics would have {partitions:,} partitions; the cluster's limit is {most:,} ({CLUSTERS})"
         yield Problem("topics", what, "Declare fewer partitions, or write most_partitions if Confluent allows more")
-    acls = len({pipeline.topic.name for pipeline in read}) + 1
+    acls = len(topics_of(read)) + 1 if chosen.has_admin and not chosen.reader_secret else 0
     most = chosen.most_acls or ACLS.get(kind) if kind else chosen.most_acls
     if most and acls > most:
         what = f"the jobs' account would need {acls:,} ACLs; the cluster's limit is {most:,} ({CLUSTERS})"
         yield Problem("pipelines", what, "Use another cluster, or write most_acls if Confluent allows more")
-    wanted = subjects(read, chosen.subject_prefixes)
+    wanted = [] if chosen.reader_secret else subjects(read, chosen.subject_prefixes)
     flows = any(isinstance(pipeline.engine, Tableflow) for pipeline in pipelines)
-    bindings = len(wanted) + (_IN_EFFECT if wanted else 0) + _MANAGERS_BINDINGS + flows
+    others = _MANAGERS_BINDINGS + flows if chosen.has_admin else _shared(chosen, read, topics)
+    bindings = len(wanted) + bool(wanted) + others
     if bindings > chosen.most_role_bindings:
         what = f"{bindings:,} role bindings would be needed, {len(wanted):,} of them for subjects"
         limit = f"the limit of the organization is {chosen.most_role_bindings:,} ({SERVICE_QUOTAS})"
-        do = "Write subject_prefixes, or most_role_bindings if Confluent allows more"
+        prefixes = "subject_prefixes" if chosen.has_admin else "subject_prefixes and topic_prefixes"
+        do = f"Write {prefixes}, or most_role_bindings if Confluent allows more"
         yield Problem("deployment.confluent.subject_prefixes", f"{what}; {limit}", do)
+
+
+def _shared(chosen: Confluent, read: Sequence[Pipeline], topics: Sequence[ManagedTopic]) -> int:
+    """Return the number of bindings on topics, and of the manager's on subjects, on a cluster of others."""
+    sets = []
+    if not chosen.reader_secret:
+        sets.append(patterns(topics_of(read), chosen.topic_prefixes))
+    if not chosen.manager_secret:
+        sets.append(patterns((own.name for own in topics), chosen.topic_prefixes))
+        sets.append(patterns((f"{own.name}-value" for own in topics if own.schema), chosen.subject_prefixes))
+    groups = 0 if chosen.reader_secret else 1
+    return groups + sum(len(each) + bool(each) for each in sets)
 
 
 def _alarms(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from frazil.declaration import Pipeline, SubjectStrategy
 
@@ -14,8 +14,13 @@ def subjects(pipelines: Sequence[Pipeline], prefixes: Sequence[str] = ()) -> lis
 
     A subject that begins with one of `prefixes` is in the pattern of that prefix, `payments.*`.
     """
-    wanted = {_pattern(name, prefixes) for pipeline in pipelines for name in _names(pipeline)}
-    return [ALL] if ALL in wanted else sorted(wanted)
+    wanted = patterns((name for pipeline in pipelines for name in _names(pipeline)), prefixes)
+    return [ALL] if ALL in wanted else wanted
+
+
+def patterns(names: Iterable[str], prefixes: Sequence[str]) -> list[str]:
+    """Return the names, sorted; a name that begins with one of `prefixes` is in the pattern of that prefix."""
+    return sorted({_pattern(name, prefixes) for name in names})
 
 
 def _names(pipeline: Pipeline) -> Iterator[str]:

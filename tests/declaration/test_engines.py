@@ -116,6 +116,20 @@ def test_tableflow_has_no_limits():
     assert list(found) == ["tableflow.limits"]
 
 
+@pytest.mark.parametrize("name", ["pay.orders", "pay-orders", "Orders"])
+def test_a_topic_whose_table_glue_would_name_otherwise_is_refused_with_reason_and_remedy(name: str) -> None:
+    """Confluent does not say what Tableflow makes of such a name, and its role may write only tables that are named."""
+    topic = Topic(name, value_format=ValueFormat.AVRO)
+    found = problems_of(
+        lambda: Pipeline(engine=Tableflow(), topic=topic, table=Table("flow.pay_orders"), name="orders")
+    )
+    assert list(found) == ["pipeline.topic.name"]
+    [problem] = found.values()
+    assert f"Confluent documents no name of a Glue table for {name}" in problem
+    assert "Use a topic with a-z, 0-9 and _ only in its name, or choose engine spark" in problem
+    assert Pipeline(topic=topic, table=Table("flow.pay_orders"), name="orders").topic.name == name
+
+
 @pytest.mark.parametrize(("text", "engine"), [("spark", Spark()), ("tableflow", Tableflow())])
 def test_an_engine_is_named_by_its_type(text, engine):
     assert Pipeline(topic=CLICKS, table=Table("flow.clicks"), engine=text).engine == engine

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -78,3 +79,21 @@ def test_nothing_else_is_asked_in_another_account(account: Account) -> None:
     found = results(account, account="999999999999")
     assert found.pop("account") == "failed: Log in to that account"
     assert set(found.values()) == {"skipped: not checked: account failed"}
+
+
+def test_keys_of_jobs_that_are_old_are_reported_with_the_command_that_replaces_them(account: Account) -> None:
+    def found(days: float, **others: Any) -> str:
+        now = time.time() + days * 86_400
+        each = examined(
+            steps({**described(DEV, "none"), **others}, account, "dev", now=lambda: now), seconds=60, total_seconds=120
+        )
+        return next(f"{check.result}: {check.found}; {check.remedy}" for check in each if check.name == "keys of jobs")
+
+    assert found(0).startswith("ok: not stored yet")
+    client = boto3.client("secretsmanager", region_name=DEV.region)
+    client.create_secret(Name="frazil/dev/confluent-reader", SecretString="{}")
+    assert found(89.5).startswith("ok: 89 days old")
+    assert found(91.5) == "warning: 91 days old, more than 90; Run frazil rotate dev"
+    assert found(91.5, has_own_keys=False).endswith("; Replace the keys in the given secret")
+    client.put_secret_value(SecretId="frazil/dev/confluent-reader", SecretString='{"kafka_key": "b"}')
+    assert found(0.5).startswith("ok: 0 days old"), "a new version begins anew"

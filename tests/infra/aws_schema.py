@@ -1,4 +1,4 @@
-"""Write `infra/provider_schemas/aws.json`: the AWS provider's own schema, cut to the resources that stacks use.
+"""Write `infra/provider_schemas/aws.json`: the AWS provider's own schema, cut to what stacks use.
 
 python -m tests.infra.aws_schema SCHEMA.json     (SCHEMA.json from `terraform providers schema -json`)
 """
@@ -16,17 +16,22 @@ VERSION = "5.100.0"
 """What the bindings 20.1.0 were made of."""
 OF_OWNERS = {"aws_iam_openid_connect_provider"}
 """Resources of the owner's stack alone, which has no golden."""
+READ = {"aws_secretsmanager_secret_version"}
+"""Data sources of stacks that have no golden: the keys of a given account."""
 KEPT = {"type", "required", "optional", "computed", "sensitive"}
 
 
 def trimmed(whole: dict[str, Any], used: set[str]) -> dict[str, Any]:
-    """The schema without its prose, and without the resources that no stack uses."""
+    """The schema without its prose, and without what no stack uses."""
     [aws] = [each for name, each in whole["provider_schemas"].items() if name.endswith("/hashicorp/aws")]
     return {
         "source": "hashicorp/aws",
         "version": VERSION,
         "provider": {"block": _block(_provider_block(aws["provider"]["block"]))},
         "resource_schemas": {name: {"block": _block(aws["resource_schemas"][name]["block"])} for name in sorted(used)},
+        "data_source_schemas": {
+            name: {"block": _block(aws["data_source_schemas"][name]["block"])} for name in sorted(READ)
+        },
     }
 
 

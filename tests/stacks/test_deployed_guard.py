@@ -100,7 +100,7 @@ def test_what_tableflow_lands_does_not_vanish_with_its_last_pipeline(before: Dep
 
 
 def test_a_cluster_does_not_vanish_by_naming_another(before: Deployed) -> None:
-    other = replace(dev, confluent=Confluent(environment_id="env-1", cluster_id="lkc-1"))
+    other = replace(dev, confluent=Confluent(environment_id="env-1", cluster_id="lkc-1", is_administered=True))
     assert refused(before, deployment=other) == {
         "confluent_environment frazil-dev",
         "confluent_kafka_cluster frazil-dev",
@@ -154,7 +154,7 @@ ONE_MORE = Pipeline(topic=Topic("more", value_format=ValueFormat.AVRO), table=Ta
     "changed",
     [
         {"architecture": Architecture.X86_64},
-        {"confluent": Confluent(environment_id="env-1", cluster_id="lkc-1")},
+        {"confluent": Confluent(environment_id="env-1", cluster_id="lkc-1", is_administered=True)},
         {"name": "other"},
     ],
     ids=str,

@@ -117,3 +117,33 @@ def test_an_empty_account_is_deployed_by_two_commands_which_can_be_repeated(proj
     assert [line for line in again.stdout.splitlines() if line.startswith("dev-")] == [
         f"dev-{what}: nothing changes" for what in ("foundation", "confluent", "ingestion")
     ]
+    assert_keys_are_replaced(project)
+
+
+def assert_keys_are_replaced(project: Project) -> None:
+    """The jobs' keys are replaced by one command, whose plans have no danger. Later deployments keep the new ones."""
+
+    def secret() -> dict[str, str]:
+        stored = project.client("secretsmanager").get_secret_value(SecretId=DEV.names.secret("confluent-reader"))
+        fields: dict[str, str] = json.loads(stored["SecretString"])
+        return fields
+
+    def existing() -> set[str]:
+        organization = json.loads(Path(project.settings["CONFLUENT_STANDIN_STATE"]).read_text())
+        return {id_ for id_, key in organization["api_key"].items() if "-reader-" in key["display_name"]}
+
+    before = secret()
+    rotated = project.frazil("rotate", "dev", "--yes")
+    assert rotated.returncode == 0, rotated.stdout + rotated.stderr
+    steps = [line.partition(", plan ")[0] for line in rotated.stdout.splitlines() if line.startswith("dev-")]
+    assert steps == [
+        "dev-confluent: applied +2 ~0 -0 ±1",
+        "dev-confluent: applied +0 ~0 -2 ±0",
+        "dev-confluent: nothing changes",
+    ]
+    now = secret()
+    assert not set(before.values()) & set(now.values())
+    assert existing() == {now["kafka_key"], now["registry_key"]}
+    assert json.loads((project.folder / "deployed" / "dev.json").read_text())["key_step"] == 3
+    again = project.frazil("deploy", "dev", "--release", "none", "--yes")
+    assert "dev-confluent: nothing changes" in again.stdout, again.stdout + again.stderr

@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration import KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
 from infra.managed_topic import ManagedTopic
-from infra.tf import unique_name
+from infra.resource_names import unique_name
 from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
 

@@ -32,6 +32,7 @@ from frazil.cli import (
     release,
     release_check,
     review,
+    rotate,
     run,
     runs,
     show,
@@ -82,6 +83,7 @@ GROUPS = {
         "apply",
         "reconcile",
         "smoke",
+        "rotate",
         "runs",
         "logs",
         "stop",
@@ -202,6 +204,7 @@ app.command("acceptances", short_help="Print the dangers that code owners accept
 app.command("apply", short_help="Apply the plan that was reviewed.")(apply.apply)
 app.command("reconcile", short_help="Bring EMR Serverless to the deployed state.")(reconcile.reconcile)
 app.command("smoke", short_help="Probe what only a real run can show.")(smoke.smoke)
+app.command("rotate", short_help="Replace the API keys of the jobs.")(rotate.rotate)
 app.command("runs", short_help="List job runs.")(runs.runs)
 app.command("logs", short_help="Print the log of a job run.")(runs.logs)
 app.command("stop", short_help="Stop pipelines of a job (alias: pause).")(stop.stop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from typing import Any
 
 from frazil.clients.aws_login import LOGIN, unanswered
@@ -16,7 +17,7 @@ from frazil.errors import AccountUnavailable
 EMR_SERVERLESS = "ops.emr-serverless.amazonaws.com"
 """The service whose role CreateApplication needs: https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-service-linked-roles.html"""
 _TAG = "frazil:state"
-_ABSENT = {"404", "NoSuchBucket", "NotFound", "NotFoundException", "NoSuchEntity"}
+_ABSENT = {"404", "NoSuchBucket", "NotFound", "NotFoundException", "NoSuchEntity", "ResourceNotFoundException"}
 _PRIVATE = {
     "BlockPublicAcls": True,
     "IgnorePublicAcls": True,
@@ -127,6 +128,12 @@ class Account:
         """Return whether a managed policy exists."""
         with _translated("iam"):
             return _or_none(lambda: self._client("iam").get_policy(PolicyArn=arn)) is not None
+
+    def stored_at(self, secret: str) -> datetime | None:
+        """Return when the current value of a secret was stored; None if there is no such secret. The value is not kept."""
+        with _translated("secretsmanager"):
+            found = _or_none(lambda: self._client("secretsmanager").get_secret_value(SecretId=secret)["CreatedDate"])
+            return found if isinstance(found, datetime) else None
 
     def lake_formation_is_off(self) -> bool:
         """Return whether new databases are open to IAM's permissions, as in an account that never used Lake Formation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -68,6 +69,10 @@ class Engine(metaclass=_Replaced):
     """The closed set of release 0.1.0. Its members name what replaced them."""
 
 
+GLUE_NAME, GLUE_NAME_WORDS = "[a-z0-9_]+", "a-z, 0-9 and _ only"
+"""The topics whose names Glue and Athena take as they are. Glue folds capitals. Confluent's pages say that a table is named after
+its topic, and nothing of `.`, `-` and capitals:
+https://docs.confluent.io/cloud/current/topics/tableflow/how-to-guides/catalog-integration/integrate-with-aws-glue-catalog.html"""
 _HAS_A_SAY = {
     "topic": {"name", "value_format", "subject_strategy"},
     "table": {"identifier"},
@@ -83,7 +88,11 @@ def tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if not topic.value_format.has_schema:
         what = f"Tableflow needs a schema, and values of format {topic.value_format} have none"
         yield Problem("topic.value_format", what, "Choose avro, json_schema or protobuf, or engine spark")
-    if table.name != topic.name:
+    if not re.fullmatch(GLUE_NAME, topic.name):
+        what = f"Tableflow's role may write one table by its name, and Confluent documents no name of a Glue table for {topic.name}"
+        do = f"Use a topic with {GLUE_NAME_WORDS} in its name, or choose engine spark, which takes any topic"
+        yield Problem("topic.name", what, do)
+    elif table.name != topic.name:
         what = f"Tableflow names a table after its topic, {topic.name}"
         yield Problem("table.identifier", what, "Name the table so, in letters that Glue takes; or choose engine spark")
     if topic.subject_strategy is not SubjectStrategy.TOPIC:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from frazil.clients.aws_account import Account
@@ -11,11 +13,13 @@ from frazil.doctor.schedule import Step
 from frazil.exit_codes import Exit
 
 ACCOUNT = "account"
+KEYS, KEY_DAYS = "keys of jobs", 90
+"""The check of the keys that jobs read Kafka and the registry with, and the age from which it warns."""
 ZONES = 2
 """Availability zones that the network of a deployment uses."""
 
 
-def steps(declared: Mapping[str, Any], account: Account, name: str) -> list[Step]:
+def steps(declared: Mapping[str, Any], account: Account, name: str, now: Callable[[], float] = time.time) -> list[Step]:
     """Return the checks of a declared deployment (`stacks/describe.py`). All of them only read."""
     prepare = f"Run frazil bootstrap {name} as the account's owner"
 
@@ -70,6 +74,16 @@ def steps(declared: Mapping[str, Any], account: Account, name: str) -> list[Step
         what = f"{declared['region']} has {found}, and the network needs {ZONES}"
         return Check.failed("zones", what, "Choose another region", exit=Exit.INVALID_INPUT)
 
+    def reader_keys() -> Check:
+        stored = account.stored_at(declared["reader_secret"])
+        if stored is None:
+            return Check.ok(KEYS, "not stored yet")
+        days = (datetime.fromtimestamp(now(), UTC) - stored).days
+        if days <= KEY_DAYS:
+            return Check.ok(KEYS, f"{days} days old")
+        do = f"Run frazil rotate {name}" if declared["has_own_keys"] else "Replace the keys in the given secret"
+        return Check.warning(KEYS, f"{days} days old, more than {KEY_DAYS}", do)
+
     named = {
         "state bucket": states,
         "boundary": boundary,
@@ -77,6 +91,7 @@ def steps(declared: Mapping[str, Any], account: Account, name: str) -> list[Step
         "quota": quota,
         "Lake Formation": lake_formation,
         "zones": zones,
+        KEYS: reader_keys,
     }
     return [
         Step(name=ACCOUNT, work=number),

@@ -36,6 +36,7 @@ from frazil.rollout.steps import (
     target_of,
 )
 from frazil.rollout.stopped_pipelines import with_stops
+from frazil.rollout.taken_steps import needs_time, refuse_halt
 
 LOOK_SECONDS = 10.0
 """Between two rounds while a run starts or ends."""
@@ -111,7 +112,7 @@ class Reconciler:
             while steps := self._decided(desired := self.desired(job), lease.state, execution):
                 self._do(steps, lease, desired)
                 taken += steps
-                if _needs_time(steps):
+                if needs_time(steps):
                     break
             return self._passed(job, lease.state, tuple(taken))
         finally:
@@ -144,7 +145,7 @@ class Reconciler:
         while steps := self.drift(job):
             for step in steps:
                 self.on_step(step)
-                _refuse_halt(step, job)
+                refuse_halt(step, job)
             self._wait(job, began, patience_seconds)
         return self._passed(job, stored_state(self.store, job), ()).target
 
@@ -166,7 +167,7 @@ class Reconciler:
                 self._do(steps, lease, desired)
                 if all(isinstance(step, Leave) for step in steps):
                     break
-                if _needs_time(steps):
+                if needs_time(steps):
                     self._wait(job, began, patience_seconds)
             return target_of(desired, self._with_stops(lease.state, desired))
         finally:
@@ -225,7 +226,7 @@ class Reconciler:
                 case GiveUp():
                     lease.keep(partial(RolloutState.with_given_up, desired=step.desired))
                 case Halt():
-                    _refuse_halt(step, desired.job)
+                    refuse_halt(step, desired.job)
                 case Wait() | Leave():
                     lease.keep()
 
@@ -242,15 +243,3 @@ class Reconciler:
     def _signature(self, release: Release, public_key: str) -> bytes | None:
         held = self.store.read(signature_key(release, public_key))
         return None if held is None else held.data
-
-
-def _refuse_halt(step: Step, job: str) -> None:
-    """Raise `RolloutFailed` if a step is that an operator must decide."""
-    if isinstance(step, Halt):
-        do = "Read its logs, fix the cause, and raise the generation"
-        raise RolloutFailed(step.why, where=f"job {job}", do=do)
-
-
-def _needs_time(steps: Sequence[Step]) -> bool:
-    """Return whether steps take effect only after a while, so that there is nothing to decide at once."""
-    return any(isinstance(step, Wait | Cancel | Start | Leave) for step in steps)

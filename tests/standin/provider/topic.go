@@ -19,7 +19,18 @@ const patience = 20 * time.Second
 
 var clusterAdmins = []string{"CloudClusterAdmin", "EnvironmentAdmin", "OrganizationAdmin"}
 
-// administers: whoever makes topics and permissions is an administrator of their cluster.
+// manages: whoever makes a topic is its owner, or an administrator of its cluster.
+func manages(c *cloud, d *schema.ResourceData) error {
+	id := given(d, "kafka_cluster.0.id")
+	if _, err := c.needed("kafka_cluster", id); err != nil {
+		return err
+	}
+	crn := clusterCRN(c, id) + "/kafka=" + id + "/topic=" + given(d, "topic_name")
+	return allowed(c, d, id, map[string][]string{crn: append([]string{"ResourceOwner"}, clusterAdmins...)})
+}
+
+// administers: whoever makes permissions is an administrator of their cluster: they need ALTER on it, which no role on a
+// topic has.
 func administers(c *cloud, d *schema.ResourceData) error {
 	id := given(d, "kafka_cluster.0.id")
 	if _, err := c.needed("kafka_cluster", id); err != nil {
@@ -36,7 +47,7 @@ var topicKind = kind{
 	},
 	id:     joined("kafka_cluster.0.id", "topic_name"),
 	partOf: map[string]string{"kafka_cluster.0.id": "kafka_cluster"},
-	may:    administers,
+	may:    manages,
 	plan: customdiff.ForceNewIfChange("partitions_count", func(_ context.Context, old, now, _ any) bool {
 		return now.(int) < old.(int) // partitions can be added, never taken away
 	}),

@@ -1,0 +1,114 @@
+"""Whether runs have taken new keys: followers are replaced, drains awaited, and nothing is believed without a proof."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from frazil.errors import RolloutFailed
+from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.renewed_keys import RenewedKeys
+from frazil.rollout.run_proof import Reached, RunProof, proof_prefix
+from frazil.rollout.stopped_pipelines import change_stop
+from tests.support.fake_emr import FakeRun
+from tests.support.rollout_world import JOB, World, desired
+
+NAMES = ("orders", "users")
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def prove(world: World, wanted: Desired, run: str, **reached: Reached) -> None:
+    """Write what the driver of a run writes."""
+    at_ms = int(world.time.now * 1000)
+    proof = RunProof(run=run, generation=1, digest=wanted.digest[:8], at_ms=at_ms, pipelines=reached)
+    world.store.put(f"{proof_prefix(JOB)}{run}.json", proof.document())
+
+
+def wait(world: World, since: float, *, minutes: int = 120) -> list[str]:
+    """Wait as the command does. Return the reasons that it gave."""
+    said: list[str] = []
+    keys = RenewedKeys(reconciler=world.reconciler(), holder="a", on_wait=said.append)
+    keys.wait(JOB, datetime.fromtimestamp(since, UTC), patience_seconds=minutes * 60)
+    return said
+
+
+def proving(world: World, wanted: Desired, **reached: Reached) -> None:
+    """Have each run write a proof as soon as time passes."""
+    sleep = world.time.sleep
+
+    def slept(seconds: float) -> None:
+        sleep(seconds)
+        for run in world.emr.active():
+            if run.state(world.time.now) == "RUNNING":
+                prove(world, wanted, f"of-{run.id}", **reached)
+
+    world.time.sleep = slept  # type: ignore[method-assign]
+
+
+def states(world: World) -> list[str]:
+    every = sorted((run for runs in world.emr.applications.values() for run in runs), key=lambda run: run.born)
+    return [run.state(world.time.now) for run in every]
+
+
+def test_a_follower_is_replaced_and_proves_the_new_keys(world: World) -> None:
+    wanted = world.want(desired(mode=Mode.FOLLOW))
+    world.settle()
+    prove(world, wanted, "of-the-old-run", **dict.fromkeys(NAMES, Reached.COMMITTED))
+    proving(world, wanted, orders=Reached.COMMITTED, users=Reached.CAUGHT_UP)
+    old = world.running()
+    said = wait(world, world.time.now)
+    assert states(world) == ["CANCELLED", "RUNNING"]
+    assert said[0] == f"{JOB}: run {old.id} has the former keys"
+    assert said[1] == f"{JOB}: no run has started with the new keys"
+    assert "orders, users has neither committed nor caught up" in said[2], "the proof of the old run does not count"
+
+
+def test_a_second_wait_starts_nothing(world: World) -> None:
+    wanted = world.want(desired(mode=Mode.FOLLOW))
+    world.settle()
+    proving(world, wanted, **dict.fromkeys(NAMES, Reached.CAUGHT_UP))
+    since = world.time.now
+    wait(world, since)
+    before = states(world)
+    assert wait(world, since) == []
+    assert states(world) == before
+
+
+def test_a_drain_is_awaited_and_the_next_one_shows_the_keys_by_its_success(world: World) -> None:
+    world.want(desired(mode=Mode.DRAIN))
+    world.settle()
+    world.reconciler().one_pass(JOB, holder="b", execution="scheduled")
+    since = world.time.now
+    said = wait(world, since)
+    assert states(world) == ["SUCCESS"] * 3, "no drain was cancelled"
+    assert said[0].endswith("has the former keys")
+    last: FakeRun = max((run for runs in world.emr.applications.values() for run in runs), key=lambda run: run.born)
+    assert last.born > since
+
+
+def test_one_pipeline_without_a_proof_keeps_the_former_keys(world: World) -> None:
+    wanted = world.want(desired(mode=Mode.FOLLOW))
+    world.settle()
+    proving(world, wanted, orders=Reached.COMMITTED, users=Reached.UNAVAILABLE)
+    with pytest.raises(
+        RolloutFailed, match=r"users has neither committed nor caught up.*Until it ends, the former keys"
+    ):
+        wait(world, world.time.now, minutes=30)
+
+
+def test_a_stopped_pipeline_needs_no_proof_and_a_stopped_job_no_run(world: World) -> None:
+    wanted = world.want(desired(mode=Mode.FOLLOW))
+    world.settle()
+    change_stop(world.store, world.reconciler().desired(JOB), "users", is_stopped=True)
+    world.settle()
+    proving(world, wanted, orders=Reached.COMMITTED)
+    wait(world, world.time.now)
+    change_stop(world.store, world.reconciler().desired(JOB), "orders", is_stopped=True)
+    world.settle()
+    assert wait(world, world.time.now) == []
+    assert world.emr.active() == []
