@@ -119,12 +119,12 @@ class Story:
         reviewed = steps.run("review of the change", *self._commands.review("second"), expect=(1,))
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.summary.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
-        produced = self._produced(producing)
+        produced = producing.count()
         with self._added(producing):
             accepted = "--accept-danger=planes has landed, its producer has ended, and its records stay"
             self._commands.deploy("deploy the change", self._commands.manifest("second"), accepted)
         self.summary.accepted = accepted.partition("=")[2]
-        self.summary.produced_meanwhile = self._produced(producing) - produced
+        self.summary.produced_meanwhile = producing.count() - produced
         producing.turn_to("flights", 1)
         with steps.watch("columns arrive"):
             after = self._columns_after(before)
@@ -248,7 +248,3 @@ class Story:
                 producing.add("weather", at_once=1_000)
                 return True
         return False
-
-    def _produced(self, producing: Producing) -> int:
-        journal = producing.journal
-        return sum(journal.count(topic) for topic in list(journal.good))
