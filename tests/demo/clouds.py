@@ -67,17 +67,21 @@ class Clouds:
         def of_the_deployment(found: list[str]) -> list[str]:
             return [name for name in found if name.startswith(names.prefix) and name not in kept]
 
-        applications = self.client("emr-serverless").list_applications()["applications"]
         found = {
             "buckets": of_the_deployment([each["Name"] for each in self.client("s3").list_buckets()["Buckets"]]),
             "databases": [each["Name"] for each in self.client("glue").get_databases()["DatabaseList"]],
-            "applications": [each["name"] for each in applications if each["state"] != "TERMINATED"],
+            "applications": self.applications(),
             "roles": of_the_deployment([each["RoleName"] for each in self.client("iam").list_roles()["Roles"]]),
             "secrets": [each["Name"] for each in self.client("secretsmanager").list_secrets()["SecretList"]],
             "schedules": [each["Name"] for each in self.client("scheduler").list_schedules()["Schedules"]],
             "topics": self.topics(),
         }
         return {kind: names for kind, names in found.items() if names}
+
+    def applications(self) -> list[str]:
+        """Return the names of the applications that are not deleted."""
+        found = self.client("emr-serverless").list_applications()["applications"]
+        return [each["name"] for each in found if each["state"] != "TERMINATED"]
 
     def rollout(self) -> RolloutState:
         """Return what the reconciler of the ingest job has stored."""

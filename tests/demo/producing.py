@@ -110,6 +110,10 @@ class Producing:
         with self._lock:
             self._feeds[topic].turn_to(version)
 
+    def count(self) -> int:
+        """Return the number of acknowledged records of all topics."""
+        return sum(self.journal.count(topic) for topic in list(self.journal.good))
+
     def end(self, topic: str) -> None:
         """Write no more records of a topic."""
         with self._lock:

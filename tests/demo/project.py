@@ -75,6 +75,12 @@ _EDITED = f"""confluent=Confluent(kind="basic"), is_disposable=True, is_local=Tr
                    deployer_principals=("arn:aws:iam::{DEV.account}:role/ci",), log_days=1,
                    # One streaming run follows the topics. Idle for a minute, the application ends, and can be deleted.
                    runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1)),"""
+_RUNS = "freshness_minutes=10, idle_minutes=1)),"
+_MOVED = """freshness_minutes=10, idle_minutes=1,
+                                capacity=replace(SMALL.capacity, cores=16, memory_gb=64)),
+                   application="b","""
+_FORMER = """
+                   former_applications=(Application(capacity=SMALL.capacity, idle_minutes=1, architecture="X86_64"),)"""
 
 
 def declare(project: Path) -> None:
@@ -100,6 +106,21 @@ def change(project: Path) -> None:
     _replace(file, imported, f"{imported}from frazil_deploy.stacks.deployed import Retired\n")
     file.write_text(file.read_text() + _RETIRED)
     (project / SCHEMA).write_text(flights().versions[1].text)
+
+
+def move(project: Path) -> None:
+    """Declare a larger application, and the former one beside it."""
+    _replace(project / INFRA, _RUNS, f"{_MOVED}{_FORMER}),")
+    _replace(
+        project / INFRA,
+        "import LARGE, SMALL, Confluent, Deployment",
+        "import LARGE, SMALL, Application, Confluent, Deployment",
+    )
+
+
+def leave(project: Path) -> None:
+    """Declare the former application no more."""
+    _replace(project / INFRA, _FORMER, "")
 
 
 def _replace(file: Path, old: str, new: str) -> None:

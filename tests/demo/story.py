@@ -15,6 +15,7 @@ from tests.demo import checkout as own_checkout
 from tests.demo import project
 from tests.demo.accounting import MOST_LOOKS, Accounting, pipelines
 from tests.demo.clouds import Clouds
+from tests.demo.commands import Commands
 from tests.demo.producing import STATE, Producing
 from tests.demo.project import DEV, RETIRED
 from tests.demo.steps import Steps
@@ -40,6 +41,8 @@ class Story:
     checkout: Path
     out: Path
     summary: Summary
+    _commands: Commands = field(init=False)
+    _accounting: Accounting = field(init=False)
     _clouds: Clouds = field(init=False)
     _registry: str = field(init=False)
 
@@ -51,11 +54,13 @@ class Story:
             self._deploy_first(producing)
             self._change(producing)
             self._roll_back()
+            self._move()
             self._land_all(producing)
         self._destroy()
 
     def _begin(self) -> None:
         steps = self.steps
+        self._commands = Commands(steps=steps, checkout=self.checkout, out=self.out, summary=self.summary)
         own_checkout.commit(self.checkout, "Frazil")
         site = str(self.out / "site")
         pip = ("python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", site, ".")
@@ -83,18 +88,18 @@ class Story:
 
     def _deploy_first(self, producing: Producing) -> None:
         steps = self.steps
-        self._deploy("deploy without runs", NOTHING)
+        self._commands.deploy("deploy without runs", NOTHING)
         created = self._clouds.topics() == sorted(BEGUN_WITH)
         steps.require(created, "deploy without runs", "the topics are not those declared")
         with steps.watch("produce"):
             for topic, count in BEGUN_WITH.items():
                 producing.add(topic, at_once=count)
             producing.start()
-        self._release("first")
-        self._deploy("deploy", self._manifest("first"))
+        self._commands.release("first")
+        self._commands.deploy("deploy", self._commands.manifest("first"))
         # Terraform has scheduled it; the local cloud has no clock.
-        self._fire("maintain", f"{DEV.names.prefix}-maintain")
-        again = steps.run("review again", *self._review("first"))
+        self._commands.fire("maintain", f"{DEV.names.prefix}-maintain")
+        again = steps.run("review again", *self._commands.review("first"))
         self.summary.is_second_plan_empty = "**nothing changes**" in again.stdout
         steps.require(self.summary.is_second_plan_empty, "review again", "a second plan changes something")
 
@@ -110,18 +115,16 @@ class Story:
         own_checkout.commit(steps.folder, "New columns, a new topic and its pipeline, planes is retired")
         (self.out / DIFFERENCE).write_text(own_checkout.difference(steps.folder))
         own_checkout.raise_version(self.checkout)
-        self._release("second")
-        reviewed = steps.run("review of the change", *self._review("second"), expect=(1,))
+        self._commands.release("second")
+        reviewed = steps.run("review of the change", *self._commands.review("second"), expect=(1,))
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.summary.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
-        refused = self._deploy("deploy is refused", self._manifest("second"), expect=(1,))
-        steps.require("refused: " in refused, "deploy is refused", "it is not refused for its danger")
-        produced = self._produced(producing)
+        produced = producing.count()
         with self._added(producing):
             accepted = "--accept-danger=planes has landed, its producer has ended, and its records stay"
-            self._deploy("deploy the change", self._manifest("second"), accepted)
+            self._commands.deploy("deploy the change", self._commands.manifest("second"), accepted)
         self.summary.accepted = accepted.partition("=")[2]
-        self.summary.produced_meanwhile = self._produced(producing) - produced
+        self.summary.produced_meanwhile = producing.count() - produced
         producing.turn_to("flights", 1)
         with steps.watch("columns arrive"):
             after = self._columns_after(before)
@@ -140,7 +143,7 @@ class Story:
     def _maintained(self) -> None:
         """Check that the maintenance run succeeds while the other one lands records."""
         with self.steps.watch("maintenance ends"):
-            looks = (self._runs("maintain") for _ in range(MOST_LOOKS))
+            looks = (self._commands.runs("maintain") for _ in range(MOST_LOOKS))
             (run,) = next((runs for runs in looks if runs[0]["state"] in ENDED), [{"state": "not ended"}])
             self.steps.require(run["state"] == "SUCCESS", "maintenance ends", f"the run is {run}")
         self.summary.maintained = f"{run['release']}: {run['state']} in {run['seconds']:.0f} s, beside the ingest"
@@ -150,17 +153,19 @@ class Story:
         steps = self.steps
         own_checkout.raise_version(self.checkout)
         own_checkout.break_ingest(self.checkout)
-        self._release("third")
+        self._commands.release("third")
         form = str(self.out / "reviewed.json")
-        steps.run("review of a bad release", *self._review("third"), "--form", form, expect=(4,))
+        steps.run("review of a bad release", *self._commands.review("third"), "--form", form, expect=(4,))
         steps.run("upload of a bad release", "frazil", "release", "upload", "dev", "--from", str(self.out / "third"))
-        chosen = {"FRAZIL_RELEASE": self._manifest("third")}
+        chosen = {"FRAZIL_RELEASE": self._commands.manifest("third")}
         steps.run("apply of the reviewed plan", "frazil", "apply", "dev", "--reviewed", form, more=chosen)
         with steps.watch("the deployed reconciler rolls back"):
-            self._fire("", DEV.names.role("reconcile-ingest"))
-            looks = (self._runs() for _ in range(MOST_LOOKS))
+            self._commands.fire("", DEV.names.role("reconcile-ingest"))
+            looks = (self._commands.runs() for _ in range(MOST_LOOKS))
             found = next((runs for runs in looks if self._is_rolled_back(runs)), None)
-            steps.require(found is not None, "the deployed reconciler rolls back", f"the runs are {self._runs()}")
+            steps.require(
+                found is not None, "the deployed reconciler rolls back", f"the runs are {self._commands.runs()}"
+            )
             given_up = self._clouds.rollout().given_up
             steps.require(len(given_up) == 1, "the deployed reconciler rolls back", "no generation was given up")
         self.summary.rolled_back = "generation 3 was given up after three runs, generation 2 runs again"
@@ -170,6 +175,24 @@ class Story:
         states = [(run["generation"], run["state"]) for run in runs]
         return states[0] == (2, "RUNNING") and states.count((3, "FAILED")) == 3
 
+    def _move(self) -> None:
+        """Move the run to a larger application, and delete the one before."""
+        steps, before = self.steps, self._clouds.applications()
+        project.move(steps.folder)
+        own_checkout.commit(steps.folder, "A larger application")
+        move = ("frazil", "move-application", "dev", "--yes", "--release", self._commands.manifest("second"))
+        moved = steps.run("move the application", *move).stdout
+        steps.require("move: done" in moved, "move the application", "it is not finished")
+        project.leave(steps.folder)
+        own_checkout.commit(steps.folder, "The former application is stopped")
+        self._commands.deploy(
+            "delete the former application", self._commands.manifest("second"), "--accept-danger=it is stopped"
+        )
+        after = self._clouds.applications()
+        is_other = len(before) == len(after) == 1 and before != after
+        steps.require(is_other, "delete the former application", f"the applications are {after}")
+        self.summary.moved = f"from {before[0]} to {after[0]}"
+
     def _land_all(self, producing: Producing) -> None:
         steps, wanted = self.steps, pipelines(self.steps)
         with steps.watch("land what is left"):
@@ -177,14 +200,14 @@ class Story:
             self._accounting.wait_for(wanted, "land what is left")
         self.summary.topics.update(self._accounting.accounts(wanted, "verify at the end"))
         self.summary.runs = [
-            {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in self._runs()
+            {key: run[key] for key in ("state", "generation", "release", "seconds")} for run in self._commands.runs()
         ]
 
     def _destroy(self) -> None:
         steps, wanted = self.steps, pipelines(self.steps)
         steps.run("stop", "frazil", "stop", *wanted)
         destroy = (*CDKTF, "destroy", *STACKS, *OPTIONS)
-        chosen = {"FRAZIL_ENVIRONMENTS": DEV.name, "FRAZIL_RELEASE": self._manifest("second")}
+        chosen = {"FRAZIL_ENVIRONMENTS": DEV.name, "FRAZIL_RELEASE": self._commands.manifest("second")}
         steps.run("destroy with one key", *destroy, expect=(1,), more=chosen)
         # What Terraform says, the CDK's program does not always print to its end: it is asked once more, by itself.
         plan = ("plan", "-destroy", "-input=false", "-no-color")
@@ -203,30 +226,6 @@ class Story:
         expected = {"topics": [RETIRED]}
         is_left = self.summary.left == expected
         steps.require(is_left, "destroy with both keys", f"it has left {self.summary.left}, and not {expected}")
-
-    def _release(self, name: str) -> None:
-        own_checkout.commit(self.checkout, name)
-        build = ("frazil", "release", "build", "--for", "local", "--out", str(self.out / name), "--json")
-        built = self.steps.run(f"{name} release", *build, folder=self.checkout, more={"PYTHONPATH": ""})
-        result = json.loads(built.stdout)
-        self.summary.releases.append(f"{result['release']['version']} ({result['digest'][:12]})")
-        self.steps.require(not result["release"]["is_dirty"], f"{name} release", "it is not of a commit")
-
-    def _manifest(self, name: str) -> str:
-        return str(self.out / name / "manifest.json")
-
-    def _review(self, release: str) -> tuple[str, ...]:
-        return ("frazil", "review", "dev", "--release", self._manifest(release))
-
-    def _deploy(self, step: str, release: str, *options: str, expect: tuple[int, ...] = (0,)) -> str:
-        """Deploy all stacks and reconcile the runs. From then on, commands know the environment `dev`."""
-        command = ("frazil", "deploy", "dev", "--yes", "--release", release, *options)
-        return self.steps.run(step, *command, expect=expect).stdout
-
-    def _fire(self, step: str, schedule: str) -> None:
-        """Run a schedule that Terraform has made. The local cloud has no clock."""
-        command = ("frazil", "local", "run-schedule", schedule, "--region", DEV.region)
-        self.steps.run(step or "run a schedule", *command, quiet=not step)
 
     @contextmanager
     def _added(self, producing: Producing) -> Iterator[None]:
@@ -249,13 +248,3 @@ class Story:
                 producing.add("weather", at_once=1_000)
                 return True
         return False
-
-    def _runs(self, job: str = "ingest") -> list[dict[str, Any]]:
-        """Return a job's runs, the newest first."""
-        shown = self.steps.run("runs", "frazil", "runs", "dev", "--job", job, "--json", quiet=True)
-        runs: list[dict[str, Any]] = json.loads(shown.stdout)["runs"]
-        return runs
-
-    def _produced(self, producing: Producing) -> int:
-        journal = producing.journal
-        return sum(journal.count(topic) for topic in list(journal.good))

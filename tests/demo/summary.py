@@ -55,6 +55,8 @@ class Summary:
     """How the maintenance run ended."""
     produced_meanwhile: int = 0
     """Records that the broker took between the deployment of the change and the end of the swap."""
+    moved: str = ""
+    """From which application of EMR Serverless to which one the run has moved."""
     columns: dict[str, list[str]] = field(default_factory=dict)
     """The table's columns that the change has added or widened, as before and after."""
     is_second_plan_empty: bool = False
@@ -100,6 +102,7 @@ def _page(summary: Summary) -> str:
         else "",
         "its danger is accepted": summary.accepted,
         "a bad release": summary.rolled_back,
+        "the application": summary.moved,
         "columns": "; ".join(f"{name}: {' -> '.join(kinds)}" for name, kinds in summary.columns.items()),
         "releases": ", then ".join(summary.releases),
         "records while the release was swapped": f"{summary.produced_meanwhile:,}"
