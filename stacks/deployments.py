@@ -123,13 +123,15 @@ class Deployment:
                 yield Problem(below("reader_external_ids", principal), "no principal has this ARN", do)
         names, networks = {self.application}, {self.network.name: self.network}
         for index, former in enumerate(self.former_applications):
-            at, network = f"former_applications[{index}]", former.network or self.network
+            network = former.network or self.network
             if former.name in names:
                 do = "Give the application on which jobs run another name: `application`"
-                yield Problem(f"{at}.name", f"{former.name!r} is the name of another application", do)
+                yield Problem(f"former_applications[{index}].name", f"{former.name!r} names another application", do)
             if networks.setdefault(network.name, network) != network:
                 do = "Give the network in which jobs run another name: `network`"
-                yield Problem(f"{at}.network.name", f"{network.name!r} is the name of another network", do)
+                yield Problem(
+                    f"former_applications[{index}].network.name", f"{network.name!r} names another network", do
+                )
             names.add(former.name)
 
     def jobs_of(self, group: str | None) -> Jobs:
