@@ -43,11 +43,11 @@ def application_problems(
     """Find former applications and networks with the name of another one. `name` and `network` are those of the jobs."""
     names, networks = {name}, {network.name: network}
     for index, former in enumerate(formers):
-        at, own = f"former_applications[{index}]", former.network or network
+        own = former.network or network
         if former.name in names:
             do = "Give the application on which jobs run another name: `application`"
-            yield Problem(f"{at}.name", f"{former.name!r} is the name of another application", do)
+            yield Problem(f"former_applications[{index}].name", f"{former.name!r} names another application", do)
         if networks.setdefault(own.name, own) != own:
             do = "Give the network in which jobs run another name: `network`"
-            yield Problem(f"{at}.network.name", f"{own.name!r} is the name of another network", do)
+            yield Problem(f"former_applications[{index}].network.name", f"{own.name!r} names another network", do)
         names.add(former.name)
