@@ -211,7 +211,7 @@ def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
         (False, "confluent"),
         (True, "ingestion"),
     ]
-    assert ended.stdout.splitlines()[-1] == "ingest-payments: generation 1 runs"
+    assert "ingest-payments: generation 1 runs" in ended.stdout.splitlines()
     assert {run.tags["frazil:job"]: run.tags["frazil:generation"] for run in shop.world.emr.active()} == {
         JOB: "1",
         "ingest-payments": "1",

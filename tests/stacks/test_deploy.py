@@ -150,7 +150,7 @@ def test_one_group_can_be_deployed_alone_after_what_all_groups_share(
     grouped: Project, ran: Ran, tmp_path: Path
 ) -> None:
     status, out, err = ran("--yes", "--group=payments")
-    assert (status, out, "dev-ingestion is not deployed" in err) == (2, "", True)
+    assert (status, out, "dev-ingestion: it is not deployed" in err) == (2, "", True), err
     grouped.declare("x", output={"place": {"value": "s3://b/k"}})
     assert ran("--yes")[0] == 0
     (grouped.folder / "payments.tfstate").unlink()

@@ -71,7 +71,7 @@ def test_the_proofs_of_each_group_expire(grouped: dict[str, dict[str, Any]]) -> 
     """A lifecycle rule has a prefix without a wildcard, and the state of a rollout is beside the proofs."""
     buckets = resources(grouped["foundation"], "aws_s3_bucket_lifecycle_configuration")
     [rules] = [each["rule"] for name, each in buckets.items() if name.startswith("artifacts")]
-    expiring = {rule["filter"][0]["prefix"] for rule in rules if "expiration" in rule}
+    expiring = {rule["filter"][0]["prefix"] for rule in rules if "days" in rule.get("expiration", [{}])[0]}
     assert expiring == {"reconcile/ingest/proof/", "reconcile/ingest-payments/proof/"}
 
 
