@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,10 @@ from frazil.local.toolchain import local_files
 from frazil.local.toolchain.jars import spark_jars
 from tests.support import extra_catalogs, seeds
 from tests.support.shop import SETTINGS, Shop
+
+# A shell that starts a command in the background lets it ignore the interrupts of a terminal, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
