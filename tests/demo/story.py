@@ -161,7 +161,7 @@ class Story:
         steps.run("apply of the reviewed plan", "frazil", "apply", "dev", "--reviewed", form, more=chosen)
         with steps.watch("the deployed reconciler rolls back"):
             self._commands.fire("", DEV.names.role("reconcile-ingest"))
-            looks = (self._commands.runs() for _ in range(MOST_LOOKS))
+            looks = (self._commands.runs() for _ in range(5 * MOST_LOOKS))  # 15 attempts: each of three runs has five
             found = next((runs for runs in looks if self._is_rolled_back(runs)), None)
             steps.require(
                 found is not None, "the deployed reconciler rolls back", f"the runs are {self._commands.runs()}"
