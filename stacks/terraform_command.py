@@ -7,7 +7,9 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,22 +91,41 @@ class TerraformCommand:
         """
         output = self.folder / "apply.log"
         with output.open("w+b") as log:
-            process = subprocess.Popen(
-                [self._program, "apply", "-input=false", "-no-color", PLAN],
-                cwd=self.folder,
-                env=self._settings,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # so that only this process gets the signals of a terminal
-            )
+            with _signals_kept() as kept:  # one that comes before Popen has returned would leave Terraform alone
+                process = subprocess.Popen(
+                    [self._program, "apply", "-input=false", "-no-color", PLAN],
+                    cwd=self.folder,
+                    env=self._settings,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,  # so that only this process gets the signals of a terminal
+                )
             try:
+                for number in kept:
+                    signal.raise_signal(number)
                 code = process.wait()
             except BaseException:
                 process.send_signal(signal.SIGINT)
                 process.wait()
                 raise
         return code, error_headings(output.read_text("utf-8", errors="replace"))
+
+
+@contextmanager
+def _signals_kept() -> Iterator[list[int]]:
+    """Keep the signals that ask this process to end, and give their numbers. Only the main thread handles signals."""
+    kept: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield kept
+        return
+    ends = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = {number: signal.signal(number, lambda found, frame: kept.append(found)) for number in ends}
+    try:
+        yield kept
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _provider_cache(folder: Path, settings: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
@@ -118,7 +119,7 @@ MOVES = (
 
 @pytest.mark.parametrize(("to", "former"), MOVES, ids=["to", "fro"])
 def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_its_stop(
-    deployed: Cloud, to: str, former: str
+    deployed: Cloud, to: str, former: str, tmp_path: Path
 ) -> None:
     emr, s3 = deployed.aws("emr-serverless"), deployed.aws("s3")
 
@@ -136,11 +137,11 @@ def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_i
     assert new != old
     trust = deployed.aws("iam").get_role(RoleName=LOCAL.names.role("ingest"))["Role"]["AssumeRolePolicyDocument"]
     assert old in json.dumps(trust)
+    file = tmp_path / "outputs.json"
     for what in STACKS:
-        code, said = deployed.deploy(what)
+        code, said = deployed.deploy(what, f"--outputs={file}")
         assert (code, said) == (0, f"local-{what}: nothing changes\n")
-    told = json.loads(deployed.run("ingestion", "output", "-json").stdout)
-    assert told["former_applications"]["value"] == [old]
+    assert json.loads(file.read_text())["local-ingestion"]["former_applications"] == [old]
 
     deployed.declare(deployment=to)
     code, said = deployed.deploy("foundation")
