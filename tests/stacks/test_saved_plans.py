@@ -142,7 +142,24 @@ def test_a_stack_whose_inputs_change_is_left_for_another_review(
     assert state(made["two"]) == ["y"]
 
 
-def test_a_process_that_is_asked_to_end_waits_until_terraform_has_written_the_state(tmp_path: Path) -> None:
+EARLY = """
+import os, signal, subprocess
+from pathlib import Path
+
+class Popen(subprocess.Popen):
+    def __init__(self, *given, **more):
+        super().__init__(*given, **more)
+        Path({ready!r}).read_text()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Popen
+"""
+
+
+@pytest.mark.parametrize("is_early", [False, True], ids=["while it waits", "before Popen has returned"])
+def test_a_process_that_is_asked_to_end_waits_until_terraform_has_written_the_state(
+    tmp_path: Path, is_early: bool
+) -> None:
     """Terraform is a stand-in that notes the signal and then finishes."""
     program, ready, noted = tmp_path / "terraform", tmp_path / "ready", tmp_path / "noted"
     os.mkfifo(ready)
@@ -154,14 +171,16 @@ def test_a_process_that_is_asked_to_end_waits_until_terraform_has_written_the_st
     script = (
         "import sys\nfrom pathlib import Path\nfrom stacks.review import ended_by_signals\n"
         "from stacks.terraform_command import TerraformCommand\n"
+        f"{EARLY.format(ready=str(ready)) if is_early else ''}"
         f"run = TerraformCommand(Path({str(tmp_path / 'a' / 'b' / 'c')!r}), {{'PATH': '/usr/bin:/bin', 'TF_PLUGIN_CACHE_DIR': 'x'}}, {str(program)!r})\n"
         "sys.exit(ended_by_signals(lambda: run.applied()[0]))\n"
     )
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
     process = subprocess.Popen([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": ".:jobs"})
     try:
-        ready.read_text()
-        process.send_signal(signal.SIGTERM)
+        if not is_early:
+            ready.read_text()
+            process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 128 + signal.SIGTERM
         assert noted.read_text() == "interrupted\n"
     finally:
