@@ -7,12 +7,14 @@ import socket
 import tempfile
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from frazil.cli import aws
 from frazil.cli.built_for import required_description
 from frazil.cli.console import err, out, plain
+from frazil.cli.deploy import Declared, Reason, Yes, flags
 from frazil.cli.deployment_program import DeploymentProgram, required_program
 from frazil.cli.options import EnvironmentOption, environment_name
 from frazil.cli.reconcile import Minutes, reconciler
@@ -31,10 +33,10 @@ STACK = "confluent"
 
 def rotate(
     context: typer.Context,
-    env: Annotated[str | None, typer.Argument(metavar="ENV", help="A declared deployment.")] = None,
+    env: Declared = None,
     option: EnvironmentOption = None,
-    reason: Annotated[str, typer.Option("--accept-danger", metavar="REASON", help="Accept dangers of the plans.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Apply without a question.")] = False,
+    reason: Reason = "",
+    yes: Yes = False,
     minutes: Minutes = 120,
 ) -> None:
     """Replace the API keys of the jobs.
@@ -60,7 +62,7 @@ def rotate(
     program = required_program("deploy")
     name = environment_name(context, env, option)
     declared = required_description(name, program.root)
-    options = [*([f"--accept-danger={reason}"] if reason.strip() else []), *(["--yes"] if yes else [])]
+    options = flags(reason, None, again=False, yes=yes)
     for step in remaining(_step(declared, name)):
         if step % STEPS == 2:
             _await_runs(declared, name, context.find_root().obj, minutes)
@@ -101,12 +103,11 @@ def _apply(program: DeploymentProgram, name: str, step: int, options: list[str])
 
 def _await_runs(declared: dict[str, Any], name: str, secrets: Secrets, minutes: int) -> None:
     """Wait until the runs of each job use the keys of the secret."""
-    from frazil.clients.object_store import ObjectStore, s3_client
     from frazil.rollout.group_jobs import ingest_jobs
     from frazil.rollout.renewed_keys import RenewedKeys
 
     since = _stored_at(declared)
-    jobs = ingest_jobs(ObjectStore(s3_client(None), declared["artifact_bucket"]))
+    jobs = ingest_jobs(aws.declared_artifact_store(declared))
     if not jobs:
         out().print("keys: no release is deployed, so no run has keys")
         return

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.run_proof import Reached, RunProof, parse_proof, proof_prefix
+from frazil.rollout.run_proof import Reached
 from frazil.rollout.state import Store
 from frazil.rollout.stopped_pipelines import pipeline_names
+from frazil.rollout.stored_proofs import stored_proofs
 
 
 class Readiness(StrEnum):
@@ -45,23 +45,15 @@ class ProofReadiness:
         if not stored_release(self._store, desired).writes_proofs:
             return Readiness.NO_PROOF
         names = [name for name in pipeline_names(desired, self._store) if name not in desired.stopped]
-        proofs = sorted(self._proofs(desired), key=lambda proof: (proof.at_ms, proof.run))
+        proofs = sorted(
+            stored_proofs(self._store, desired.job, desired.run_prefix), key=lambda proof: (proof.at_ms, proof.run)
+        )
         committed = {name for p in proofs for name, reached in p.pipelines.items() if reached is Reached.COMMITTED}
         if committed & set(names) and desired.mode is Mode.DRAIN:
             return Readiness.COMMITTED
         newest = proofs[-1].pipelines if proofs else {}
         others = {newest.get(name, Reached.NOTHING) for name in names if name not in committed}
         return _readiness(others, has_commit=bool(committed & set(names)))
-
-    def _proofs(self, desired: Desired) -> Iterable[RunProof]:
-        for key in self._store.keys(f"{proof_prefix(desired.job)}{desired.run_prefix}"):
-            held = self._store.read(key)
-            if held is None:
-                continue
-            try:
-                yield parse_proof(held.data)
-            except InvalidInput:
-                continue  # A release that writes no readable proof shows nothing, and must not keep itself.
 
 
 def _readiness(others: set[Reached], *, has_commit: bool) -> Readiness:

@@ -195,14 +195,15 @@ class Reconciler:
 
     def _decided(self, desired: Desired, state: RolloutState, execution: str | None = None) -> tuple[Step, ...]:
         state = self._with_stops(state, desired)
-        runs = self._runs(desired, state)
+        runs = self.runs(desired, state)
         run = judged(desired, state, runs)
         target = target_of(desired, state)
         readiness = self.readiness.of(target) if run is not None and target is not None else Readiness.NOTHING_YET
         now = datetime.fromtimestamp(self.clock(), UTC)
         return next_steps(desired, state, runs, readiness, now, execution=execution)
 
-    def _runs(self, desired: Desired, state: RolloutState) -> list[Run]:
+    def runs(self, desired: Desired, state: RolloutState) -> list[Run]:
+        """Return the runs of a job on every application that may have some."""
         applications = dict.fromkeys((*state.applications, desired.application))
         tags, names = {TAG_JOB: desired.job}, names_of_runs(desired.job)
         return [run for a in applications for run in self.emr.runs(a, tags, names=names)]

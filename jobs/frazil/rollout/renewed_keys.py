@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from frazil.clients.emr import Run, RunState
-from frazil.errors import InvalidInput, RolloutFailed
+from frazil.errors import RolloutFailed
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.job_run_request import TAG_JOB, names_of_runs
 from frazil.rollout.reconcile import Reconciler
-from frazil.rollout.run_proof import Reached, RunProof, parse_proof, proof_prefix
+from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import pipeline_names
+from frazil.rollout.stored_proofs import stored_proofs
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,7 @@ class RenewedKeys:
     def _lag(self, desired: Desired, since: datetime) -> Lag:
         store, job = self.reconciler.store, desired.job
         names = [name for name in pipeline_names(desired, store) if name not in desired.stopped]
-        applications = dict.fromkeys((*stored_state(store, job).applications, desired.application))
-        tags, pattern = {TAG_JOB: job}, names_of_runs(job)
-        runs = [run for a in applications for run in self.reconciler.emr.runs(a, tags, names=pattern)]
-        return lag(desired, sorted(runs, key=lambda run: run.created_at), self._proofs(job), names, since)
-
-    def _proofs(self, job: str) -> list[RunProof]:
-        found = []
-        for key in self.reconciler.store.keys(proof_prefix(job)):
-            held = self.reconciler.store.read(key)
-            try:
-                found += [parse_proof(held.data)] if held is not None else []
-            except InvalidInput:
-                continue  # as in `readiness`: of a release that writes no readable proof
-        return found
+        runs = sorted(self.reconciler.runs(desired, stored_state(store, job)), key=lambda run: run.created_at)
+        # A drain shows the keys by its end, and a job has a proof for each of its drains of 90 days.
+        proofs = list(stored_proofs(store, job)) if desired.mode is Mode.FOLLOW else []
+        return lag(desired, runs, proofs, names, since)

@@ -18,9 +18,10 @@ from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs
 from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, names_of_runs
 from frazil.rollout.readiness import stored_release
 from frazil.rollout.run_log import Logs
-from frazil.rollout.run_proof import Reached, RunProof, parse_proof, proof_prefix
+from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import RolloutState, Store, stored_state
 from frazil.rollout.stopped_pipelines import with_stops
+from frazil.rollout.stored_proofs import stored_proofs
 
 GOOD = (RunState.RUNNING, RunState.SUCCESS)
 """The states of a run that shows something."""
@@ -138,9 +139,8 @@ class IngestJob(DeployedJob):
     @cached_property
     def proof(self) -> RunProof | None:
         """The newest proof of the desired generation."""
-        prefix = f"{proof_prefix(self.job)}{self.desired.run_prefix}"
-        held = (self.services.store.read(key) for key in self.services.store.keys(prefix))
-        return max((parse_proof(each.data) for each in held if each), key=lambda p: (p.at_ms, p.run), default=None)
+        proofs = stored_proofs(self.services.store, self.job, self.desired.run_prefix)
+        return max(proofs, key=lambda proof: (proof.at_ms, proof.run), default=None)
 
     @property
     def landed(self) -> tuple[Pipeline, ...]:
