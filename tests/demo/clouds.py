@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -14,10 +18,11 @@ from pyiceberg.exceptions import NoSuchTableError
 from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Pipeline
 from frazil.rollout.group_jobs import INGEST
-from frazil.rollout.state import RolloutState, stored_state
+from frazil.rollout.state import stored_state
 from tests.demo.producing import Place
 from tests.demo.project import DEV
 
+LOOK_SECONDS = 2.0
 _LANDED, _DEAD = ("_kafka_partition", "_kafka_offset"), ("partition", "offset")
 
 
@@ -83,9 +88,24 @@ class Clouds:
         found = self.client("emr-serverless").list_applications()["applications"]
         return [each["name"] for each in found if each["state"] != "TERMINATED"]
 
-    def rollout(self) -> RolloutState:
-        """Return what the reconciler of the ingest job has stored."""
-        return stored_state(ObjectStore(self.client("s3"), DEV.names.bucket("artifacts")), INGEST)
+    def given_up_within(self, seconds: float) -> int:
+        """Wait until the reconciler has given a generation up. Return how many it has, 0 after so many seconds."""
+        store, pause = ObjectStore(self.client("s3"), DEV.names.bucket("artifacts")), threading.Event()
+        until = time.monotonic() + seconds
+        while not (found := stored_state(store, INGEST).given_up) and time.monotonic() < until:
+            pause.wait(LOOK_SECONDS)
+        return len(found)
+
+    def delete_by_hand(self, topic: str) -> None:
+        """Delete a topic that Terraform does not manage, from the stand-in's organization and from the broker."""
+        file = Path(self.exports["CONFLUENT_STANDIN_STATE"])
+        organization = json.loads(file.read_text())
+        organization["kafka_topic"] = {
+            key: each for key, each in organization["kafka_topic"].items() if each["topic_name"] != topic
+        }
+        file.write_text(json.dumps(organization))
+        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        admin.delete_topics([topic])[topic].result(timeout=60)
 
     def topics(self) -> list[str]:
         """Return the broker's topics, without internal ones."""
