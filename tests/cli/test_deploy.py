@@ -53,6 +53,8 @@ if verb == "describe":
 else:
     options, stacks = arguments[:arguments.index("--")], arguments[arguments.index("--") + 2:]
     failing = pathlib.Path("failing")
+    with open("together", "a") as file:
+        file.write(json.dumps(stacks) + "\\n")
     for stack in stacks:
         with open("log", "a") as log:
             log.write(json.dumps([*options, stack, os.environ["FRAZIL_RELEASE"]]) + "\\n")
@@ -84,6 +86,13 @@ class Shop:
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         log.unlink(missing_ok=True)
         return [line[-2] for line in lines]
+
+    def together(self) -> list[list[str]]:
+        """Return the stacks of each run of the program."""
+        file = self.folder / "together"
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        file.unlink()
+        return lines
 
     def fail(self, stack: str) -> None:
         (self.folder / "failing").write_text(stack)
@@ -166,6 +175,20 @@ def test_the_release_is_uploaded_before_the_function_that_runs_it(shop: Shop) ->
     shop.fail("ingestion")
     shop.deploy("--yes")
     assert len(shop.uploaded()) == 1
+
+
+def test_all_stacks_are_planned_at_once_but_for_a_bucket_that_does_not_exist_and_for_a_group(shop: Shop) -> None:
+    assert shop.deploy("--yes").exit_code == 0
+    assert shop.together() == [["foundation", "confluent", "ingestion"]]
+    split = [["foundation", "confluent"], ["ingestion"]]
+    shop.deploy("--yes", "--group", "payments")  # its job has no desired state here
+    assert shop.together() == split
+    for each in shop.s3.list_objects_v2(Bucket=BUCKET)["Contents"]:
+        shop.s3.delete_object(Bucket=BUCKET, Key=each["Key"])
+    shop.s3.delete_bucket(Bucket=BUCKET)
+    ended = shop.deploy("--yes")  # nothing makes the bucket here
+    assert (ended.exit_code, "NoSuchBucket" in ended.stderr) == (3, True), ended.output
+    assert shop.together() == split[:1]
 
 
 def test_a_generation_that_is_rolled_back_ends_with_1(shop: Shop) -> None:

@@ -75,7 +75,7 @@ class Clouds:
         found = {
             "buckets": of_the_deployment([each["Name"] for each in self.client("s3").list_buckets()["Buckets"]]),
             "databases": [each["Name"] for each in self.client("glue").get_databases()["DatabaseList"]],
-            "applications": self.applications(),
+            "applications": list(self.applications()),
             "roles": of_the_deployment([each["RoleName"] for each in self.client("iam").list_roles()["Roles"]]),
             "secrets": [each["Name"] for each in self.client("secretsmanager").list_secrets()["SecretList"]],
             "schedules": [each["Name"] for each in self.client("scheduler").list_schedules()["Schedules"]],
@@ -83,10 +83,10 @@ class Clouds:
         }
         return {kind: names for kind, names in found.items() if names}
 
-    def applications(self) -> list[str]:
-        """Return the names of the applications that are not deleted."""
+    def applications(self) -> dict[str, str]:
+        """Return the states of the applications that are not deleted, by their names."""
         found = self.client("emr-serverless").list_applications()["applications"]
-        return [each["name"] for each in found if each["state"] != "TERMINATED"]
+        return {each["name"]: each["state"] for each in found if each["state"] != "TERMINATED"}
 
     def given_up_within(self, seconds: float) -> int:
         """Wait until the reconciler has given a generation up. Return how many it has, 0 after so many seconds."""

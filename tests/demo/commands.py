@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,20 @@ class Commands:
         """Deploy all stacks and reconcile the runs. From then on, commands know the environment `dev`."""
         command = ("frazil", "deploy", "dev", "--yes", "--release", release, *options)
         return self.steps.run(step, *command, expect=expect).stdout
+
+    def cdktf(
+        self,
+        step: str,
+        release: str,
+        *arguments: str,
+        expect: tuple[int, ...] = (0,),
+        more: Mapping[str, str] | None = None,
+    ) -> str:
+        """Run the CDK's own program, without what `frazil deploy` checks. Return what it says."""
+        chosen = {"FRAZIL_ENVIRONMENTS": DEV.name, "FRAZIL_RELEASE": self.manifest(release), **(more or {})}
+        command = ("npx", "--no-install", "cdktf", *arguments, "--auto-approve", "--skip-provider-lock", "--no-color")
+        ended = self.steps.run(step, *command, expect=expect, more=chosen)
+        return ended.stdout + ended.stderr
 
     def fire(self, step: str, schedule: str) -> None:
         """Run a schedule that Terraform has made. The local cloud has no clock."""

@@ -18,8 +18,8 @@ from frazil.cli.demo.data import Row
 from frazil.cli.demo.topics import SOURCES, Source, planes
 from frazil.clients.registry.admin import RegistryAdmin
 
-PORTION, PAUSE_SECONDS = 100, 2.0
-"""Records of each topic that are sent at once, and how long it then waits."""
+PORTION, PAUSE_SECONDS = 300, 6.0
+"""Records of each topic that are sent at once, and how long it then waits: a batch of all topics costs the driver a CPU-second or two."""
 SPOILT_EVERY, DELETED_EVERY = 100, 25
 STATE = "fleet"
 """The topic of a table of current state: the planes, again and again, and deletes of some. None is invalid."""
@@ -120,8 +120,9 @@ class Producing:
             del self._feeds[topic]
 
     def start(self) -> None:
-        """Send portion by portion, until `stop`."""
-        self._thread.start()
+        """Send portion by portion, until `stop`. A second call has no effect."""
+        if not self._thread.is_alive():
+            self._thread.start()
 
     def stop(self) -> None:
         """Stop sending, and wait until all records are acknowledged. Raises `NotProduced` if a record was refused."""

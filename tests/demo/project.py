@@ -118,11 +118,6 @@ def move(project: Path) -> None:
     )
 
 
-def leave(project: Path) -> None:
-    """Declare the former application no more."""
-    _replace(project / INFRA, _FORMER, "")
-
-
 def _replace(file: Path, old: str, new: str) -> None:
     text = file.read_text()
     if text.count(old) != 1:

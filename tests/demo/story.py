@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,17 +16,18 @@ from tests.demo import project
 from tests.demo.accounting import MOST_LOOKS, Accounting, pipelines
 from tests.demo.clouds import Clouds
 from tests.demo.commands import Commands
-from tests.demo.destruction import Destruction
+from tests.demo.destruction import LAST, Destruction
 from tests.demo.producing import STATE, Producing
 from tests.demo.project import DEV, RETIRED
 from tests.demo.steps import Steps
 from tests.demo.summary import DIFFERENCE, REVIEW, Summary
 
 BEGUN_WITH = {"flights": 20_000, "planes": 3_000, STATE: 3_000}
-NOTHING = "none"
+ADDED = {"weather": 1_000}
+"""Records of each topic as soon as it is there."""
 ENDED = ("SUCCESS", "FAILED", "CANCELLED")
 ROLLBACK_SECONDS = 900
-"""How long three streaming runs may take to fail in five attempts each."""
+"""How long three runs may take to fail."""
 CHANGED_COLUMNS = ("distance", "cancelled")
 
 
@@ -87,25 +88,14 @@ class Story:
             producing.stop()
 
     def _deploy_first(self, producing: Producing) -> None:
-        steps = self.steps
-        self._commands.deploy("deploy without runs", NOTHING)
-        created = self._clouds.topics() == sorted(BEGUN_WITH)
-        steps.require(created, "deploy without runs", "the topics are not those declared")
-        with steps.watch("produce"):
-            for topic, count in BEGUN_WITH.items():
-                producing.add(topic, at_once=count)
-            producing.start()
         self._commands.release("first")
-        self._commands.deploy("deploy", self._commands.manifest("first"))
+        with self._written_to(producing, BEGUN_WITH, "deploy"):
+            self._commands.deploy("deploy", self._commands.manifest("first"))
         # Terraform has scheduled it; the local cloud has no clock.
         self._commands.fire("maintain", f"{DEV.names.prefix}-maintain")
-        again = steps.run("review again", *self._commands.review("first"))
-        self.summary.is_second_plan_empty = "**nothing changes**" in again.stdout
-        steps.require(self.summary.is_second_plan_empty, "review again", "a second plan changes something")
 
     def _change(self, producing: Producing) -> None:
         steps, before = self.steps, self._clouds.columns(pipelines(self.steps)["flights"])
-        self._maintained()
         with steps.watch("the topic to retire is landed"):
             producing.end(RETIRED)
             self._accounting.wait_for([RETIRED], "the topic to retire is landed")
@@ -120,15 +110,23 @@ class Story:
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.summary.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
         produced = producing.count()
-        with self._added(producing):
+        with self._written_to(producing, ADDED, "deploy the change"):
             accepted = "--accept-danger=planes has landed, its producer has ended, and its records stay"
-            self._commands.deploy("deploy the change", self._commands.manifest("second"), accepted)
+            deployed = self._commands.deploy("deploy the change", self._commands.manifest("second"), accepted)
+        self._unchanged("deploy the change", deployed, "foundation")
         self.summary.accepted = accepted.partition("=")[2]
         self.summary.produced_meanwhile = producing.count() - produced
         producing.turn_to("flights", 1)
         with steps.watch("columns arrive"):
             after = self._columns_after(before)
         self.summary.columns = {name: [before.get(name, "none"), after[name]] for name in CHANGED_COLUMNS}
+        self._maintained()
+
+    def _unchanged(self, step: str, deployed: str, stack: str) -> None:
+        """Check that a stack's plan was empty."""
+        is_empty = f"{DEV.name}-{stack}: nothing changes" in deployed.splitlines()
+        self.steps.require(is_empty, step, f"a plan of {stack} changes something")
+        self.summary.unchanged.append(f"{stack} ({step})")
 
     def _columns_after(self, before: dict[str, str]) -> dict[str, str]:
         """Wait until the table's columns have changed, and return them."""
@@ -149,16 +147,15 @@ class Story:
         self.summary.maintained = f"{run['release']}: {run['state']} in {run['seconds']:.0f} s, beside the ingest"
 
     def _roll_back(self) -> None:
-        """Apply the reviewed plan of a release of which no run can start. Only the deployed reconciler acts from there on."""
+        """Deploy a release of which no run can start, by Terraform alone. Only the deployed reconciler acts from there on."""
         steps = self.steps
         own_checkout.raise_version(self.checkout)
         own_checkout.break_ingest(self.checkout)
         self._commands.release("third")
-        form = str(self.out / "reviewed.json")
-        steps.run("review of a bad release", *self._commands.review("third"), "--form", form, expect=(4,))
         steps.run("upload of a bad release", "frazil", "release", "upload", "dev", "--from", str(self.out / "third"))
-        chosen = {"FRAZIL_RELEASE": self._commands.manifest("third")}
-        steps.run("apply of the reviewed plan", "frazil", "apply", "dev", "--reviewed", form, more=chosen)
+        self._commands.cdktf(
+            "deployment of a bad release", "third", "deploy", LAST, "--ignore-missing-stack-dependencies"
+        )
         with steps.watch("the deployed reconciler rolls back"):
             self._commands.fire("", DEV.names.role("reconcile-ingest"))
             given_up = self._clouds.given_up_within(ROLLBACK_SECONDS)
@@ -175,22 +172,19 @@ class Story:
         return states[0] == (2, "RUNNING") and states.count((3, "FAILED")) == 3
 
     def _move(self) -> None:
-        """Move the run to a larger application, and delete the one before."""
+        """Move the run to a larger application. The one before is stopped, and stays until everything is destroyed."""
         steps, before = self.steps, self._clouds.applications()
         project.move(steps.folder)
         own_checkout.commit(steps.folder, "A larger application")
         move = ("frazil", "move-application", "dev", "--yes", "--release", self._commands.manifest("second"))
         moved = steps.run("move the application", *move).stdout
         steps.require("move: done" in moved, "move the application", "it is not finished")
-        project.leave(steps.folder)
-        own_checkout.commit(steps.folder, "The former application is stopped")
-        self._commands.deploy(
-            "delete the former application", self._commands.manifest("second"), "--accept-danger=it is stopped"
-        )
+        self._unchanged("move the application", moved, "confluent")
         after = self._clouds.applications()
-        is_other = len(before) == len(after) == 1 and before != after
-        steps.require(is_other, "delete the former application", f"the applications are {after}")
-        self.summary.moved = f"from {before[0]} to {after[0]}"
+        added = [name for name in after if name not in before]
+        is_added = len(before) == len(added) == 1 and after[before[0]] == "STOPPED"
+        steps.require(is_added, "move the application", f"the applications are {after}")
+        self.summary.moved = f"from {next(iter(before))} to {added[0]}"
 
     def _land_all(self, producing: Producing) -> None:
         steps, wanted = self.steps, pipelines(self.steps)
@@ -203,23 +197,25 @@ class Story:
         ]
 
     @contextmanager
-    def _added(self, producing: Producing) -> Iterator[None]:
-        """Write the first records of the new topic when the deployment has created it, before its runs must prove themselves."""
+    def _written_to(self, producing: Producing, topics: Mapping[str, int], step: str) -> Iterator[None]:
+        """Write the first records of topics when the deployment has created them, before its runs must prove themselves."""
         deployed = threading.Event()
         with ThreadPoolExecutor(1) as pool:
-            written = pool.submit(self._written, producing, deployed)
+            written = pool.submit(self._written, producing, topics, deployed)
             try:
                 yield
             finally:
                 deployed.set()
-            self.steps.require(written.result(), "deploy the change", "it has made no topic weather")
+            self.steps.require(written.result(), step, f"it has not made the topics {', '.join(topics)}")
 
-    def _written(self, producing: Producing, deployed: threading.Event) -> bool:
-        """Return whether the topic was there, at the latest when the deployment had ended, and has its records."""
+    def _written(self, producing: Producing, topics: Mapping[str, int], deployed: threading.Event) -> bool:
+        """Return whether the topics were there, at the latest when the deployment had ended, and have their records."""
         is_last = False
         while not is_last:
             is_last = deployed.wait(1)
-            if "weather" in self._clouds.topics():
-                producing.add("weather", at_once=1_000)
+            if topics.keys() <= set(self._clouds.topics()):
+                for topic, count in topics.items():
+                    producing.add(topic, at_once=count)
+                producing.start()
                 return True
         return False

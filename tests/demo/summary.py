@@ -59,7 +59,8 @@ class Summary:
     """From which application of EMR Serverless to which one the run has moved."""
     columns: dict[str, list[str]] = field(default_factory=dict)
     """The table's columns that the change has added or widened, as before and after."""
-    is_second_plan_empty: bool = False
+    unchanged: list[str] = field(default_factory=list)
+    """Stacks that a deployment planned again and left as they are."""
     reviewed: str = ""
     """The heading of the review of the change."""
     accepted: str = ""
@@ -96,7 +97,7 @@ def _page(summary: Summary) -> str:
             lines.append(f"| {name} | {figures} | {one.verified} | {same} |")
         lines.append("")
     facts = {
-        "second plan": "empty" if summary.is_second_plan_empty else "",
+        "empty plans": ", ".join(summary.unchanged),
         "review of the change": f"{summary.reviewed} ({REVIEW}; the change itself: {DIFFERENCE})"
         if summary.reviewed
         else "",

@@ -39,7 +39,7 @@ def test_everything_is_deployed_changed_and_destroyed_and_no_record_is_lost_or_d
     assert "given up after 3 runs, generation 2 runs again" in summary["rolled_back"]
     assert summary["moved"]
     assert "SUCCESS" in summary["maintained"]
-    assert summary["is_second_plan_empty"]
+    assert summary["unchanged"] == ["foundation (deploy the change)", "confluent (move the application)"]
     assert summary["is_destroying_refused"]
     assert summary["left"] == {}
     assert "flights" in (root / FOLDER / REVIEW).read_text()

@@ -60,6 +60,14 @@ def test_a_drain_ends_and_is_tried_twice() -> None:
     assert "--once" in request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
 
 
+def test_an_unproven_continuous_run_is_tried_once_by_the_service() -> None:
+    asked = {
+        is_proven: run_settings(desired(), release(), bucket="b", is_proven=is_proven) for is_proven in (True, False)
+    }
+    assert asked[False]["retryPolicy"] == {"maxFailedAttemptsPerHour": 1}
+    assert asked[True] == {**asked[False], "retryPolicy": {"maxFailedAttemptsPerHour": 5}}
+
+
 def test_nothing_but_the_generation_decides_the_request() -> None:
     assert run_settings(desired(), release(), bucket="b") == run_settings(desired(), release(), bucket="b")
     first, second = (run_settings(desired(n), release(), bucket="b") for n in (1, 2))

@@ -13,7 +13,7 @@ from frazil.declaration.document import document
 from frazil.errors import FrazilError, LockHeld, ObjectDiffers, ReleaseUntrusted, RolloutFailed
 from frazil.release.signature import sign, signature_key
 from frazil.release.upload import document_key
-from frazil.rollout.desired import Mode, desired_document, desired_key
+from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.function_settings import Settings
 from frazil.rollout.readiness import Readiness
 from frazil.rollout.reconciler_function import reconciler_of
@@ -109,6 +109,24 @@ def test_a_generation_whose_runs_fail_is_given_up_for_the_one_before(world: Worl
     assert world.run() == first
     assert len(world.runs_of(second)) == 3
     assert world.running().request["tags"]["frazil:generation"] == "1"
+
+
+def test_only_a_proven_generation_is_tried_again_by_the_service(world: World) -> None:
+    """The reconciler counts the failures of an unproven one, so that three failures and not fifteen roll it back."""
+    first = world.want(desired())
+    world.settle()
+    world.running().killed = world.time.now
+    world.settle()
+    world.failing.add(2)
+    world.readiness[2] = Readiness.NOTHING_YET
+    second = world.want(replaced(first))
+    world.settle()
+
+    def tries(wanted: Desired) -> list[int]:
+        return [run.request["retryPolicy"]["maxFailedAttemptsPerHour"] for run in world.runs_of(wanted)]
+
+    assert tries(second) == [1, 1, 1]
+    assert tries(first) == [1, 5, 5]
 
 
 @pytest.mark.parametrize("readiness", [Readiness.UNKNOWN, Readiness.PARTLY, Readiness.CAUGHT_UP])

@@ -33,7 +33,8 @@ from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
 from frazil.rollout.group_jobs import INGEST, job_name
 
-STACKS = (("foundation", "confluent"), ("ingestion",))
+LAST = "ingestion"
+STACKS = ("foundation", "confluent", LAST)
 """The stacks in their order. The release is uploaded before the last one, whose function runs it."""
 
 
@@ -131,14 +132,14 @@ def deployed(
     variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
         file = Path(folder, "outputs.json")
-        for stacks in STACKS:
-            is_last = stacks == STACKS[-1]
+        for stacks in _rounds(manifest, declared, group):
+            is_last = LAST in stacks
             if is_last and manifest is not None:
                 _upload(manifest.parent, declared)
             chosen = [*options, *([f"--group={group}"] if group and is_last else []), f"--outputs={file}"]
             if code := program.run(*chosen, "--", name, *stacks, variables=variables):
                 raise typer.Exit(code)
-        outputs = json.loads(file.read_text("utf-8"))[f"{name}-{STACKS[-1][-1]}"]
+        outputs = json.loads(file.read_text("utf-8"))[f"{name}-{LAST}"]
     if (address := outputs.get(OUTPUT)) is None or manifest is None:
         _print("runs", "none: no release is deployed" if manifest is None else "none: no pipeline of Spark is declared")
         return None
@@ -146,6 +147,15 @@ def deployed(
     write(place)
     _print("environment", f"{place.name} is known by its name")
     return Deployed(place=place, outputs=outputs)
+
+
+def _rounds(manifest: Path | None, declared: dict[str, Any], group: str | None) -> tuple[tuple[str, ...], ...]:
+    """Return the stacks of each run of the program: all at once, unless something must come before the last one.
+
+    That is the upload into a bucket that the first one makes, or the choice of one group.
+    """
+    is_split = bool(group) or (manifest is not None and not aws.declared_artifact_store(declared).exists())
+    return (STACKS[:-1], STACKS[-1:]) if is_split else (STACKS,)
 
 
 def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:

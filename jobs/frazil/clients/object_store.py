@@ -87,6 +87,15 @@ class ObjectStore:
         """Return a bucket of an environment. `patience` are timeouts and attempts of `s3_client`."""
         return cls(s3_client(place.object_store, keys=store_keys(place, secrets), **patience), bucket)
 
+    def exists(self) -> bool:
+        """Return whether the bucket exists."""
+        try:
+            with self._translated_errors(""):
+                self._client.head_bucket(Bucket=self.bucket)
+                return True
+        except _Absent:
+            return False
+
     def read(self, key: str) -> Stored | None:
         """Return an object; None if there is none."""
         try:

@@ -22,6 +22,8 @@ TAG_RELEASE = "frazil:release"
 
 ENVIRONMENT_FOLDER = "environment"
 FAILED_ATTEMPTS_PER_HOUR = 5
+UNPROVEN_ATTEMPTS_PER_HOUR = 1
+"""Of a continuous run whose generation has not proven itself: the reconciler counts its failures and rolls back."""
 DRAIN_ATTEMPTS = 2
 LONGEST_PARAMETERS = 102_400
 """The longest `sparkSubmitParameters`, in characters
@@ -33,10 +35,11 @@ def names_of_runs(job: str) -> str:
     return rf"frazil-{job}(-\d+)?"
 
 
-def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str, Any]:
+def run_settings(desired: Desired, release: Release, *, bucket: str, is_proven: bool = True) -> dict[str, Any]:
     """Return the request of `StartJobRun` without its client token. `bucket` is the artifact bucket.
 
-    Raises `InvalidDeclaration` if the release does not match the desired state.
+    `is_proven` says whether the generation has proven itself. Raises `InvalidDeclaration` if the release does not match the
+    desired state.
     """
     problems = list(_misfits(desired, release))
     if problems:
@@ -48,9 +51,7 @@ def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str
         "name": f"frazil-{desired.job}-{desired.generation}",
         "mode": "STREAMING" if is_following else "BATCH",
         "executionTimeoutMinutes": 0 if is_following else desired.timeout_minutes,
-        "retryPolicy": (
-            {"maxFailedAttemptsPerHour": FAILED_ATTEMPTS_PER_HOUR} if is_following else {"maxAttempts": DRAIN_ATTEMPTS}
-        ),
+        "retryPolicy": _retries(is_following=is_following, is_proven=is_proven),
         "jobDriver": {
             "sparkSubmit": {
                 "entryPoint": _at(bucket, release.the(Role.INGEST).key),
@@ -66,6 +67,12 @@ def run_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str
             TAG_RELEASE: release.version,
         },
     }
+
+
+def _retries(*, is_following: bool, is_proven: bool) -> dict[str, int]:
+    if not is_following:
+        return {"maxAttempts": DRAIN_ATTEMPTS}
+    return {"maxFailedAttemptsPerHour": FAILED_ATTEMPTS_PER_HOUR if is_proven else UNPROVEN_ATTEMPTS_PER_HOUR}
 
 
 def spark_settings(desired: Desired, release: Release, *, bucket: str) -> dict[str, str]:

@@ -209,9 +209,10 @@ class Reconciler:
         return [run for a in applications for run in self.emr.runs(a, tags, names=names)]
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
-        target = target_of(desired, self._with_stops(lease.state, desired))
+        state = self._with_stops(lease.state, desired)
+        target = target_of(desired, state)
         if target is not None and any(isinstance(step, Cancel) for step in steps):
-            self._request(target)  # what cannot start ends no run
+            self._request(target, state)  # what cannot start ends no run
         for step in steps:
             self.on_step(step)
             match step:
@@ -219,7 +220,7 @@ class Reconciler:
                     lease.keep()
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
-                    request = self._request(step.desired)
+                    request = self._request(step.desired, state)
                     lease.keep(partial(RolloutState.with_application, application=step.desired.application))
                     self.emr.start(request, token=step.token)
                 case Prove():
@@ -231,10 +232,11 @@ class Reconciler:
                 case Wait() | Leave():
                     lease.keep()
 
-    def _request(self, wanted: Desired) -> dict[str, Any]:
+    def _request(self, wanted: Desired, state: RolloutState) -> dict[str, Any]:
         """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""
         keep_documents(wanted, self.store)
-        return run_settings(wanted, self._release(wanted), bucket=self.bucket)
+        release, is_proven = self._release(wanted), state.has_proven(wanted)
+        return run_settings(wanted, release, bucket=self.bucket, is_proven=is_proven)
 
     def _release(self, desired: Desired) -> Release:
         release = stored_release(self.store, desired)
