@@ -79,6 +79,11 @@ class TerraformCommand:
         has_plan = (self.folder / PLAN).is_file()
         return ended, json.loads(self.must("show", "-json", PLAN)) if has_plan else None
 
+    def state(self) -> dict[str, Any]:
+        """Return the state, which holds secrets; empty before the first apply. Raises `NotPlanned`."""
+        read: dict[str, Any] = json.loads(self.must("state", "pull") or "{}")
+        return read
+
     def outputs(self) -> dict[str, object]:
         """Return the outputs that are no secrets. Raises `NotPlanned`."""
         read = json.loads(self.must("output", "-json"))

@@ -19,7 +19,7 @@ from policies.review.masking import hidden
 from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
 from stacks.deployments import Deployment
-from stacks.generations import raise_generations
+from stacks.generations import expect_generations, has_generations, raise_generations
 from stacks.terraform_command import NotPlanned, Planned, TerraformCommand, error_headings
 
 STACKS = ("foundation", "confluent", "ingestion")
@@ -80,6 +80,8 @@ def plans(
     """
 
     def planned(run: TerraformCommand) -> Planned:
+        if has_generations(run.folder):
+            expect_generations(run.folder, run.state(), is_again=is_again)
         found = run.planned()
         is_other = found[1] is not None and raise_generations(run.folder, found[1], is_again=is_again)
         return run.planned() if is_other else found

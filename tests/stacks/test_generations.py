@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stacks.generations import raise_generations
+from stacks.generations import expect_generations, has_generations, raise_generations
 
 
 def content(number: int, release: str = "a") -> str:
@@ -27,9 +28,19 @@ def plan(before: str | None, after: str | None, name: str = "desired") -> dict[s
     return {"resource_changes": [{"address": f"aws_s3_object.{name}", "change": sides}]}
 
 
+def state(deployed: str | None, name: str = "desired") -> dict[str, Any]:
+    """Return a state as Terraform writes it."""
+    one = {"type": "aws_s3_object", "name": name, "instances": [{"attributes": {"content": deployed}}]}
+    return (
+        {"resources": [{"type": "aws_s3_bucket", "name": name, "instances": [{"attributes": {}}]}, one]}
+        if deployed
+        else {}
+    )
+
+
 def numbers(folder: Path) -> dict[str, int]:
     objects = json.loads((folder / "cdk.tf.json").read_text())["resource"]["aws_s3_object"]
-    return {name: json.loads(each["content"])["generation"] for name, each in objects.items()}
+    return {name: int(re.findall(r'"generation":(\d+)', each["content"])[0]) for name, each in objects.items()}
 
 
 @pytest.mark.parametrize(
@@ -55,6 +66,47 @@ def test_a_number_that_a_person_declared_higher_counts(tmp_path: Path) -> None:
     folder = stack(tmp_path, desired=content(20))
     assert not raise_generations(folder, plan(content(7), content(20)))
     assert numbers(folder)["desired"] == 20
+
+
+COMPUTED = '{"application":"${aws_emrserverless_application.main.id}","generation":1,"job":"ingest","release":"a"}'
+QUOTED = COMPUTED.replace("main.id", 'main["a"].id')
+DEPLOYED = json.dumps({"application": "app1", "generation": 7, "job": "ingest", "release": "a"}, separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("declared", "deployed", "is_again", "number"),
+    [
+        pytest.param(content(1), None, False, 1, id="first"),
+        pytest.param(content(1), content(7), False, 7, id="nothing differs"),
+        pytest.param(content(1, "b"), content(7), False, 8, id="another release"),
+        pytest.param(content(1), content(7), True, 8, id="again"),
+        pytest.param(content(20), content(7), False, 20, id="declared higher"),
+        pytest.param(COMPUTED, DEPLOYED, False, 7, id="computed: the plan decides"),
+        pytest.param(QUOTED, DEPLOYED, False, 7, id="computed: no JSON"),
+        pytest.param(COMPUTED.replace('"a"', '"b"'), DEPLOYED, False, 8, id="computed, and another release"),
+    ],
+)
+def test_the_state_says_the_number_before_the_plan(
+    tmp_path: Path, declared: str, deployed: str | None, is_again: bool, number: int
+) -> None:
+    folder = stack(tmp_path, desired=declared)
+    expect_generations(folder, state(deployed), is_again=is_again)
+    assert numbers(folder) == {"desired": number, "other": 1}
+    written = json.loads((folder / "cdk.tf.json").read_text())["resource"]["aws_s3_object"]["desired"]["content"]
+    after = re.sub(r"\$\{.*?\}", "app1", written)
+    assert not raise_generations(folder, plan(deployed, after), is_again=is_again), "the plan agrees"
+
+
+def test_the_plan_raises_what_the_state_could_not_see(tmp_path: Path) -> None:
+    folder = stack(tmp_path, desired=COMPUTED)
+    expect_generations(folder, state(DEPLOYED))
+    assert raise_generations(folder, plan(DEPLOYED, None)), "the application is replaced"
+    assert numbers(folder)["desired"] == 8
+
+
+def test_only_stacks_of_jobs_have_generations(tmp_path: Path) -> None:
+    assert not has_generations(stack(tmp_path))
+    assert has_generations(stack(tmp_path, desired=content(1)))
 
 
 def test_each_job_has_its_own_number(tmp_path: Path) -> None:
