@@ -55,7 +55,7 @@ def _demonstrated(root: Path, out: Path, console: Console) -> int:
     steps = Steps(folder=place, logs=out / "logs", environment=settings, console=console)
     code = 1
     try:
-        with _ended_afterwards(place):
+        with _ended_afterwards(place, out / "logs"):
             own_checkout.make(root, checkout)
             Story(steps=steps, checkout=checkout, out=out, summary=summary).run()
         summary.outcome, code = "passed", 0
@@ -80,13 +80,19 @@ def _demonstrated(root: Path, out: Path, console: Console) -> int:
 
 
 @contextmanager
-def _ended_afterwards(place: Path) -> Iterator[None]:
-    """Stop this folder's local cloud and its job runs afterwards, even if this process is killed."""
+def _ended_afterwards(place: Path, logs: Path) -> Iterator[None]:
+    """Stop this folder's local cloud and its job runs afterwards, even if this process is killed. Its logs are kept."""
     with ExitStack() as left:
         place.mkdir(parents=True)
         left.enter_context(kept_from_outliving(place, is_temporary=False))
         left.callback(down, place, data=True)
+        left.callback(_keep_logs, place, logs)
         yield
+
+
+def _keep_logs(place: Path, logs: Path) -> None:
+    for file in place.glob(".frazil/logs/*.log"):
+        shutil.copyfile(file, logs / file.name)
 
 
 def _clear(out: Path) -> None:
