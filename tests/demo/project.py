@@ -108,6 +108,11 @@ def change(project: Path) -> None:
     (project / SCHEMA).write_text(flights().versions[1].text)
 
 
+def number(project: Path, generation: int) -> None:
+    """Declare the number of the next generation, which `cdktf deploy` does not derive."""
+    _replace(project / INFRA, "is_local=True,", f"is_local=True, generation={generation},")
+
+
 def move(project: Path) -> None:
     """Declare a larger application, and the former one beside it."""
     _replace(project / INFRA, _RUNS, f"{_MOVED}{_FORMER}),")

@@ -152,6 +152,8 @@ class Story:
         own_checkout.raise_version(self.checkout)
         own_checkout.break_ingest(self.checkout)
         self._commands.release("third")
+        project.number(steps.folder, 3)
+        own_checkout.commit(steps.folder, "A release of which no run can start")
         steps.run("upload of a bad release", "frazil", "release", "upload", "dev", "--from", str(self.out / "third"))
         self._commands.cdktf(
             "deployment of a bad release", "third", "deploy", LAST, "--ignore-missing-stack-dependencies"
