@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from frazil.errors import InvalidInput
 from frazil.rollout.desired import Desired, desired_key, parse_desired
-from frazil.rollout.state import Store
+from frazil.rollout.state import Store, stored_state
 from frazil.rollout.stopped_pipelines import pipeline_names
 
 INGEST, MAINTAIN = "ingest", "maintain"
@@ -34,6 +34,7 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
     Raises `InvalidInput` if no job has one of them, and if they are of several jobs.
     """
     found: dict[str, list[str]] = {}
+    before: dict[str, list[str]] = {}
     known: list[str] = []
     unreadable: list[str] = []
     for job in ingest_jobs(store):
@@ -45,6 +46,13 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
         known += names
         if here := [name for name in pipelines if name in names]:
             found[job] = here
+        if here := [name for name in pipelines if name in _proven(store, job)]:
+            before[job] = here
+    # After a rollback, a job runs pipelines that its deployed document no longer has.
+    deployed = {name for names in found.values() for name in names}
+    for job, names in before.items():
+        if here := [name for name in names if name not in deployed]:
+            found[job] = [*found.get(job, ()), *here]
     missing = [name for name in pipelines if not any(name in names for names in found.values())]
     if missing:
         what = f"no deployed job has the pipeline {', '.join(missing)}{''.join(unreadable)}"
@@ -58,13 +66,14 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
 
 
 def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
-    """Return the generation to which a job returns, without the pipelines that have moved to another job since.
+    """Return the generation to which a job returns, without the pipelines that another job lands since.
 
-    Otherwise both jobs would land them, and fence each other without end. A desired state that cannot be read moves none.
+    Otherwise both jobs would land them, and fence each other without end. If the other job has returned to a generation without
+    a pipeline, too, the pipeline stays here: no job would land it. What cannot be read moves no pipeline.
     """
     left = set(pipeline_names(proven, store)) - set(pipeline_names(desired, store)) - set(proven.stopped)
     others = ingest_jobs(store) if left else ()
-    moved = {name for job in others if job != desired.job for name in _readable(store, job)} & left
+    moved = {name for job in others if job != desired.job for name in _landed(store, job)} & left
     if not moved:
         return proven
     stopped = tuple(sorted({*proven.stopped, *moved}))
@@ -72,11 +81,22 @@ def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
     return replace(proven, stopped=stopped, is_stopped=proven.is_stopped or is_empty)
 
 
-def _readable(store: Store, job: str) -> tuple[str, ...]:
+def _landed(store: Store, job: str) -> tuple[str, ...]:
+    """Return the pipelines that a job should land: those of the proven generation, if it has given up the deployed one."""
     try:
-        return _pipelines_of(store, job)
+        held = store.read(desired_key(job))
+        if held is None:
+            return ()
+        desired, state = parse_desired(held.data), stored_state(store, job)
+        target = state.proven if state.has_given_up(desired) else desired
+        return pipeline_names(target, store) if target is not None else ()
     except InvalidInput:
         return ()
+
+
+def _proven(store: Store, job: str) -> tuple[str, ...]:
+    proven = stored_state(store, job).proven
+    return pipeline_names(proven, store) if proven is not None else ()
 
 
 def _pipelines_of(store: Store, job: str) -> tuple[str, ...]:
