@@ -191,9 +191,14 @@ def _upload(folder: Path, declared: dict[str, Any]) -> None:
 
 
 def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: str | None = None) -> None:
-    """Bring the runs of every job, or of one, to the deployed state. Ends with 1 if a generation was rolled back."""
-    jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
-    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False)
+    """Bring the runs of every job, or of one, to the deployed state. Ends with 1 if a generation was rolled back.
+
+    The deployed reconciler does it: whoever deploys may pass no job's role. Stand-ins have no schedule that calls it.
+    """
+    jobs, watches = aws.jobs_of(aws.artifact_store(place, secrets), job), not aws.is_local(place)
+    if watches:
+        _print("reconcile", "waits for the deployed reconciler, which makes a pass every five minutes")
+    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False, watches=watches)
 
 
 def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> None:
