@@ -235,9 +235,11 @@ def test_a_pipeline_that_no_other_job_lands_after_its_rollback_stays(world: Worl
     world.store.put(state_key(other.job), rejected.document())
     first, _ = given_up(world, PIPELINES[0])
     assert world.run() == first, "its runs land users"
+    assert job_of(world.store, ["users"]) == JOB
     again = replaced(other)
     world.store.put(desired_key(other.job), desired_document(again))
     assert world.run() == replace(first, stopped=("users",)), "the other group tries again"
+    assert job_of(world.store, ["users"]) == other.job
 
 
 def test_a_watch_does_not_end_while_a_run_is_left_unproven(world: World) -> None:

@@ -33,26 +33,22 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
 
     Raises `InvalidInput` if no job has one of them, and if they are of several jobs.
     """
-    found: dict[str, list[str]] = {}
-    before: dict[str, list[str]] = {}
-    known: list[str] = []
+    deployed: dict[str, set[str]] = {}
     unreadable: list[str] = []
     for job in ingest_jobs(store):
         try:
-            names = _pipelines_of(store, job)
+            deployed[job] = {*_pipelines_of(store, job)}
         except InvalidInput as error:
             unreadable.append(f"; {job} cannot be read: {error}")
-            continue
-        known += names
-        if here := [name for name in pipelines if name in names]:
-            found[job] = here
-        if here := [name for name in pipelines if name in _proven(store, job)]:
-            before[job] = here
+    known = {name for names in deployed.values() for name in names}
     # After a rollback, a job runs pipelines that its deployed document no longer has.
-    deployed = {name for names in found.values() for name in names}
-    for job, names in before.items():
-        if here := [name for name in names if name not in deployed]:
-            found[job] = [*found.get(job, ()), *here]
+    landed = {job: {*_landed(store, job)} for job in deployed}
+    both = {job: names & landed[job] for job, names in deployed.items()}
+    found: dict[str, list[str]] = {}
+    for name in pipelines:
+        ranked = ([job for job, names in each.items() if name in names] for each in (both, landed, deployed))
+        for job in next(filter(None, ranked), []):
+            found.setdefault(job, []).append(name)
     missing = [name for name in pipelines if not any(name in names for names in found.values())]
     if missing:
         what = f"no deployed job has the pipeline {', '.join(missing)}{''.join(unreadable)}"
@@ -92,11 +88,6 @@ def _landed(store: Store, job: str) -> tuple[str, ...]:
         return pipeline_names(target, store) if target is not None else ()
     except InvalidInput:
         return ()
-
-
-def _proven(store: Store, job: str) -> tuple[str, ...]:
-    proven = stored_state(store, job).proven
-    return pipeline_names(proven, store) if proven is not None else ()
 
 
 def _pipelines_of(store: Store, job: str) -> tuple[str, ...]:

@@ -119,7 +119,7 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
         return Answer.not_yet(what, "Open the link in their mail")
     confirmed, wanted = int(found.get("SubscriptionsConfirmed", "0")), services.names.alarm_addresses
     if confirmed < wanted:
-        do = "Somebody unsubscribed: deploy the foundation stack again, and open the link in the mail"
+        do = "An address was unsubscribed: deploy the foundation stack again, and open the link in the mail"
         return Answer.failed(f"{confirmed} of {wanted} addresses are subscribed", do)
     alarm = services.names.role("not-started")
     if is_published:
