@@ -239,6 +239,7 @@ def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
         (False, "confluent"),
         (True, "ingestion"),
     ]
+    assert [any(each.startswith("--deployed-pipelines=") for each in line) for line in asked] == [False, False, True]
     assert "ingest-payments: generation 1 runs" in ended.stdout.splitlines()
     assert f"{JOB}: generation 1 runs" not in ended.stdout.splitlines(), "nothing waits for the others"
     assert {run.tags["frazil:job"]: run.tags["frazil:generation"] for run in shop.world.emr.active()} == {

@@ -31,7 +31,7 @@ from frazil.errors import InvalidInput, ReleaseIncomplete
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
-from frazil.rollout.group_jobs import INGEST, job_name
+from frazil.rollout.group_jobs import INGEST, deployed_pipelines, job_name
 
 STACKS = (("foundation", "confluent"), ("ingestion",))
 """The stacks in their order. The release is uploaded before the last one, whose function runs it."""
@@ -135,7 +135,7 @@ def deployed(
             is_last = stacks == STACKS[-1]
             if is_last and manifest is not None:
                 _upload(manifest.parent, declared)
-            chosen = [*options, *([f"--group={group}"] if group and is_last else []), f"--outputs={file}"]
+            chosen = [*options, *(_only(group, declared, folder) if group and is_last else []), f"--outputs={file}"]
             if code := program.run(*chosen, "--", name, *stacks, variables=variables):
                 raise typer.Exit(code)
         outputs = json.loads(file.read_text("utf-8"))[f"{name}-{STACKS[-1][-1]}"]
@@ -146,6 +146,13 @@ def deployed(
     write(place)
     _print("environment", f"{place.name} is known by its name")
     return Deployed(place=place, outputs=outputs)
+
+
+def _only(group: str, declared: dict[str, Any], folder: str) -> list[str]:
+    """Return the options that deploy one group alone, with the pipelines that each job has so far."""
+    file = Path(folder, "pipelines.json")
+    file.write_text(json.dumps(deployed_pipelines(aws.declared_artifact_store(declared))), "utf-8")
+    return [f"--group={group}", f"--deployed-pipelines={file}"]
 
 
 def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:

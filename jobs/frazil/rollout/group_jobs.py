@@ -28,6 +28,11 @@ def ingest_jobs(store: Store) -> tuple[str, ...]:
     return tuple(sorted(key.removeprefix(before).removesuffix(after) for key in store.keys(before)))
 
 
+def deployed_pipelines(store: Store) -> dict[str, tuple[str, ...]]:
+    """Return the pipelines of each deployed ingest job. Raises `InvalidInput` if one cannot be read."""
+    return {job: _pipelines_of(store, job) for job in ingest_jobs(store)}
+
+
 def job_of(store: Store, pipelines: Sequence[str]) -> str:
     """Return the ingest job that has the pipelines, as it is deployed.
 
