@@ -47,6 +47,8 @@ class GivenNetwork:
         if len(self.security_group_ids) > MOST_GROUPS:
             what = f"an application cannot have {len(self.security_group_ids)} security groups"
             yield Problem("security_group_ids", what, f"Write at most {MOST_GROUPS} ({LIMITS})")
+        elif len(set(self.security_group_ids)) < len(self.security_group_ids):
+            yield Problem("security_group_ids", "a security group is there twice", "Write each once")
         if bool(self.security_group_ids) is (self.vpc_id is not None):
             what = "the network has neither security groups nor a VPC, or both"
             yield Problem("security_group_ids", what, "Write security_group_ids or vpc_id")

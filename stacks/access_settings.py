@@ -11,14 +11,16 @@ from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.validation import validate
 
 PRINCIPAL = matching(
-    r"arn:aws[a-z-]*:iam::[0-9]{12}:(?:role|user)/[\w+=,.@/-]+",
+    r"arn:aws[a-z-]*:iam::[0-9]{12}:(?:role|user)/[A-Za-z0-9_+=,.@/-]+",
     "the ARN of a role or a user",
     "Write arn:aws:iam::<account>:role/<name>",
 )
-EXTERNAL_ID = matching(r"[\w+=,.@:/-]{2,1224}", "an external id", "Copy it from the engine's vendor")
+EXTERNAL_ID = matching(r"[A-Za-z0-9_+=,.@:/-]{2,1224}", "an external id", "Copy it from the engine's vendor")
 _WORKGROUP_NAME = matching(r"[A-Za-z0-9._-]{1,128}", "a workgroup's name", "Use a-z, A-Z, 0-9, . _ -")
 _SECRET = matching(
-    r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]+", "the ARN of a secret", "Write it in full"
+    r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9_/+=.@-]+",
+    "the ARN of a secret",
+    "Write it in full",
 )
 
 

@@ -28,6 +28,7 @@ from policies.review.plan_changes import Verb
 from policies.review.review import Review
 from stacks.deployed import file_of
 from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.moved_pipelines import refuse_moves
 from stacks.reader_keys import VARIABLE
 from stacks.review import ended_by_signals, is_declared, json_object, review_of
 from stacks.saved_plans import Applied, PlanDiffers, SavedPlans, apply_saved, changes_outputs, of_stacks, planned
@@ -120,6 +121,7 @@ class _Deploying:
         if name not in groups:
             known = ", ".join(each.removeprefix(f"{stack}-") for each in groups) or "no group is declared"
             raise InvalidInput("the stack does not exist", where=name, do=f"Groups: {known}")
+        refuse_moves(self._chosen.group, [shared, *groups.values()], self._chosen.deployed_pipelines)
         command = TerraformCommand(shared, self._settings, self._terraform)
         command.initialised()
         if not command.outputs():
@@ -220,8 +222,9 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
+    parser.add_argument("--group", default="", metavar="NAME", help="of the stacks of ingestion, that of one group")
     parser.add_argument(
-        "--group", default="", metavar="NAME", help="of the stacks of ingestion, deploy that of one group"
+        "--deployed-pipelines", type=Path, metavar="FILE", help="those of each deployed job, for --group"
     )
     parser.add_argument("--key-step", type=int, metavar="N", help="the step of a rotation of keys")
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")

@@ -77,6 +77,7 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
             "schedule_group": names.schedule_group,
             "log_groups": names.log_group(""),
             "alarm_topic": names.arn("sns", names.prefix),
+            "alarm_addresses": len(deployment.alarm_emails),
             "reader_role": names.role_arn("reader") if deployment.reader_principals else None,
         },
         "reader_secret": deployment.confluent.reader_secret or names.secret(READER_KEYS),

@@ -27,14 +27,14 @@ TAG_KEY = matching(
 TAG_VALUE = matching(
     rf"{_CHARACTERS}{{0,256}}", "a tag's value", "Use up to 256 letters, digits, spaces, _ . : / = + - @"
 )
-# A path that begins like the names of roles could let a deployer change roles that are not its own.
+# A part that begins like the names of roles could let a deployer change roles that are not its own.
 IAM_PATH = matching(
-    r"(?!/frazil-)(?=.{1,512}$)/(?:[\w+=,.@-]+/)*",
+    r"(?!.*/frazil-)(?=.{1,512}$)/(?:[A-Za-z0-9_+=,.@-]+/)*",
     "a path in IAM",
-    "Write it like /data-platform/, and do not begin it with /frazil-",
+    "Write it like /data-platform/, and begin no part with frazil-",
 )
 _BOUNDARY = matching(
-    r"(?:arn:aws[a-z-]*:iam::(?:aws|[0-9]{12}):policy/(?:[\w+=,.@-]+/)*)?[\w+=,.@-]{1,128}",
+    r"(?:arn:aws[a-z-]*:iam::(?:aws|[0-9]{12}):policy/(?:[A-Za-z0-9_+=,.@-]+/)*)?[A-Za-z0-9_+=,.@-]{1,128}",
     "the name or ARN of a policy",
     "Write its name if it has no path, or its ARN",
 )
@@ -43,8 +43,11 @@ _KEY = matching(
     "the ARN of a key",
     "Write arn:aws:kms:<region>:<account>:key/<id>; an alias is no ARN of a key",
 )
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
 _BUCKET = matching(
-    "[a-z0-9][a-z0-9-]{1,61}[a-z0-9]", "a bucket's name", "Use 3 to 63 of a-z, 0-9 and -; a dot breaks TLS"
+    r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(?:-s3alias|--ol-s3|--x-s3|--table-s3)$)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]",
+    "the name of a general purpose bucket",
+    "Use 3 to 63 of a-z, 0-9 and -; a dot breaks TLS, and an access point is no bucket",
 )
 _DATABASE = matching("[a-z0-9_]{1,255}", "a database's name", "Use a-z, 0-9 and _")
 
@@ -99,6 +102,10 @@ class Existing:
                 yield Problem(f"existing.buckets.{what}", f"{bucket} is the bucket of Terraform's states", do)
             elif [*given.values()].count(bucket) > 1:
                 yield Problem(f"existing.buckets.{what}", f"{bucket} is given twice", "Give a bucket for each")
+            for other in {each.name for each in fields(Buckets)} - given.keys():
+                if bucket == names.bucket(other):
+                    made = f"{bucket} is the name of the bucket that deployment creates for {other}"
+                    yield Problem(f"existing.buckets.{what}", made, "Give another")
 
     def _boundary_problems(self, names: Names) -> Iterator[Problem]:
         if self.boundary is None:
@@ -107,8 +114,9 @@ class Existing:
         if partition != names.partition or account not in ("aws", names.account):
             what = f"the policy is not of account {names.account}"
             yield Problem("existing.boundary", what, "Give a policy of this account")
-        if names.boundary.startswith(f"{names.prefix}-"):
-            what = f"a deployer may change policies that begin with {names.prefix}-"
+        own = names.iam_arn("policy", f"{names.prefix}-")  # the deployer's rights do not end at a slash
+        if names.boundary.startswith(f"{names.prefix}-") or names.boundary_arn.startswith(own):
+            what = f"a deployer may change policies that begin with {own}"
             yield Problem("existing.boundary", what, "Give the boundary another name")
 
 

@@ -49,7 +49,7 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
     kept = [*reads, *(name for name in left if name not in reads)]
     gb = sum(reads.values(), Decimal(0))
     lines = [
-        *(_emr(run, _architecture(listed), prices) for run in found),
+        *(_emr(run, _architecture(listed, run.application), prices) for run in found),
         *_s3(kept, batches, prices),
         *_glue(2 * len(kept), batches, prices),
         *_network(listed, gb, prices),
@@ -191,9 +191,12 @@ def _zones(endpoint: Resource, prices: Prices) -> Decimal:
     return Decimal(len(subnets)) if isinstance(subnets, list) and subnets else prices.assumed("unknown_zones")
 
 
-def _architecture(resources: Sequence[Resource]) -> str:
-    found = [each.text("architecture") for each in resources if each.type == "aws_emrserverless_application"]
-    return next(filter(None, found), "X86_64")
+def _architecture(resources: Sequence[Resource], application: str) -> str:
+    """Return the processors of an application by its id. If its id is not known yet, this deployment creates it."""
+    found = [each for each in resources if each.type == "aws_emrserverless_application" and each.text("architecture")]
+    by_id = {each.text("id"): each.text("architecture") for each in reversed(found)}
+    new = by_id.get("", next(iter(reversed(by_id.values())), "X86_64"))
+    return by_id.get(application, new)
 
 
 def _times(run: Run, prices: Prices) -> Decimal:

@@ -39,6 +39,8 @@ class Run:
     executor: Size
     least: int
     most: int
+    application: str = ""
+    """The id of the application on which they start; empty or a placeholder if it is not known yet."""
 
     @property
     def is_maintenance(self) -> bool:
@@ -109,6 +111,7 @@ def _desired(document: Json) -> Run | None:
         executor=executor,
         least=workers.least,
         most=workers.most,
+        application=str(document.get("application", "")),
     )
 
 
@@ -126,6 +129,7 @@ def _scheduled(schedule: Resource) -> Run | None:
             executor=_size(settings, "executor"),
             least=int(settings["spark.dynamicAllocation.minExecutors"]),
             most=int(settings["spark.dynamicAllocation.maxExecutors"]),
+            application=str(request.get("ApplicationId") or ""),
         )
     except (KeyError, ValueError):
         return None

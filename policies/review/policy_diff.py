@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from policies import lake_grants
 from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed, policy
@@ -86,6 +87,8 @@ def follows_from(
     rest allows no more than the old policy. `tables` are identifiers, `namespace.table`; `databases` are those of them
     without earlier tables; `applications` are the ids of those on which runs now start.
     """
+    if change.type == lake_grants.TYPE:
+        return lake_grants.database_of(change.after) in databases
     if not tables and not applications:
         return False
     runs = (f":/applications/{each}{part}" for each in applications for part in ("", "/jobruns/*"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from policies import lake_grants
 from policies.evaluate import Document, many, statements
 from policies.finding import Finding
 from policies.resource_values import Facts
@@ -12,7 +14,7 @@ from policies.resources import Change, Reviewed, policy
 
 Grant = tuple[str, str, str]
 _POLICIES = ("assume_role_policy", "policy")
-_PART = "aws_iam_policy"
+_PART, _ROLE = "aws_iam_policy", "aws_iam_role"
 _DO = "Have whoever owns the data agree to it; narrow it where you can"
 _PROTECTIONS = (
     # type, arguments
@@ -44,6 +46,17 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
                 before, after = policy(change.before.get(name)), policy(change.after.get(name))
                 yield from _widened(change.address, name, [before], [after])
     yield from _parts_widened(reviewed)
+    yield from _granted(reviewed)
+
+
+def _granted(reviewed: Reviewed) -> Iterator[Finding]:
+    """Yield what Lake Formation newly grants to roles that exist. A role that this plan creates had nothing before."""
+    made = {str(each.after.get("name")) for each in reviewed.changes if (each.type, each.verb) == (_ROLE, "create")}
+    for change in reviewed.changes:
+        if change.type != lake_grants.TYPE or not change.after or lake_grants.role_of(change.after) in made:
+            continue
+        for permission, where in sorted(lake_grants.grants(change.after) - lake_grants.grants(change.before)):
+            yield Finding("policy_widened", change.address, f"Lake Formation now grants {permission} on {where}", _DO)
 
 
 def _parts_widened(reviewed: Reviewed) -> Iterator[Finding]:
@@ -109,6 +122,8 @@ def _widened(
     allowed, allows = _all_grants(before, "Allow"), _all_grants(after, "Allow")
     known = {grant for grant, _ in allowed}
     for grant, condition in allows - allowed:
+        if any(same == grant and _is_within(condition, other) for same, other in allowed):
+            continue
         what = f"{name} now allows {_described(grant, condition)}"
         if grant in known:
             others = " or ".join(sorted(_on(other) for same, other in allowed if same == grant))
@@ -133,6 +148,22 @@ def _grants(document: Document | None, effect: str) -> set[tuple[Grant, str]]:
         for action in _elements(statement, "Action")
         for resource in _elements(statement, "Resource")
     }
+
+
+def _is_within(condition: str, other: str) -> bool:
+    """Return whether a condition, as JSON, allows no request that another one refuses: it has the same keys or more."""
+    new: Mapping[str, Any] = json.loads(condition)
+    return all(
+        key in new.get(operator, {}) and _is_part(operator, many(new[operator][key]), many(values))
+        for operator, keys in json.loads(other).items()
+        for key, values in keys.items()
+    )
+
+
+def _is_part(operator: str, values: Sequence[Any], others: Sequence[Any]) -> bool:
+    """Return whether an operator holds for no more with these values than with the others; any of them is enough."""
+    new, old = {*map(str, values)}, {*map(str, others)}
+    return new >= old if "Not" in operator else new <= old
 
 
 def _elements(statement: Document, name: str) -> list[str]:

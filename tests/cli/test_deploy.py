@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,13 +24,16 @@ from frazil.cli import aws, deploy, move_application, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
+from frazil.errors import FrazilError
 from frazil.project.environments import environment
 from frazil.release.manifest import Release, manifest
 from frazil.rollout import readiness
 from frazil.rollout.desired import desired_document, desired_key
+from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.readiness import Readiness
 from frazil.smoke import probe_subjects
 from frazil.smoke.probe import Answer, Probe, results
+from tests.support.fake_emr import refused
 from tests.support.rollout_world import BUCKET, JOB, World, desired
 from tests.support.rollout_world import release as described
 
@@ -115,6 +120,30 @@ def built(folder: Path) -> Release:
     return made
 
 
+class OfTheDeployer:
+    """EMR Serverless, as it answers the deployer's role: it neither starts nor ends a run."""
+
+    def __init__(self, emr: Any) -> None:
+        self._emr = emr
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._emr, name)
+
+    def start_job_run(self, **request: Any) -> Any:
+        raise refused("AccessDeniedException", "not authorized to perform: emr-serverless:StartJobRun")
+
+    def cancel_job_run(self, **request: Any) -> Any:
+        raise refused("AccessDeniedException", "not authorized to perform: emr-serverless:CancelJobRun")
+
+
+def passing(world: World, seconds: float) -> None:
+    """Let time pass, in which the deployed reconcilers make their passes."""
+    world.time.sleep(seconds)
+    for job in ingest_jobs(world.store):
+        with suppress(FrazilError):  # the service counts it
+            world.reconciler().one_pass(job, holder="function")
+
+
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.chdir(tmp_path)
@@ -131,10 +160,10 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     world = World()
     world.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
-    monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(world.emr, clock=world.time.clock))
+    monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(OfTheDeployer(world.emr), clock=world.time.clock))
     monkeypatch.setattr(readiness, "ProofReadiness", lambda store: world)
     for module in (reconcile, move_application):
-        monkeypatch.setattr(module, "time", SimpleNamespace(time=world.time.clock, sleep=world.time.sleep))
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=world.time.clock, sleep=partial(passing, world)))
     world.want(desired())
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
@@ -152,8 +181,8 @@ def test_all_steps_are_made_in_order_and_a_second_deployment_finishes_at_once(sh
     assert len(shop.uploaded()) == 1
     assert environment("dev") == DEV
     lines = ended.stdout.splitlines()
-    assert [line.partition(":")[0] for line in lines[:3]] == ["upload", "environment", JOB]
-    assert lines[2] == f"{JOB}: generation 1 runs"
+    assert [line.partition(":")[0] for line in lines[:4]] == ["upload", "environment", "reconcile", JOB]
+    assert lines[3] == f"{JOB}: generation 1 runs"
     assert lines[-1] == "1 shown, 1 not shown here"
     again = shop.deploy("--yes")
     assert (again.exit_code, shop.stacks()) == (0, ["foundation", "confluent", "ingestion"])
@@ -221,7 +250,6 @@ def test_options_are_handed_on(shop: Shop) -> None:
 
 def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
     assert shop.deploy("--yes").exit_code == 0
-    shop.world.want(desired(2))
     one = desired(job="ingest-payments")
     shop.world.store.put(desired_key(one.job), desired_document(one))
     shop.world.emr.started = lambda request: None
@@ -234,7 +262,9 @@ def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
         (False, "confluent"),
         (True, "ingestion"),
     ]
+    assert [any(each.startswith("--deployed-pipelines=") for each in line) for line in asked] == [False, False, True]
     assert "ingest-payments: generation 1 runs" in ended.stdout.splitlines()
+    assert f"{JOB}: generation 1 runs" not in ended.stdout.splitlines(), "nothing waits for the others"
     assert {run.tags["frazil:job"]: run.tags["frazil:generation"] for run in shop.world.emr.active()} == {
         JOB: "1",
         "ingest-payments": "1",

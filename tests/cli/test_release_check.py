@@ -78,6 +78,14 @@ def test_without_a_release_there_is_no_digest(project: Project) -> None:
     assert "no release is declared" in project.check().stdout
 
 
+@pytest.mark.parametrize("given", [("--from", "dist"), ("--digest", "0" * 64)])
+def test_a_release_that_is_given_where_none_is_declared_is_1(project: Project, given: tuple[str, str]) -> None:
+    """A workflow that names the release in one of its places only would upload files that it never compared."""
+    project.declare(**{name: {"release": "none"} for name in ("dev", "staging", "prod")})
+    ended = project.check(*given)
+    assert (ended.exit_code, "none is declared" in ended.stderr) == (1, True), ended.output
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -17,6 +17,7 @@ from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
+from frazil.errors import EmrUnavailable
 from frazil.rollout import readiness
 from frazil.rollout.desired import Mode
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
@@ -72,6 +73,34 @@ def test_runs_are_listed_the_newest_first(world: World, place: str) -> None:
     assert len(answered("runs", place, "--last", "1")["runs"]) == 1
     shown = [line.split()[1:3] for line in ran("runs", place).stdout.splitlines()[1:]]
     assert shown == [[JOB, "RUNNING"], [JOB, "CANCELLED"]]
+
+
+def test_runs_of_an_application_that_the_job_has_left_are_listed(
+    world: World, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = world.want(desired())
+    world.settle()
+    old = world.running().id
+    world.store.put(f"jobs/applications/app1/jobs/{old}/SPARK_DRIVER/stdout.gz", gzip.compress(b"of the old run\n"))
+    world.want(replaced(first, application="app2"))
+    world.settle()
+    file = Path(place)
+    file.write_text(file.read_text().replace('"app1"', '"app2"'))  # as the deployment of the move writes it
+    told = answered("runs", place)["runs"]
+    assert [(run["application"], run["generation"]) for run in told] == [("app2", 2), ("app1", 1)]
+    assert answered("logs", place, old)["parts"][0]["lines"] == ["of the old run"]
+
+    listed = Emr.runs
+
+    def refused(self: Emr, application: str, *said: Any, **named: Any) -> Any:
+        if application == "app1":
+            raise EmrUnavailable("EMR Serverless refused (AccessDeniedException)")
+        return listed(self, application, *said, **named)
+
+    monkeypatch.setattr(Emr, "runs", refused)
+    ended = ran("runs", place, "--json")
+    assert [run["application"] for run in json.loads(ended.stdout)["runs"]] == ["app2"]
+    assert "runs of the former application app1 are left out" in ended.stderr
 
 
 def test_where_nothing_has_run_nothing_is_listed(world: World, place: str) -> None:

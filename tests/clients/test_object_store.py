@@ -28,6 +28,7 @@ class Store(Protocol):
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None: ...
 
     def keys(self, prefix: str) -> tuple[str, ...]: ...
+    def folders(self, prefix: str) -> tuple[str, ...]: ...
 
     def delete(self, key: str) -> None: ...
 
@@ -74,6 +75,14 @@ def test_keys_are_listed_by_how_they_begin(store: Store, key: str) -> None:
         store.put_once(f"{key}/{name}", b"")
     assert store.keys(f"{key}/b/") == (f"{key}/b/1", f"{key}/b/2")
     assert store.keys(f"{key}/d/") == ()
+
+
+def test_folders_are_what_is_directly_below(store: Store, key: str) -> None:
+    for name in ("b/2/x", "b/1", "c/1", "d"):
+        store.put_once(f"{key}/{name}", b"")
+    assert store.folders(f"{key}/") == ("b", "c")
+    assert store.folders(f"{key}/b/") == ("2",)
+    assert store.folders(f"{key}/e/") == ()
 
 
 def test_the_same_content_again_changes_nothing(store: Store, key: str) -> None:

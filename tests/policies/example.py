@@ -61,6 +61,7 @@ VALUES: dict[str, Value] = {
     "iam_path": "/",
     "boundary": f"arn:aws:iam::{ACCOUNT}:policy/boundary-frazil-dev",
     "given_buckets": [],
+    "given_artifact_buckets": [],
     "given_keys": [],
     "given_vpcs": [],
     "own_workgroups": ["frazil-dev"],

@@ -9,7 +9,15 @@ from frazil.declaration.document import document
 from frazil.errors import InvalidInput
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key, parse_desired
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs, job_name, job_of, without_moved
+from frazil.rollout.group_jobs import (
+    INGEST,
+    MAINTAIN,
+    deployed_pipelines,
+    ingest_jobs,
+    job_name,
+    job_of,
+    without_moved,
+)
 from tests.support.fake_store import FakeStore
 from tests.support.rollout_world import desired
 
@@ -34,6 +42,14 @@ def test_pipelines_without_a_group_keep_the_names_of_their_jobs() -> None:
 def test_the_deployed_jobs_are_those_with_a_desired_state() -> None:
     assert ingest_jobs(store(ingest_payments=("a",), ingest=("b",))) == ("ingest", "ingest-payments")
     assert ingest_jobs(store()) == ()
+
+
+def test_the_pipelines_of_each_deployed_job_are_known_or_it_is_an_error() -> None:
+    deployed = store(ingest=("a", "b"), ingest_payments=("c",))
+    assert deployed_pipelines(deployed) == {"ingest": ("a", "b"), "ingest-payments": ("c",)}
+    deployed.put(desired_key("ingest-broken"), b"{")
+    with pytest.raises(InvalidInput):
+        deployed_pipelines(deployed)
 
 
 def test_a_pipelines_job_is_the_one_whose_document_has_it() -> None:

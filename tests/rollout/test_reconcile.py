@@ -8,16 +8,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from frazil.declaration import InvalidDeclaration, canonical
+from frazil.declaration import InvalidDeclaration, Pipeline, canonical
 from frazil.declaration.document import document
 from frazil.errors import FrazilError, LockHeld, ObjectDiffers, ReleaseUntrusted, RolloutFailed
 from frazil.release.signature import sign, signature_key
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.function_settings import Settings
+from frazil.rollout.group_jobs import job_of
 from frazil.rollout.readiness import Readiness
 from frazil.rollout.reconciler_function import reconciler_of
-from frazil.rollout.state import LEASE_SECONDS, state_key, stored_state
+from frazil.rollout.state import LEASE_SECONDS, RolloutState, state_key, stored_state
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.rollout_world import JOB, PIPELINES, WRITTEN, Calls, Killed, World, desired, release, replaced
 
@@ -208,6 +209,70 @@ def test_when_every_pipeline_is_stopped_a_release_that_is_given_up_leaves_nothin
     runs = world.run()
     assert runs is not None
     assert (runs.generation, runs.stopped) == (1, ("users",))
+
+
+def given_up(world: World, *pipelines: Pipeline) -> tuple[Desired, Desired]:
+    """Prove a generation of both pipelines, then give up one of these pipelines."""
+    first = world.want(desired())
+    world.settle()
+    written = canonical(document(pipelines))
+    world.store.put(document_key(written), written)
+    world.readiness[2] = Readiness.NOTHING_YET
+    second = world.want(replaced(first, document=document_key(written)))
+    world.settle()
+    assert stored_state(world.store, JOB).given_up == (second.digest,)
+    return first, second
+
+
+def test_stops_of_all_pipelines_of_a_rejected_document_end_only_these(world: World) -> None:
+    _, second = given_up(world, PIPELINES[0])
+    change_stop(world.store, second, "orders", is_stopped=True)
+    runs = world.run()
+    assert runs is not None, "users was never stopped"
+    assert (runs.generation, runs.stopped) == (1, ("orders",))
+    assert len(world.emr.active()) == 1
+    assert world.reconciler().drift(JOB) == ()
+
+
+def test_a_pipeline_that_the_rejected_document_does_not_have_can_be_stopped(world: World) -> None:
+    first, second = given_up(world, PIPELINES[0])
+    assert job_of(world.store, ["users"]) == JOB
+    change_stop(world.store, second, "users", is_stopped=True)
+    assert world.run() == replace(first, stopped=("users",))
+    change_stop(world.store, second, "users", is_stopped=False)
+    assert world.run() == first
+
+
+def test_a_pipeline_that_no_other_job_lands_after_its_rollback_stays(world: World) -> None:
+    """A bad release moves a pipeline to another group, and both groups return."""
+    written = {name: canonical(document([each])) for name, each in zip((JOB, "users"), PIPELINES, strict=True)}
+    world.store.put(document_key(written["users"]), written["users"])
+    other = desired(2, job="orders-b", document=document_key(written["users"]))
+    world.store.put(desired_key(other.job), desired_document(other))
+    rejected = RolloutState().with_given_up(other)
+    world.store.put(state_key(other.job), rejected.document())
+    first, _ = given_up(world, PIPELINES[0])
+    assert world.run() == first, "its runs land users"
+    assert job_of(world.store, ["users"]) == JOB
+    again = replaced(other)
+    world.store.put(desired_key(other.job), desired_document(again))
+    assert world.run() == replace(first, stopped=("users",)), "the other group tries again"
+    assert job_of(world.store, ["users"]) == other.job
+
+
+def test_a_watch_does_not_end_while_a_run_is_left_unproven(world: World) -> None:
+    world.want(desired())
+    world.settle()
+    world.readiness[2] = Readiness.UNKNOWN
+    world.want(replaced(desired()))
+    world.run()
+    watching = world.reconciler()
+    assert watching.drift(JOB) == ()
+    with pytest.raises(RolloutFailed, match="it took longer"):
+        watching.watch(JOB, patience_seconds=3600)
+    world.readiness[2] = Readiness.COMMITTED
+    world.run()
+    assert watching.watch(JOB, patience_seconds=3600) == replaced(desired())
 
 
 def test_a_stop_of_an_idle_pipeline_holds_where_kafka_cannot_be_asked(world: World) -> None:

@@ -6,13 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
+from frazil.declaration import canonical
+from frazil.declaration.document import document
 from frazil.errors import RolloutFailed
+from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.readiness import Readiness
 from frazil.rollout.renewed_keys import RenewedKeys
 from frazil.rollout.run_proof import Reached, RunProof, proof_prefix
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.fake_emr import FakeRun
-from tests.support.rollout_world import JOB, World, desired
+from tests.support.rollout_world import JOB, PIPELINES, World, desired, replaced
 
 NAMES = ("orders", "users")
 
@@ -112,3 +116,27 @@ def test_a_stopped_pipeline_needs_no_proof_and_a_stopped_job_no_run(world: World
     world.settle()
     assert wait(world, world.time.now) == []
     assert world.emr.active() == []
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_after_a_rollback_the_runs_of_the_proven_generation_show_the_keys(world: World, mode: Mode) -> None:
+    """The rejected generation has other pipelines and another mode, and no run of it will ever show anything."""
+    first = world.want(desired(mode=mode))
+    world.settle()
+    alone = canonical(document([PIPELINES[0]]))
+    world.store.put(document_key(alone), alone)
+    world.readiness[2] = Readiness.NOTHING_YET
+    other = Mode.DRAIN if mode is Mode.FOLLOW else Mode.FOLLOW
+    world.want(replaced(first, mode=other, document=document_key(alone)))
+    world.settle()
+    world.reconciler().one_pass(JOB, holder="b", execution="scheduled")
+    proving(world, first, orders=Reached.COMMITTED)
+    if mode is Mode.FOLLOW:
+        with pytest.raises(RolloutFailed, match="users has neither committed nor caught up"):
+            wait(world, world.time.now, minutes=30)
+        proving(world, first, orders=Reached.COMMITTED, users=Reached.COMMITTED)
+    old = {run.id for run in world.emr.active()}
+    wait(world, world.time.now)
+    ended = {run.id: run.state(world.time.now) for run in world.runs_of(first)}
+    assert {ended[each] for each in old} == {"CANCELLED" if mode is Mode.FOLLOW else "SUCCESS"}
+    assert len(world.emr.active()) <= 1

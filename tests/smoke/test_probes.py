@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -17,7 +17,7 @@ from moto import mock_aws
 from moto.cloudwatch.models import cloudwatch_backends
 
 from frazil.clients.aws_account import account_clients
-from frazil.clients.deployed_resources import Action, DeployedResources
+from frazil.clients.deployed_resources import Action, DeployedResources, Function
 from frazil.clients.emr import Run, RunState
 from frazil.declaration import Environment, GlueCatalog, Kafka, Pipeline, Table, Topic, canonical, environment_document
 from frazil.declaration.document import document
@@ -27,7 +27,7 @@ from frazil.exit_codes import Exit
 from frazil.release.manifest import manifest
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
-from frazil.rollout.job_run_request import TAG_JOB
+from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE
 from frazil.rollout.run_proof import Driver, Reached, RunName
 from frazil.rollout.state import RolloutState, state_key
 from frazil.smoke.deployed_job import Names, Services
@@ -45,6 +45,7 @@ NAMES = Names(
     schedule_group="frazil-dev",
     log_groups="/frazil/dev/",
     alarm_topic=f"arn:aws:sns:{REGION}:{ACCOUNT}:frazil-dev",
+    alarm_addresses=1,
     reader_role=f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-reader",
     is_local=False,
 )
@@ -92,10 +93,20 @@ def _note(model: Any, **_: Any) -> None:
 
 
 class Resources(DeployedResources):
-    """moto has no history of alarms."""
+    """moto has no history of alarms, makes each function now, and counts no subscriptions."""
 
     action: Action | None = None
     raised: tuple[str, ...] = ()
+    changed_at: datetime | None = None
+    confirmed = "1"
+
+    def function(self, name: str) -> Function | None:
+        found = super().function(name)
+        return found if found is None or self.changed_at is None else replace(found, changed_at=self.changed_at)
+
+    def topic(self, arn: str) -> Mapping[str, str] | None:
+        found = super().topic(arn)
+        return None if found is None else {**found, "SubscriptionsConfirmed": self.confirmed}
 
     def newest_action(self, alarm: str) -> Action | None:
         return self.action
@@ -120,9 +131,10 @@ class Account:
         self.resources = Resources(_client, region=REGION)
 
     def runs(self, application: str, tags: Any, *, names: str, ended: int) -> list[Run]:
-        return [run for run in self.found if run.tags[TAG_JOB] == tags[TAG_JOB]]
+        current = {TAG_DESIRED: self.desired.digest, TAG_RELEASE: "1.0.0"}
+        return [run for run in self.found if tags.items() <= {**current, **run.tags}.items()][-ended:]
 
-    def put(self, job: str, state: RunState, *, minutes_ago: float = 30, details: str = "") -> Run:
+    def put(self, job: str, state: RunState, *, minutes_ago: float = 30, details: str = "", **tags: str) -> Run:
         """Add a run of a job."""
         at = self.now - timedelta(minutes=minutes_ago)
         run = Run(
@@ -133,7 +145,7 @@ class Account:
             details=details,
             created_at=at,
             updated_at=at + timedelta(minutes=2),
-            tags={TAG_JOB: job},
+            tags={TAG_JOB: job, **{f"frazil:{name}": value for name, value in tags.items()}},
             log_uri=f"s3://logs/{job}/",
         )
         self.found.append(run)
@@ -172,9 +184,10 @@ class Account:
     def client(self, service: str) -> Any:
         return _client(service)
 
-    def metric(self, namespace: str, name: str, value: float, **dimensions: str) -> None:
+    def metric(self, namespace: str, name: str, value: float, *, minutes_ago: float = 6, **dimensions: str) -> None:
         listed = [{"Name": key, "Value": held} for key, held in dimensions.items()]
-        datum = {"MetricName": name, "Dimensions": listed, "Value": value, "Timestamp": self.now - timedelta(minutes=6)}
+        at = self.now - timedelta(minutes=minutes_ago)
+        datum = {"MetricName": name, "Dimensions": listed, "Value": value, "Timestamp": at}
         self.client("cloudwatch").put_metric_data(Namespace=namespace, MetricData=[datum])
 
     def smoke(self, name: str = "", *, publish: bool = False) -> dict[str, Result]:
@@ -248,6 +261,7 @@ def _deploy(account: Account) -> None:
     account.metric("AWS/Lambda", "Invocations", 12, FunctionName=FUNCTION)
     account.metric("AWS/Lambda", "Errors", 0, FunctionName=FUNCTION)
     account.resources.action = Action(at=account.now, is_done=True, summary="Successfully executed action")
+    account.resources.changed_at = account.now - timedelta(days=1)
     account.client("s3").create_bucket(Bucket="tables", CreateBucketConfiguration={"LocationConstraint": REGION})
     account.client("glue").create_database(DatabaseInput={"Name": "shop"})
     for table, packed in (("orders", bytes), ("users", gzip.compress)):
@@ -414,7 +428,64 @@ def test_a_log_that_becomes_no_metric_fails_after_twenty_minutes(account: Accoun
     changed(account, "metrics ingest", Outcome.FAILED, "Frazil/dev has no freshness_seconds of orders. ", "_aws")
     account.found[0] = replace(account.found[0], created_at=account.now - timedelta(minutes=15))
     changed(account, "metrics ingest", Outcome.NOT_YET)
+    changed(account, "reconciler ingest", Outcome.FAILED, "no metric of its log", "no data")
+    account.resources.changed_at = account.now - timedelta(minutes=20)
     changed(account, "reconciler ingest", Outcome.NOT_YET, "no metric of its log")
+
+
+def test_metrics_of_the_release_before_show_nothing(account: Account) -> None:
+    cloudwatch_backends[ACCOUNT][REGION].metric_data.clear()
+    for pipeline in ("orders", "users"):
+        account.metric("Frazil/dev", "freshness_seconds", 0, minutes_ago=60, pipeline=pipeline)
+    changed(account, "metrics ingest", Outcome.FAILED, "Frazil/dev has no freshness_seconds of orders, users")
+
+
+def test_drains_that_follow_each_other_quickly_hide_no_missing_metric_and_no_missing_log(account: Account) -> None:
+    cloudwatch_backends[ACCOUNT][REGION].metric_data.clear()
+    account.logs.objects.clear()
+    account.client("logs").delete_log_stream(
+        logGroupName="/frazil/dev/ingest", logStreamName="ingest/applications/app1/jobs/00f0/SPARK_DRIVER/stdout"
+    )
+    for minutes in (25, 20, 15, 10, 5):
+        account.put("ingest", RunState.SUCCESS, minutes_ago=minutes)
+    changed(account, "metrics ingest", Outcome.FAILED, "_aws")
+    changed(account, "log group ingest", Outcome.FAILED, "no stream of run 00f4")
+    changed(account, "log files ingest", Outcome.FAILED, "s3:PutObject")
+
+
+def test_calls_of_a_function_before_its_last_change_show_nothing(account: Account) -> None:
+    account.metric("AWS/Lambda", "Errors", 2, FunctionName=FUNCTION)
+    account.resources.changed_at = account.now - timedelta(minutes=4)
+    changed(account, "reconciler ingest", Outcome.NOT_YET, "has just changed")
+    account.resources.changed_at = account.now - timedelta(minutes=9)
+    changed(account, "reconciler ingest", Outcome.NOT_YET, "no call since it changed")
+
+
+def test_a_function_that_is_never_called_fails(account: Account) -> None:
+    cloudwatch_backends[ACCOUNT][REGION].metric_data.clear()
+    changed(account, "reconciler ingest", Outcome.FAILED, "no call in the last hour")
+
+
+def test_runs_of_an_earlier_deployment_show_nothing(account: Account) -> None:
+    account.found.clear()
+    account.put("ingest", RunState.SUCCESS, desired="0" * 64)
+    account.put("maintain", RunState.SUCCESS, release="0.9.0")
+    changed(account, "run ingest", Outcome.NOT_YET, "no run yet")
+    changed(account, "run maintain", Outcome.NOT_YET, "no run yet")
+
+
+def test_a_run_that_waits_for_room_behind_a_good_one_fails(account: Account) -> None:
+    account.put("ingest", RunState.QUEUED, minutes_ago=16)
+    changed(account, "run ingest", Outcome.FAILED, "QUEUED for 16 minutes")
+
+
+def test_an_address_that_was_unsubscribed_fails(account: Account) -> None:
+    account.resources.confirmed = "0"
+    changed(account, "alarm topic", Outcome.FAILED, "0 of 1 addresses are subscribed")
+    account.names = replace(NAMES, alarm_addresses=0)
+    changed(account, "alarm topic", Outcome.NOT_HERE, "no address is declared")
+    account.resources.action = Action(at=account.now, is_done=False, summary="KMS refused")
+    changed(account, "alarm topic", Outcome.FAILED, "KMS refused")
 
 
 def test_a_function_that_fails_names_its_log(account: Account) -> None:

@@ -31,6 +31,8 @@ class Project:
         self.declare("x")
         write(self.deployed / "dev.json", Deployed(environment="dev"))
         self.private: list[Path] = []
+        self.pipelines: dict[str, tuple[str, ...]] = {}
+        """Declared pipelines by group, for a test that deploys none of them."""
 
     @property
     def settings(self) -> dict[str, str]:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from frazil.declaration import Pipeline, Table, Topic, canonical
+from frazil.declaration.document import document
 from policies.review import dangers
 from stacks import deploy
 from tests.stacks.test_apply import Project
@@ -130,7 +132,14 @@ def grouped(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
             group = folders["dev-ingestion"].with_name(f"dev-ingestion-{name}")
             group.mkdir()
             place = {"backend": {"local": {"path": str(project.folder / f"{name}.tfstate")}}}
-            content = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
+            content: Any = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
+            if names := project.pipelines.get(name):
+                made = [
+                    Pipeline(topic=Topic(each, value_format="text"), table=Table(f"pay.{each}"), group=name)
+                    for each in names
+                ]
+                text = canonical(document(made)).decode()
+                content["resource"]["aws_s3_object"] = {"p": {"key": "documents/p.json", "content": text}}
             (group / "cdk.tf.json").write_text(json.dumps(content))
             folders[group.name] = group
         return {"dev-foundation": group.with_name("dev-foundation"), **folders}
@@ -162,6 +171,30 @@ def test_one_group_can_be_deployed_alone_after_what_all_groups_share(
     assert json.loads(file.read_text()) == {"dev-ingestion": {"place": "s3://b/k"}}
     status, out, err = ran("--yes", "--group=nowhere")
     assert (status, out, "Groups: orders, payments" in err) == (2, "", True)
+
+
+def test_a_pipeline_that_moves_is_not_deployed_with_one_of_its_groups_alone(
+    grouped: Project, ran: Ran, tmp_path: Path
+) -> None:
+    grouped.declare("x", output={"place": {"value": "s3://b/k"}})
+    assert ran("--yes")[0] == 0
+    grouped.pipelines = {"orders": ("refunds",), "payments": ("payouts", "new")}
+    deployed = tmp_path / "deployed.json"
+    for job, said in (
+        ("ingest-orders", "pipeline payouts: it moves from the job ingest-orders to ingest-payments"),
+        ("ingest", "pipeline payouts: it moves from the job ingest to ingest-payments"),
+    ):
+        deployed.write_text(json.dumps({job: ["payouts"]}))
+        status, out, err = ran("--yes", "--group=payments", f"--deployed-pipelines={deployed}")
+        assert (status, out, said in err) == (2, "", True), err
+        assert "leave out --group" in err
+    deployed.write_text(json.dumps({"ingest-payments": ["refunds"]}))
+    status, out, err = ran("--yes", "--group=payments", f"--deployed-pipelines={deployed}")
+    assert (status, "refunds: it moves from the job ingest-payments to ingest-orders" in err) == (2, True), err
+    grouped.pipelines = {"orders": ("refunds",)}
+    deployed.write_text(json.dumps({"ingest": ["refunds", "gone"], "ingest-payments": ["retired"]}))
+    status, out, err = ran("--yes", "--group=payments", f"--deployed-pipelines={deployed}")
+    assert status == 0, err  # the move concerns other groups
 
 
 def test_a_stack_is_planned_again_if_the_one_before_it_changes_its_outputs(

@@ -151,6 +151,12 @@ def test_the_deployer_encrypts_with_the_given_key_through_services_and_puts_docu
     assert may(stacks["owner"], "deployer-frazil-dev", "s3:PutObject", "arn:aws:s3:::lake-artifacts/desired/x.json")
 
 
+def test_the_deployer_lists_the_given_bucket_of_artifacts_alone(stacks: dict[str, dict[str, Any]]) -> None:
+    """`frazil reconcile --watch`, `frazil smoke` and `frazil rotate` list desired states and proofs."""
+    for bucket, is_listed in ((BUCKETS.artifacts, True), (BUCKETS.tables, False), (BUCKETS.logs, False)):
+        assert may(stacks["owner"], "deployer-frazil-dev", "s3:ListBucket", f"arn:aws:s3:::{bucket}") is is_listed
+
+
 def test_every_role_and_policy_has_the_path_and_the_given_boundary(stacks: dict[str, dict[str, Any]]) -> None:
     for name, stack in stacks.items():
         for kind in ("aws_iam_role", "aws_iam_policy"):
@@ -230,6 +236,7 @@ def test_in_a_given_vpc_only_the_security_group_of_the_jobs_is_made() -> None:
         ({"security_group_ids": ()}, "security_group_ids"),
         ({"vpc_id": "vpc-0123456789abcdef0"}, "security_group_ids"),
         ({"security_group_ids": tuple(f"sg-0123456789abcdef{n}" for n in range(6))}, "security_group_ids"),
+        ({"security_group_ids": NETWORK.security_group_ids * 2}, "security_group_ids"),
         ({"security_group_ids": (), "vpc_id": "vpc"}, "vpc_id"),
     ],
 )
@@ -269,12 +276,20 @@ def test_eight_tags_are_allowed_and_one_key_may_not_be_there_twice() -> None:
         ({"iam_path": "/data"}, "iam_path"),
         ({"iam_path": "/*/"}, "iam_path"),
         ({"iam_path": "/frazil-dev-x/"}, "iam_path"),
+        ({"iam_path": "/data/frazil-dev-x/"}, "iam_path"),
+        ({"iam_path": "/dätä/"}, "iam_path"),
         ({"region": "us-iso-east-1"}, "region"),
         ({"existing": Existing(key_arn=KEY.replace(dev.region, "us-east-1"))}, "existing.key_arn"),
         ({"existing": Existing(boundary="frazil-dev-boundary")}, "existing.boundary"),
+        ({"existing": Existing(boundary=f"arn:aws:iam::{dev.account}:policy/frazil-dev-x/b")}, "existing.boundary"),
+        (
+            {"iam_path": "/d/", "existing": Existing(boundary=f"arn:aws:iam::{dev.account}:policy/d/frazil-dev-x/b")},
+            "existing.boundary",
+        ),
         ({"existing": Existing(boundary="arn:aws:iam::999999999999:policy/b")}, "existing.boundary"),
         ({"existing": Existing(boundary="arn:aws-cn:iam::aws:policy/b")}, "existing.boundary"),
         ({"existing": Existing(buckets=Buckets(logs=dev.names.bucket("state")))}, "existing.buckets.logs"),
+        ({"existing": Existing(buckets=Buckets(tables=dev.names.bucket("logs")))}, "existing.buckets.tables"),
         ({"reader_principals": ("arn:aws-us-gov:iam::111111111111:role/a",)}, "reader_principals[0]"),
     ],
 )
@@ -289,13 +304,22 @@ def test_a_bucket_is_given_for_one_purpose() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("key_arn", "alias/lake"), ("key_arn", KEY.replace(":key/", ":alias/")), ("boundary", "a/b"), ("boundary", "*")],
+    [
+        ("key_arn", "alias/lake"),
+        ("key_arn", KEY.replace(":key/", ":alias/")),
+        ("boundary", "a/b"),
+        ("boundary", "*"),
+        ("boundary", "grenze-ä"),
+    ],
 )
 def test_an_object_is_named_as_aws_names_it(field: str, value: str) -> None:
     assert list(problems_of(lambda: Existing(**{field: value}))) == [f"existing.{field}"]
 
 
-@pytest.mark.parametrize("bucket", ["a", "Lake", "lake.tables", "lake*", "s3://lake"])
+@pytest.mark.parametrize(
+    "bucket",
+    ["a", "Lake", "lake.tables", "lake*", "s3://lake", "lake-ab12-s3alias", "lake--eun1-az1--x-s3", "xn--lake"],
+)
 def test_a_bucket_is_given_by_its_name(bucket: str) -> None:
     assert list(problems_of(lambda: Buckets(tables=bucket))) == ["buckets.tables"]
 

@@ -20,6 +20,10 @@ class FakeStore:
     def keys(self, prefix: str) -> tuple[str, ...]:
         return tuple(sorted(key for key in self.objects if key.startswith(prefix)))
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        below = (key.removeprefix(prefix) for key in self.keys(prefix))
+        return tuple(sorted({key.partition("/")[0] for key in below if "/" in key}))
+
     def put_once(self, key: str, source: Path | bytes) -> bool:
         data = source if isinstance(source, bytes) else source.read_bytes()
         held = self.objects.get(key)

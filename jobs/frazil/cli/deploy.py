@@ -31,7 +31,7 @@ from frazil.errors import InvalidInput, ReleaseIncomplete
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
-from frazil.rollout.group_jobs import INGEST, job_name
+from frazil.rollout.group_jobs import INGEST, deployed_pipelines, job_name
 
 LAST = "ingestion"
 STACKS = ("foundation", "confluent", LAST)
@@ -136,7 +136,7 @@ def deployed(
             is_last = LAST in stacks
             if is_last and manifest is not None:
                 _upload(manifest.parent, declared)
-            chosen = [*options, *([f"--group={group}"] if group and is_last else []), f"--outputs={file}"]
+            chosen = [*options, *(_only(group, declared, folder) if group and is_last else []), f"--outputs={file}"]
             if code := program.run(*chosen, "--", name, *stacks, variables=variables):
                 raise typer.Exit(code)
         outputs = json.loads(file.read_text("utf-8"))[f"{name}-{LAST}"]
@@ -156,6 +156,13 @@ def _rounds(manifest: Path | None, declared: dict[str, Any], group: str | None) 
     """
     is_split = bool(group) or (manifest is not None and not aws.declared_artifact_store(declared).exists())
     return (STACKS[:-1], STACKS[-1:]) if is_split else (STACKS,)
+
+
+def _only(group: str, declared: dict[str, Any], folder: str) -> list[str]:
+    """Return the options that deploy one group alone, with the pipelines that each job has so far."""
+    file = Path(folder, "pipelines.json")
+    file.write_text(json.dumps(deployed_pipelines(aws.declared_artifact_store(declared))), "utf-8")
+    return [f"--group={group}", f"--deployed-pipelines={file}"]
 
 
 def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:
@@ -201,9 +208,14 @@ def _upload(folder: Path, declared: dict[str, Any]) -> None:
 
 
 def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: str | None = None) -> None:
-    """Bring the runs of every job, or of one, to the deployed state. Ends with 1 if a generation was rolled back."""
-    jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
-    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False)
+    """Bring the runs of every job, or of one, to the deployed state. Ends with 1 if a generation was rolled back.
+
+    The deployed reconciler does it: whoever deploys may pass no job's role. Stand-ins have no schedule that calls it.
+    """
+    jobs, watches = aws.jobs_of(aws.artifact_store(place, secrets), job), not aws.is_local(place)
+    if watches:
+        _print("reconcile", "waits for the deployed reconciler, which makes a pass every five minutes")
+    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False, watches=watches)
 
 
 def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> None:

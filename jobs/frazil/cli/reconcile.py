@@ -121,7 +121,7 @@ def _reconciled(
     done: list[Step] = []
 
     def print_step(step: Step) -> None:
-        if not done or done[-1] != step:
+        if not done or sentence(done[-1]) != sentence(step):
             err().print(plain(sentence(step)), markup=False, soft_wrap=True)
             done.append(step)
 

@@ -51,6 +51,9 @@ def check(
     described = {name: required_description(name, root) for name in names}
     release = _declared(described, root)
     if release is None:
+        if digest or folder is not None:
+            do = "Name the release in FRAZIL_RELEASE or infra_app.py, as where its digest comes from"
+            raise ReleaseIncomplete("a release was given, and none is declared", where=", ".join(names), do=do)
         _show(None, names, as_json=as_json)
         return
     if digest and release.digest != digest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +14,13 @@ from frazil.cli import aws
 from frazil.cli.console import duration, err, number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name
 from frazil.clients.secrets import Secrets
-from frazil.errors import InvalidInput
+from frazil.errors import EmrUnavailable, InvalidInput, ObjectStoreUnavailable
 from frazil.project import environments
 from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, TAG_RELEASE, names_of_runs
 
 if TYPE_CHECKING:
     from frazil.clients.emr import Run
+    from frazil.clients.object_store import ObjectStore
     from frazil.declaration import Environment
 
 COLUMNS = ("run", "job", "state", "generation", "release", "began", "took", "")
@@ -142,11 +143,37 @@ def _found(
         for application in applications
         for run in emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job), ended=last)
     ]
+    for job, applications in used.items():
+        for application in _former(place, secrets, store, job, without=applications):
+            try:
+                found += emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job), ended=last)
+            except EmrUnavailable as error:
+                err().print(plain(f"runs of the former application {application} are left out: {error.what}"))
+                continue
+            applications[application] = None
     found.sort(key=lambda run: (run.created_at, run.id), reverse=True)
     if run_id is None or run_id in {run.id for run in found} or not re.fullmatch("[0-9a-z]+", run_id):
         return found
     named_runs = (emr.run(a, run_id) for a in dict.fromkeys(a for each in used.values() for a in each))
     return [*found, *(run for run in named_runs if run is not None and run.tags.get(TAG_JOB) in jobs)]
+
+
+def _former(
+    place: Environment, secrets: Secrets, store: ObjectStore, job: str, *, without: Collection[str]
+) -> tuple[str, ...]:
+    """Return the applications that a job has left, as far as they have logs of it. Nothing else remembers them."""
+    from frazil.rollout.desired import desired_key, parse_desired
+    from frazil.rollout.run_log import applications_prefix
+
+    held = store.read(desired_key(job))
+    if held is None:
+        return ()
+    try:
+        bucket, prefix = applications_prefix(parse_desired(held.data).log_uri)
+        found = aws.bucket(place, secrets, bucket).folders(prefix)
+    except (InvalidInput, ObjectStoreUnavailable):
+        return ()  # whoever deploys may not list logs
+    return tuple(each for each in found if each not in without)
 
 
 def _chosen(found: list[Run], run_id: str | None, *, where: str) -> Run:

@@ -41,6 +41,14 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function. `state` is `Active` if it can be called; `changed_at` is when its code or its settings last changed."""
+
+    state: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """An action of an alarm, like a message to a topic, as CloudWatch's history has it."""
 
@@ -65,10 +73,14 @@ class DeployedResources:
         )
         return None if found is None else tuple(each["logStreamName"] for each in found["logStreams"])
 
-    def function_state(self, name: str) -> str | None:
-        """Return the state of a function; `Active` if it can be called."""
+    def function(self, name: str) -> Function | None:
+        """Return a function."""
         found = self._found("lambda", "get_function", FunctionName=name)
-        return None if found is None else str(found["Configuration"].get("State") or "Active")
+        if found is None:
+            return None
+        settings = found["Configuration"]
+        changed_at = datetime.fromisoformat(settings["LastModified"])
+        return Function(state=str(settings.get("State") or "Active"), changed_at=changed_at)
 
     def schedule_state(self, group: str, name: str) -> str | None:
         """Return the state of a schedule, `ENABLED` or `DISABLED`."""

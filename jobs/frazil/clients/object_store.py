@@ -111,6 +111,15 @@ class ObjectStore:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
             return tuple(sorted(held["Key"] for page in pages for held in page.get("Contents", ())))
 
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """Return the names of the folders directly below a prefix that ends with a slash, sorted."""
+        with self._translated_errors(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=prefix, Delimiter="/"
+            )
+            found = [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", ())]
+        return tuple(sorted(each.removeprefix(prefix).rstrip("/") for each in found))
+
     def put_once(self, key: str, source: Path | bytes) -> bool:
         """Write what is never overwritten; whether this call wrote it. The same bytes again change nothing.
 

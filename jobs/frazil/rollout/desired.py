@@ -91,7 +91,12 @@ class Desired:
     @property
     def unstopped(self) -> Desired:
         """The generation with all its pipelines: it is proven or given up whichever of them an operator stopped."""
-        return replace(self, stopped=()) if self.stopped else self
+        return replace(self, stopped=(), is_stopped=False) if self.stopped else self
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the declaration stops the job. If an operator stopped all pipelines, `stopped` names them."""
+        return self.is_stopped and not self.stopped
 
     @property
     def run_prefix(self) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from frazil.errors import InvalidInput
 from frazil.rollout.desired import Desired, desired_key, parse_desired
-from frazil.rollout.state import Store
+from frazil.rollout.state import Store, stored_state
 from frazil.rollout.stopped_pipelines import pipeline_names
 
 INGEST, MAINTAIN = "ingest", "maintain"
@@ -28,23 +28,32 @@ def ingest_jobs(store: Store) -> tuple[str, ...]:
     return tuple(sorted(key.removeprefix(before).removesuffix(after) for key in store.keys(before)))
 
 
+def deployed_pipelines(store: Store) -> dict[str, tuple[str, ...]]:
+    """Return the pipelines of each deployed ingest job. Raises `InvalidInput` if one cannot be read."""
+    return {job: _pipelines_of(store, job) for job in ingest_jobs(store)}
+
+
 def job_of(store: Store, pipelines: Sequence[str]) -> str:
     """Return the ingest job that has the pipelines, as it is deployed.
 
     Raises `InvalidInput` if no job has one of them, and if they are of several jobs.
     """
-    found: dict[str, list[str]] = {}
-    known: list[str] = []
+    deployed: dict[str, set[str]] = {}
     unreadable: list[str] = []
     for job in ingest_jobs(store):
         try:
-            names = _pipelines_of(store, job)
+            deployed[job] = {*_pipelines_of(store, job)}
         except InvalidInput as error:
             unreadable.append(f"; {job} cannot be read: {error}")
-            continue
-        known += names
-        if here := [name for name in pipelines if name in names]:
-            found[job] = here
+    known = {name for names in deployed.values() for name in names}
+    # After a rollback, a job runs pipelines that its deployed document no longer has.
+    landed = {job: {*_landed(store, job)} for job in deployed}
+    both = {job: names & landed[job] for job, names in deployed.items()}
+    found: dict[str, list[str]] = {}
+    for name in pipelines:
+        ranked = ([job for job, names in each.items() if name in names] for each in (both, landed, deployed))
+        for job in next(filter(None, ranked), []):
+            found.setdefault(job, []).append(name)
     missing = [name for name in pipelines if not any(name in names for names in found.values())]
     if missing:
         what = f"no deployed job has the pipeline {', '.join(missing)}{''.join(unreadable)}"
@@ -58,13 +67,14 @@ def job_of(store: Store, pipelines: Sequence[str]) -> str:
 
 
 def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
-    """Return the generation to which a job returns, without the pipelines that have moved to another job since.
+    """Return the generation to which a job returns, without the pipelines that another job lands since.
 
-    Otherwise both jobs would land them, and fence each other without end. A desired state that cannot be read moves none.
+    Otherwise both jobs would land them, and fence each other without end. If the other job has returned to a generation without
+    a pipeline, too, the pipeline stays here: no job would land it. What cannot be read moves no pipeline.
     """
     left = set(pipeline_names(proven, store)) - set(pipeline_names(desired, store)) - set(proven.stopped)
     others = ingest_jobs(store) if left else ()
-    moved = {name for job in others if job != desired.job for name in _readable(store, job)} & left
+    moved = {name for job in others if job != desired.job for name in _landed(store, job)} & left
     if not moved:
         return proven
     stopped = tuple(sorted({*proven.stopped, *moved}))
@@ -72,9 +82,15 @@ def without_moved(proven: Desired, desired: Desired, store: Store) -> Desired:
     return replace(proven, stopped=stopped, is_stopped=proven.is_stopped or is_empty)
 
 
-def _readable(store: Store, job: str) -> tuple[str, ...]:
+def _landed(store: Store, job: str) -> tuple[str, ...]:
+    """Return the pipelines that a job should land: those of the proven generation, if it has given up the deployed one."""
     try:
-        return _pipelines_of(store, job)
+        held = store.read(desired_key(job))
+        if held is None:
+            return ()
+        desired, state = parse_desired(held.data), stored_state(store, job)
+        target = state.proven if state.has_given_up(desired) else desired
+        return pipeline_names(target, store) if target is not None else ()
     except InvalidInput:
         return ()
 

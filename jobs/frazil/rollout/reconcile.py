@@ -136,23 +136,29 @@ class Reconciler:
 
     def drift(self, job: str) -> tuple[Step, ...]:
         """Return the steps that `reconcile` would take; none if the desired generation runs."""
-        desired, state = self.desired(job), stored_state(self.store, job)
-        return tuple(step for step in self._decided(desired, state) if not isinstance(step, Leave))
+        return tuple(step for step in self._next(job) if not isinstance(step, Leave))
 
     def watch(self, job: str, *, patience_seconds: float) -> Desired | None:
-        """Wait until another reconciler, like the deployed one, has taken all steps; then return and raise as `reconcile`."""
+        """Wait until another reconciler has taken all steps and no run is left unproven; then return and raise as `reconcile`."""
         began = self.clock()
-        while steps := self.drift(job):
+        while steps := self._next(job):
             for step in steps:
                 self.on_step(step)
                 refuse_halt(step, job)
-            self._wait(job, began, patience_seconds)
+            self._wait(job, began, patience_seconds, "Read the log of the deployed reconciler, or run frazil reconcile")
+        return self.target(job)
+
+    def target(self, job: str) -> Desired | None:
+        """Return the generation that should run, without stopped pipelines; None if none should."""
         return self._passed(job, stored_state(self.store, job), ()).target
 
-    def _wait(self, job: str, began: float, patience_seconds: float) -> None:
+    def _next(self, job: str) -> tuple[Step, ...]:
+        return self._decided(self.desired(job), stored_state(self.store, job))
+
+    def _wait(self, job: str, began: float, patience_seconds: float, do: str = "Run again") -> None:
         self.wait(self.look_seconds)
         if self.clock() - began > patience_seconds:
-            raise RolloutFailed(f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do="Run again")
+            raise RolloutFailed(f"it took longer than {patience_seconds:.0f} s", where=f"job {job}", do=do)
 
     def reconcile(self, job: str, *, holder: str, patience_seconds: float) -> Desired | None:
         """Take the steps until none is left, and return the generation that then runs; None if the job is stopped.
@@ -175,16 +181,13 @@ class Reconciler:
 
     def desired(self, job: str) -> Desired:
         """Return the desired state without the stopped pipelines. Raises `InvalidInput` if the job has no desired state."""
-        held = self.store.read(desired_key(job))
+        held, where = self.store.read(desired_key(job)), f"s3://{self.bucket}/{desired_key(job)}"
         if held is None:
-            raise InvalidInput(
-                "the desired state does not exist",
-                where=f"s3://{self.bucket}/{desired_key(job)}",
-                do="Deploy the ingestion stack, which writes it",
-            )
+            do = "Deploy the ingestion stack, which writes it"
+            raise InvalidInput("the desired state does not exist", where=where, do=do)
         desired = parse_desired(held.data)
         if desired.job != job:
-            raise InvalidInput(f"it is of job {desired.job}", where=f"s3://{self.bucket}/{desired_key(job)}")
+            raise InvalidInput(f"it is of job {desired.job}", where=where)
         return with_stops(desired, self.store)
 
     def _with_stops(self, state: RolloutState, desired: Desired) -> RolloutState:
@@ -235,8 +238,7 @@ class Reconciler:
     def _request(self, wanted: Desired, state: RolloutState) -> dict[str, Any]:
         """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""
         keep_documents(wanted, self.store)
-        release, is_proven = self._release(wanted), state.has_proven(wanted)
-        return run_settings(wanted, release, bucket=self.bucket, is_proven=is_proven)
+        return run_settings(wanted, self._release(wanted), bucket=self.bucket, is_proven=state.has_proven(wanted))
 
     def _release(self, desired: Desired) -> Release:
         release = stored_release(self.store, desired)

@@ -29,9 +29,11 @@ class Lag:
 
 
 def lag(
-    desired: Desired, runs: Sequence[Run], proofs: Sequence[RunProof], names: Sequence[str], since: datetime
+    target: Desired | None, runs: Sequence[Run], proofs: Sequence[RunProof], names: Sequence[str], since: datetime
 ) -> Lag:
     """Return what is missing until the runs of a job have shown that they use the keys stored at `since`.
+
+    `target` is the generation that should run, if any should. After a rollback, that is not the deployed one.
 
     A drain shows it by its successful end, a follower by a proof that each pipeline has committed or caught up. `names` are
     the pipelines that should run.
@@ -40,12 +42,12 @@ def lag(
     old = tuple(run for run in active if run.created_at <= since)
     if old:
         return Lag(old, f"run {old[0].id} has the former keys")
-    if desired.is_stopped or not names:
+    if target is None or not names:
         return Lag((), "")
     new = [run for run in runs if run.created_at > since]
     if not new:
         return Lag((), "no run has started with the new keys")
-    if desired.mode is Mode.DRAIN:
+    if target.mode is Mode.DRAIN:
         is_shown = any(run.state is RunState.SUCCESS for run in new)
         return Lag((), "" if is_shown else f"run {new[-1].id} is {new[-1].state}")
     began_ms = min(run.created_at for run in new).timestamp() * 1000
@@ -75,25 +77,24 @@ class RenewedKeys:
         """
         at_work, said = self.reconciler, ""
         began = at_work.clock()
-        while (found := self._lag(desired := at_work.desired(job), since)).why:
+        while (found := self._lag(job, target := at_work.target(job), since)).why:
             if found.why != said:
                 self.on_wait(f"{job}: {found.why}")
                 said = found.why
             if at_work.clock() - began > patience_seconds:
                 do = "Run frazil rotate again. Until it ends, the former keys exist"
                 raise RolloutFailed(found.why, where=f"job {job}", do=do)
-            if desired.mode is Mode.FOLLOW:
+            if target is not None and target.mode is Mode.FOLLOW:
                 for run in found.old:
                     if run.state is not RunState.CANCELLING:
-                        at_work.emr.cancel(run, grace_seconds=desired.grace_seconds)
-            if not found.old:
-                at_work.one_pass(job, holder=self.holder, execution=f"keys {since.astimezone(UTC).isoformat()}")
+                        at_work.emr.cancel(run, grace_seconds=target.grace_seconds)
+            at_work.one_pass(job, holder=self.holder, execution=f"keys {since.astimezone(UTC).isoformat()}")
             at_work.wait(at_work.look_seconds)
 
-    def _lag(self, desired: Desired, since: datetime) -> Lag:
-        store, job = self.reconciler.store, desired.job
-        names = [name for name in pipeline_names(desired, store) if name not in desired.stopped]
+    def _lag(self, job: str, target: Desired | None, since: datetime) -> Lag:
+        store, desired = self.reconciler.store, self.reconciler.desired(job)
+        names = [name for name in pipeline_names(target, store) if name not in target.stopped] if target else []
         runs = sorted(self.reconciler.runs(desired, stored_state(store, job)), key=lambda run: run.created_at)
         # A drain shows the keys by its end, and a job has a proof for each of its drains of 90 days.
-        proofs = list(stored_proofs(store, job)) if desired.mode is Mode.FOLLOW else []
-        return lag(desired, runs, proofs, names, since)
+        proofs = list(stored_proofs(store, job)) if target and target.mode is Mode.FOLLOW else []
+        return lag(target, runs, proofs, names, since)

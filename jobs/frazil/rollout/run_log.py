@@ -47,10 +47,15 @@ def bucket_of(run: Run) -> str:
     return run.log_uri.removeprefix("s3://").partition("/")[0]
 
 
+def applications_prefix(log_uri: str) -> tuple[str, str]:
+    """Return the bucket of a job's logs, and the prefix of its folders: one for each application that had runs of it."""
+    bucket, _, folder = log_uri.removeprefix("s3://").partition("/")
+    return bucket, f"{folder.rstrip('/')}/applications/".lstrip("/")
+
+
 def run_log_prefix(run: Run) -> str:
     """Return the prefix of a run's logs in their bucket."""
-    folder = run.log_uri.removeprefix("s3://").partition("/")[2].rstrip("/")
-    return f"{folder}/applications/{run.application}/jobs/{run.id}/".lstrip("/")
+    return f"{applications_prefix(run.log_uri)[1]}{run.application}/jobs/{run.id}/"
 
 
 def run_log(run: Run, logs: Logs, stream: Stream) -> tuple[Part, ...]:

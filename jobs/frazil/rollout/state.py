@@ -62,6 +62,11 @@ class RolloutState:
         """Return whether a generation is the newest that has proven itself."""
         return self.proven is not None and self.proven.unstopped == desired.unstopped
 
+    def is_stopped(self, desired: Desired) -> bool:
+        """Return whether nothing should run: the declaration stops the job, or an operator all pipelines that would run."""
+        would_run = (self.proven if self.has_given_up(desired) else None) or desired
+        return desired.is_ended or would_run.is_stopped
+
     def with_application(self, application: str) -> RolloutState:
         """Return the state before a run is started on an application."""
         others = (a for a in self.applications if a != application)

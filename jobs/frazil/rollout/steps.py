@@ -85,10 +85,8 @@ Step = Cancel | Start | Prove | GiveUp | Wait | Leave | Halt
 
 def target_of(desired: Desired, state: RolloutState) -> Desired | None:
     """Return the generation that should run: the desired one, or the proven one if that was given up. None: no generation."""
-    if desired.is_stopped:
-        return None
     target = state.proven if state.has_given_up(desired) else desired
-    return None if target is None or target.is_stopped else target
+    return None if target is None or state.is_stopped(desired) else target
 
 
 def judged(desired: Desired, state: RolloutState, runs: Sequence[Run]) -> Run | None:
@@ -119,7 +117,7 @@ def next_steps(
     others = [run for run in active if run is not current]
     if others:
         return tuple(_ended(desired, target, others))
-    if desired.is_stopped or (state.has_given_up(desired) and state.proven is not None and state.proven.is_stopped):
+    if state.is_stopped(desired):
         return ()
     if target is None or state.has_given_up(target):
         return (Halt(f"generation {desired.generation} was given up, and none was proven before it"),)

@@ -15,7 +15,7 @@ from frazil.declaration.validation import validate
 from frazil.errors import InvalidInput, ObjectDiffers
 from frazil.rollout.desired import Desired
 from frazil.rollout.document_copies import kept_key
-from frazil.rollout.state import Store
+from frazil.rollout.state import Store, stored_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +38,11 @@ def with_stops(desired: Desired, store: Store) -> Desired:
     """Return the desired state without the stopped pipelines. Stopped pipelines that are no longer declared are ignored."""
     stops, _ = _read(store, desired.job)
     desired = desired.unstopped
-    if not stops.pipelines:
+    if not stops.pipelines or desired.is_ended:
         return desired
     names = pipeline_names(desired, store)
     stopped = tuple(sorted(set(stops.pipelines) & set(names)))
-    return replace(desired, stopped=stopped, is_stopped=desired.is_stopped or len(stopped) == len(names))
+    return replace(desired, stopped=stopped, is_stopped=len(stopped) == len(names))
 
 
 def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
@@ -58,14 +58,15 @@ def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
 def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
     """Stop or start pipelines. Return whether that changed anything. If one cannot be changed, none is.
 
-    Raises `InvalidInput` for a pipeline that the job does not have, and `ObjectDiffers` if another operator changed the
-    object at the same time.
+    After a rollback, the job has the pipelines of the proven generation, too. Raises `InvalidInput` for a pipeline that the job
+    does not have, and `ObjectDiffers` if another operator changed the object at the same time.
     """
-    names = pipeline_names(desired, store)
+    proven = stored_state(store, desired.job).proven
+    names = {*pipeline_names(desired, store), *(pipeline_names(proven, store) if proven is not None else ())}
     for pipeline in pipelines:
         if pipeline not in names:
             what = f"it has no pipeline {pipeline}"
-            raise InvalidInput(what, where=f"job {desired.job}", do=f"Name one of {', '.join(names)}")
+            raise InvalidInput(what, where=f"job {desired.job}", do=f"Name one of {', '.join(sorted(names))}")
     stops, version = _read(store, desired.job)
     stopped = set(stops.pipelines)
     changed = stopped | set(pipelines) if is_stopped else stopped - set(pipelines)

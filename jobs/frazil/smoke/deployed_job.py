@@ -15,7 +15,7 @@ from frazil.errors import InvalidInput
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs
-from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, names_of_runs
+from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, names_of_runs
 from frazil.rollout.readiness import stored_release
 from frazil.rollout.run_log import Logs
 from frazil.rollout.run_proof import Reached, RunProof
@@ -25,6 +25,9 @@ from frazil.rollout.stored_proofs import stored_proofs
 
 GOOD = (RunState.RUNNING, RunState.SUCCESS)
 """The states of a run that shows something."""
+
+ENDED = 8
+"""How many runs that have ended are asked for: those of more than half an hour, at a drain every five minutes."""
 
 
 class Runs(Protocol):
@@ -44,6 +47,8 @@ class Names:
     log_groups: str
     """What the name of each log group begins with."""
     alarm_topic: str
+    alarm_addresses: int
+    """How many addresses are declared to get alarms."""
     reader_role: str | None
     is_local: bool
 
@@ -74,11 +79,16 @@ class DeployedJob:
 
     @cached_property
     def runs(self) -> Sequence[Run]:
-        """The newest runs, oldest first. Those of an ingest job are of the desired generation."""
+        """The newest runs, oldest first: of the desired generation, or of maintenance by its release.
+
+        Runs of an earlier deployment show nothing of this one.
+        """
         tags = {TAG_JOB: self.job}
         if self.is_ingest:
-            tags[TAG_GENERATION] = str(self.desired.generation)
-        return self.services.emr.runs(self.desired.application, tags, names=names_of_runs(self.job), ended=3)
+            tags[TAG_DESIRED] = self.desired.digest
+        else:
+            tags[TAG_RELEASE] = self.desired.release.split("/")[1]
+        return self.services.emr.runs(self.desired.application, tags, names=names_of_runs(self.job), ended=ENDED)
 
     @property
     def is_ingest(self) -> bool:
@@ -94,6 +104,14 @@ class DeployedJob:
     def good(self) -> Run | None:
         """The newest run that runs or has succeeded."""
         return next((run for run in reversed(self.runs) if run.state in GOOD), None)
+
+    def due(self, after: timedelta) -> Run | None:
+        """Return the newest good run that was requested so long ago; else the oldest good one.
+
+        Drains follow each other within minutes, so what the newest one still lacks would never be missed.
+        """
+        good = [run for run in self.runs if run.state in GOOD]
+        return next((run for run in reversed(good) if self.age(run) > after), good[0] if good else None)
 
     def age(self, run: Run) -> timedelta:
         """Return how long ago a run was requested."""

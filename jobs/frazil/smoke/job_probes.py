@@ -30,20 +30,18 @@ def run(job: DeployedJob) -> Answer:
         return Answer.failed(f"{what}: {newest.details}", f"Read its log: frazil logs {_logs_of(job, newest)}")
     if newest.state in GOOD:
         return Answer.shown(what)
-    if good is not None:
-        return Answer.shown(f"run {good.id} is {good.state}; {what}")
     is_starting = newest.state not in (RunState.CANCELLING, RunState.CANCELLED)
     if is_starting and job.age(newest) > STARTING:
         do = "Look at the capacity of the application and the quota: frazil doctor"
         return Answer.failed(f"{what} for {_minutes(job.age(newest))} minutes", do)
-    return Answer.not_yet(what)
+    return Answer.shown(f"run {good.id} is {good.state}; {what}") if good is not None else Answer.not_yet(what)
 
 
 def log_group(job: DeployedJob, group: str) -> Answer:
-    """Return whether the log agent has written a stream of the newest run."""
+    """Return whether the log agent has written a stream of a run."""
     if job.services.names.is_local:
         return Answer.not_here("the local cloud writes no log group")
-    run = job.good or job.newest
+    run = job.due(LOGGING) or job.newest
     if run is None:
         return Answer.not_yet(_NO_RUN)
     streams = job.services.resources.log_streams(group)
@@ -59,8 +57,8 @@ def log_group(job: DeployedJob, group: str) -> Answer:
 
 
 def log_files(job: DeployedJob) -> Answer:
-    """Return whether the driver's log of the newest run is on S3."""
-    run = job.good or job.newest
+    """Return whether the driver's log of a run is on S3."""
+    run = job.due(LOGGING) or job.newest
     if run is None:
         return Answer.not_yet(_NO_RUN)
     if not bucket_of(run):

@@ -71,7 +71,7 @@ ALARMS = Subject(
 )
 ALARM_TOPIC = Subject(
     name="alarm topic",
-    shows="the topic has its key and confirmed addresses, and CloudWatch could publish to it",
+    shows="the topic has its key, all `alarm_emails` are confirmed, and CloudWatch could publish to it",
     stand_ins="not shown here: the topic exists, and alarms publish nothing",
 )
 TABLES = Subject(

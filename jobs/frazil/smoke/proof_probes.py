@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from frazil.clients.deployed_resources import Metric
+from frazil.clients.emr import Run
 from frazil.declaration import Pipeline
 from frazil.declaration.secret import secrets_in
 from frazil.job.missing_objects import NOT_FOUND
-from frazil.rollout.run_proof import Reached
+from frazil.rollout.run_proof import Reached, RunProof
 from frazil.smoke.deployed_job import IngestJob
 from frazil.smoke.probe import Answer
 
@@ -26,14 +27,16 @@ _NO_PROOF = "no proof yet"
 
 def proof(job: IngestJob) -> Answer:
     """Return whether the newest run has written its proof, and how far its pipelines have come."""
-    run, found = job.good, job.proof
-    if run is None:
+    run, due, found = job.good, job.due(WRITING), job.proof
+    if run is None or due is None:
         return Answer.not_yet("no run yet")
-    is_due = job.services.now - run.updated_at > WRITING
-    if found is None or found.at_ms < run.created_at.timestamp() * 1000:
-        what = f"run {run.id} has written none" if found is None else f"the newest is older than run {run.id}"
-        do = f"Read frazil logs {job.services.environment.name} {run.id}: event proof_unwritten"
-        return Answer.failed(what, do) if is_due else Answer.not_yet(what)
+    if found is None or _is_older(found, due):
+        what = f"run {due.id} has written none" if found is None else f"the newest is older than run {due.id}"
+        do = f"Read frazil logs {job.services.environment.name} {due.id}: event proof_unwritten"
+        began = due.updated_at if due.state.is_terminal else due.started_at or due.updated_at
+        return Answer.failed(what, do) if job.services.now - began > WRITING else Answer.not_yet(what)
+    if _is_older(found, run):
+        return Answer.not_yet(f"run {run.id} has written none")
     age = job.services.now - datetime.fromtimestamp(found.at_ms / 1000, UTC)
     if not run.state.is_terminal and age > FRESH:
         do = f"Read frazil logs {job.services.environment.name} {run.id}: the driver writes it every five minutes"
@@ -104,12 +107,12 @@ def metrics(job: IngestJob) -> Answer:
     """Return whether CloudWatch has made metrics of the log, for each pipeline that has landed."""
     if job.services.names.is_local:
         return Answer.not_here("the local cloud makes no metrics of logs")
-    run, landed = job.good, job.landed
+    run, landed = job.due(EXTRACTING), job.landed
     if run is None or not landed:
         return Answer.not_yet("no pipeline has landed yet")
     namespace = job.environment.metrics_namespace
     asked = [_metric(pipeline, namespace) for pipeline in landed]
-    sums = job.services.resources.sums(asked, now=job.services.now, within=timedelta(hours=3))
+    sums = job.services.resources.sums(asked, now=job.services.now, within=min(timedelta(hours=3), job.age(run)))
     missing = [pipeline.name for pipeline, number in zip(landed, sums, strict=True) if not number]
     if not missing:
         return Answer.shown(f"{METRIC} of {len(landed)} pipelines in {namespace}")
@@ -118,6 +121,10 @@ def metrics(job: IngestJob) -> Answer:
         do = "Alarms of pipelines have no data. Look into the log group: its lines must be JSON with _aws"
         return Answer.failed(what, do)
     return Answer.not_yet(what, "CloudWatch needs some minutes")
+
+
+def _is_older(proof: RunProof, run: Run) -> bool:
+    return proof.at_ms < run.created_at.timestamp() * 1000
 
 
 def _metric(pipeline: Pipeline, namespace: str) -> Metric:

@@ -12,6 +12,8 @@ from frazil.smoke.probe import Answer
 
 RECENT = timedelta(hours=1)
 """The function is called every five minutes, so it was called within this time."""
+PERIOD = timedelta(minutes=5)
+"""The period of a metric, as it is asked for."""
 SETTLING = timedelta(hours=3)
 """How long an alarm may lack data after it was created."""
 LOOKS, LOOK_SECONDS = 10, 3.0
@@ -24,13 +26,18 @@ def reconciler(job: IngestJob) -> Answer:
     """Return whether the deployed function was called and did not fail, and whether its log becomes a metric."""
     services = job.services
     name = services.names.role(f"reconcile-{job.job}")
-    state = services.resources.function_state(name)
-    if state is None:
+    function = services.resources.function(name)
+    if function is None:
         return Answer.failed(f"the function {name} does not exist", "Deploy again")
-    if state != _ACTIVE:
-        return Answer.failed(f"the function {name} is {state}", "Deploy again; look at the function's own message")
+    if function.state != _ACTIVE:
+        what = f"the function {name} is {function.state}"
+        return Answer.failed(what, "Deploy again; look at the function's own message")
     if services.names.is_local:
         return Answer.not_here(f"{name} exists; the local cloud counts no calls")
+    # A metric's value is of five minutes. Calls of the function before its last change show nothing of this one.
+    within = min(RECENT, services.now - function.changed_at - PERIOD)
+    if within <= timedelta():
+        return Answer.not_yet(f"{name} has just changed", "Its schedule calls it every five minutes")
     asked = [
         *(
             Metric(namespace="AWS/Lambda", name=metric, dimensions={"FunctionName": name}, statistic="Sum")
@@ -43,15 +50,22 @@ def reconciler(job: IngestJob) -> Answer:
             statistic="SampleCount",
         ),
     ]
-    calls, errors, lines = services.resources.sums(asked, now=services.now, within=RECENT)
+    calls, errors, lines = services.resources.sums(asked, now=services.now, within=within)
     if errors:
         log = f"{services.names.log_groups}reconcile-{job.job}"
         return Answer.failed(f"{errors:.0f} of {calls:.0f} calls failed", f"Read the log group {log}")
+    is_due = within == RECENT
     if not calls:
-        return Answer.not_yet("no call in the last hour", "Its schedule calls it every five minutes")
+        what, do = "no call in the last hour", "Its schedule calls it every five minutes: look at the probe schedules"
+        return Answer.failed(what, do) if is_due else Answer.not_yet("no call since it changed", do)
     if not lines:
-        return Answer.not_yet(f"{calls:.0f} calls, and no metric of its log", "CloudWatch needs some minutes")
-    return Answer.shown(f"{calls:.0f} calls in the last hour, no error, metrics of its log")
+        what, do = f"{calls:.0f} calls, and no metric of its log", "CloudWatch needs some minutes"
+        return (
+            Answer.failed(what, "Its alarms have no data: look into its log group")
+            if is_due
+            else Answer.not_yet(what, do)
+        )
+    return Answer.shown(f"{calls:.0f} calls, no error, metrics of its log")
 
 
 def schedules(job: IngestJob) -> Answer:
@@ -103,6 +117,10 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
     if int(found.get("SubscriptionsPending", "0")):
         what = f"{found['SubscriptionsPending']} addresses are not confirmed"
         return Answer.not_yet(what, "Open the link in their mail")
+    confirmed, wanted = int(found.get("SubscriptionsConfirmed", "0")), services.names.alarm_addresses
+    if confirmed < wanted:
+        do = "An address was unsubscribed: deploy the foundation stack again, and open the link in the mail"
+        return Answer.failed(f"{confirmed} of {wanted} addresses are subscribed", do)
     alarm = services.names.role("not-started")
     if is_published:
         services.resources.raise_alarm(alarm, _REASON)
@@ -110,7 +128,10 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
         action = services.resources.newest_action(alarm)
         if action is not None and (not is_published or action.at >= services.now):
             do = "Compare the key's policy with docs/policies.md: CloudWatch may use it for the topic"
-            return Answer.shown(action.summary) if action.is_done else Answer.failed(action.summary, do)
+            if not action.is_done:
+                return Answer.failed(action.summary, do)
+            is_sent = f"{action.summary}, and no address is declared (alarm_emails)"
+            return Answer.shown(action.summary) if wanted else Answer.not_here(is_sent)
         if is_published:
             services.wait(LOOK_SECONDS)
     if is_published:

@@ -52,6 +52,22 @@ def test_arm_costs_four_fifths() -> None:
     assert cents(cost(aws_scheduler_schedule__i=scheduled("ingest", 15), **application).of("EMR Serverless")) == "45.78"
 
 
+def test_of_two_applications_that_of_the_runs_counts() -> None:
+    """While runs move between kinds of processors, both exist. A new one has no id before it is applied."""
+    former = {**APPLICATION, "architecture": "X86_64", "id": "a"}
+    for new, wanted in (({"id": "b"}, "b"), ({}, "${aws_emrserverless_application.z.id}")):
+        both = {"aws_emrserverless_application__a": former, "aws_emrserverless_application__z": APPLICATION | new}
+        drain = scheduled("ingest", 15)
+        [target] = drain["target"]
+        drain["target"] = [{**target, "input": json.dumps({**json.loads(target["input"]), "ApplicationId": wanted})}]
+        told = cost(aws_scheduler_schedule__i=drain, **both)
+        assert cents(told.of("EMR Serverless")) == "45.78", "ARM64, as above"
+        streaming = cost(aws_s3_object__d=follow(application=wanted), **both)
+        assert "ARM64" in streaming.lines[0].how
+        back = cost(aws_s3_object__d=follow(application="a"), **both)
+        assert "X86_64" in back.lines[0].how
+
+
 def test_a_streaming_run_costs_all_hours_of_the_month() -> None:
     """0.195975 x 730 = 143.06."""
     assert cents(cost(aws_s3_object__d=follow()).of("EMR Serverless")) == "143.06"

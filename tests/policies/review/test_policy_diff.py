@@ -199,6 +199,20 @@ def test_rights_on_another_application_are_refused(wanted: str, given: tuple[str
     assert found == {"aws_iam_role.ingest", "aws_iam_policy.scheduler-1"}
 
 
+def test_lake_formations_grants_on_a_new_database_are_expected_and_on_others_not() -> None:
+    def grant(database: str) -> dict[str, Any]:
+        place = {"table": [{"database_name": database, "wildcard": True}]}
+        role = f"arn:aws:iam::{ACCOUNT}:role/{NAME}"
+        values = {"principal": role, "permissions": ["ALTER"], **place}
+        return change(f"aws_lakeformation_permissions.{database}", "create", None, values)
+
+    review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), grant("sea"), grant("nyc")))
+    assert [(each.rule, each.where) for each in review.dangers] == [
+        ("policy_widened", "aws_lakeformation_permissions.nyc")
+    ]
+    assert [finding.resource for finding, _ in review.expected] == ["aws_lakeformation_permissions.sea"]
+
+
 def test_tables_that_were_declared_before_explain_no_new_right() -> None:
     made = change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "nyc.planes"))
     assert reviewed(plan(documents([FLIGHTS, PLANES], [FLIGHTS, PLANES]), made)).verdict is Verdict.REFUSED

@@ -45,6 +45,38 @@ def test_a_trust_of_another_external_id_is_told() -> None:
     assert len(widened(TRUST, edited(Condition={"StringEquals": {"sts:ExternalId": "another"}}))) == 1
 
 
+def started(*applications: str, **more: Any) -> dict[str, Any]:
+    """The trust of a job's role, for these applications."""
+    return {**policy("job_trust", applications=applications), **more}
+
+
+def test_a_condition_with_fewer_values_allows_no_more() -> None:
+    """The removal of a former application narrows the trust of each job."""
+    assert widened(started("b", "a"), started("b")) == []
+    assert widened(started("b", "a"), started("a", "b")) == []
+    assert len(widened(started("b"), started("b", "a"))) == 1
+    assert len(widened(started("b"), started("a"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_wider"),
+    [
+        ({"StringEquals": {"k": "a"}}, {"StringEquals": {"k": "a", "l": "b"}}, False),
+        ({"StringEquals": {"k": "a"}}, {"StringEquals": {"k": "a"}, "Bool": {"l": "true"}}, False),
+        ({"StringEquals": {"k": ["a", "b"]}}, {"StringEqualsIfExists": {"k": "a"}}, True),
+        ({"StringNotEquals": {"k": "a"}}, {"StringNotEquals": {"k": ["a", "b"]}}, False),
+        ({"StringNotEquals": {"k": ["a", "b"]}}, {"StringNotEquals": {"k": "a"}}, True),
+        ({"Null": {"k": "false"}}, {"Null": {"k": "true"}}, True),
+        ({"Null": {"k": "false"}}, {"StringEquals": {"k": "a"}}, True),
+        ({}, {"StringEquals": {"k": "a"}}, False),
+        ({"StringEquals": {"k": "a"}}, {}, True),
+    ],
+)
+def test_a_condition_is_compared_by_what_it_lets_through(before: Any, after: Any, is_wider: bool) -> None:
+    one, other = ({"Statement": [{**right("s3:GetObject"), "Condition": each}]} for each in (before, after))
+    assert bool(widened(one, other, "policy")) is is_wider
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -126,6 +158,44 @@ def test_a_part_more_is_more_for_a_role_that_exists() -> None:
 
 def test_the_parts_of_a_new_role_widen_nothing() -> None:
     assert told(policy_widened, plan(part(1, "create", None, [READ]), part(2, "create", None, [WRITE]))) == []
+
+
+# ── Lake Formation ──────────────────────────────────────────────────────────────────────────────
+READER = "arn:aws:iam::111111111111:role/data/frazil-dev-reader"
+
+
+def grant(*permissions: str, role: str = READER, **place: Any) -> dict[str, Any]:
+    where = place or {"table": [{"database_name": "nyc", "wildcard": True, "name": ""}]}
+    return {"principal": role, "permissions": list(permissions), "permissions_with_grant_option": [], **where}
+
+
+def granted(before: Any, after: Any, *others: dict[str, Any], verb: str = "update") -> list[str]:
+    changed = change("aws_lakeformation_permissions.g", verb, before, after)
+    return [what for _, what in told(policy_widened, plan(changed, *others))]
+
+
+def test_a_grant_to_a_role_that_exists_is_told() -> None:
+    where = f"table (database_name nyc, wildcard True) to {READER}"
+    assert granted(None, grant("SELECT"), verb="create") == [f"Lake Formation now grants SELECT on {where}"]
+    assert granted(grant("SELECT"), grant("DESCRIBE", "SELECT"), verb="replace") == [
+        f"Lake Formation now grants DESCRIBE on {where}"
+    ]
+    other = grant("SELECT", table=[{"database_name": "hr", "wildcard": True}])
+    assert "database_name hr" in granted(grant("SELECT"), other, verb="replace")[0]
+    passed_on = {**grant("SELECT"), "permissions_with_grant_option": ["SELECT"]}
+    assert "with the right to pass it on" in granted(grant("SELECT"), passed_on)[0]
+
+
+def test_a_grant_that_shrinks_or_goes_widens_nothing() -> None:
+    assert granted(grant("DESCRIBE", "SELECT"), grant("SELECT")) == []
+    assert granted(grant("SELECT"), None, verb="delete") == []
+
+
+def test_a_grant_to_a_role_of_the_same_plan_widens_nothing() -> None:
+    role = change("aws_iam_role.reader", "create", None, {"name": "frazil-dev-reader"})
+    assert granted(None, grant("SELECT"), role, verb="create") == []
+    other = change("aws_iam_role.reader", "create", None, {"name": "frazil-dev"})
+    assert len(granted(None, grant("SELECT"), other, verb="create")) == 1
 
 
 # ── Protection ──────────────────────────────────────────────────────────────────────────────────
