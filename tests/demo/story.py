@@ -175,7 +175,7 @@ class Story:
 
     def _move(self) -> None:
         """Move the run to a larger application. The one before is stopped, and stays until everything is destroyed."""
-        steps, before = self.steps, self._clouds.applications()
+        steps, (former, *others) = self.steps, self._clouds.applications()
         project.move(steps.folder)
         own_checkout.commit(steps.folder, "A larger application")
         move = ("frazil", "move-application", "dev", "--yes", "--release", self._commands.manifest("second"))
@@ -183,10 +183,10 @@ class Story:
         steps.require("move: done" in moved, "move the application", "it is not finished")
         self._unchanged("move the application", moved, "confluent")
         after = self._clouds.applications()
-        added = [name for name in after if name not in before]
-        is_added = len(before) == len(added) == 1 and after[before[0]] == "STOPPED"
-        steps.require(is_added, "move the application", f"the applications are {after}")
-        self.summary.moved = f"from {next(iter(before))} to {added[0]}"
+        added = [name for name in after if name != former]
+        is_moved = not others and len(added) == 1 and after[former] == "STOPPED"
+        steps.require(is_moved, "move the application", f"the applications are {after}")
+        self.summary.moved = f"from {former} to {added[0]}"
 
     def _land_all(self, producing: Producing) -> None:
         steps, wanted = self.steps, pipelines(self.steps)
