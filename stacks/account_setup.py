@@ -109,6 +109,7 @@ def _filled(document: str, deployment: Deployment, pipelines: Sequence[Pipeline]
         "artifact_bucket": names.bucket("artifacts"),
         "databases": sorted({pipeline.table.namespace for pipeline in pipelines} - {*existing.databases}),
         "given_buckets": sorted(existing.buckets.given.values()),
+        "given_databases": sorted(existing.databases),
         "given_artifact_buckets": [existing.buckets.artifacts] if existing.buckets.artifacts else [],
         "given_keys": [existing.key_arn] if existing.key_arn else [],
         "given_vpcs": vpcs,

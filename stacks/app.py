@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from frazil.declaration.problems import InvalidDeclaration
 from frazil.errors import FrazilError, InvalidInput
 from frazil.project.declaration_file import checked, members, ran
 from frazil.project.project_file import stated_pipelines
@@ -30,7 +31,7 @@ from infra.tf import App
 from stacks.compose import compose
 from stacks.deployed import Deployed, Retired, file_of, write
 from stacks.deployed_guard import deployed_before, deployed_groups, guard
-from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
+from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment, overlapping
 from stacks.reader_keys import wanted_step
 
 _REQUIRED = {
@@ -59,6 +60,8 @@ def main(settings: Mapping[str, str], deployments: Mapping[str, Deployment] = DE
         print(f"error: the environment {', '.join(unknown)} does not exist. Name one of {one_of}", file=sys.stderr)
         return 2
     try:
+        if problems := list(overlapping(deployments.values())):
+            raise InvalidDeclaration(problems)
         file = Path(settings["FRAZIL_PIPELINES"])
         declared = _declared(file)
         app = App()

@@ -5,7 +5,7 @@ Accounts and Confluent ids are examples. Replace them before the first deploymen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -160,6 +160,17 @@ class Deployment:
             given_boundary=given.boundary,
             given_buckets=given.buckets.given,
         )
+
+
+def overlapping(deployments: Iterable[Deployment]) -> Iterator[Problem]:
+    """Find environments of one account whose resources a deployer of another one may change: names are all that divides them."""
+    listed = list(deployments)
+    for one in listed:
+        for other in listed:
+            has_role = bool(one.deployer_principals or one.github)
+            if has_role and one.account == other.account and other.name.startswith(f"{one.name}-"):
+                what = f"the deployer of {one.name} may change all resources that begin with {one.names.prefix}-"
+                yield Problem(f"deployment {other.name}", what, "Use another account, or a name that does not begin so")
 
 
 dev = Deployment(

@@ -8,9 +8,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from infra.given_network import GivenNetwork
 from policies.documents import fill
 from stacks.deployed import file_of, read
 from stacks.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
+from stacks.environment_document import WAREHOUSE
 from stacks.reader_keys import READER_KEYS
 
 
@@ -66,6 +68,7 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         "boundary": names.boundary_arn,
         "has_given_boundary": deployment.existing.boundary is not None,
         "has_owner": bool(deployment.deployer_principals or deployment.github),
+        "given": _given(deployment),
         "is_local": deployment.is_local,
         "lake_formation": deployment.lake_formation,
         "application": applications[0],
@@ -82,6 +85,22 @@ def described(deployment: Deployment, release: str) -> dict[str, Any]:
         },
         "reader_secret": deployment.confluent.reader_secret or names.secret(READER_KEYS),
         "has_own_keys": deployment.confluent.reader_secret is None,
+    }
+
+
+def _given(deployment: Deployment) -> dict[str, Any]:
+    """Return the existing objects that the deployment uses. A database is at its location, or at none."""
+    existing, tables = deployment.existing, deployment.names.bucket("tables")
+    networks = {each.network.name: each.network for each in deployment.applications if each.network is not None}
+    return {
+        "buckets": existing.buckets.given,
+        "key": existing.key_arn,
+        "databases": {name: f"s3://{tables}/{WAREHOUSE}/{name}.db" for name in existing.databases},
+        "networks": [
+            {"subnets": list(each.subnet_ids), "groups": list(each.security_group_ids), "vpc": each.vpc_id}
+            for each in networks.values()
+            if isinstance(each, GivenNetwork)
+        ],
     }
 
 

@@ -155,7 +155,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     (tmp_path / "frazil.toml").touch()
     (tmp_path / "infra_app.py").write_text(PROGRAM)
     declared = {"label": release.label, "architecture": release.architecture, "release": "none"}
-    described_file = {**declared, "artifact_bucket": BUCKET, "trusted_keys": []}
+    described_file = {**declared, "artifact_bucket": BUCKET, "trusted_keys": [], "region": "eu-central-1"}
+    described_file["given"] = {"buckets": {}, "key": None, "databases": {}, "networks": []}
     (tmp_path / "described.json").write_text(json.dumps(described_file))
     world = World()
     world.store.bucket = BUCKET  # type: ignore[attr-defined]
@@ -239,6 +240,15 @@ def test_a_probe_that_fails_ends_with_1_and_the_deployment_is_complete(shop: Sho
     )
     ended = shop.deploy("--yes", "--no-smoke")
     assert (ended.exit_code, "no alarm" in ended.stdout) == (0, False), ended.output
+
+
+def test_a_given_object_that_cannot_be_used_is_2_before_anything_is_applied(shop: Shop) -> None:
+    file = shop.folder / "described.json"
+    given = {"buckets": {"tables": "missing"}, "key": None, "databases": {}, "networks": []}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "given": given}))
+    ended = shop.deploy("--yes")
+    assert (ended.exit_code, shop.stacks()) == (2, []), ended.output
+    assert "existing.buckets.tables: the bucket missing does not exist" in ended.output
 
 
 def test_options_are_handed_on(shop: Shop) -> None:

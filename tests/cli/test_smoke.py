@@ -121,6 +121,9 @@ def test_probes_are_repeated_until_all_is_shown_and_publish_once(asked: dict[str
     asked["answers"] = {probe_subjects.RUN: constantly(NOT_YET)}
     ended = ran("--minutes", "1")
     assert (ended.exit_code, asked["slept"]) == (0, 100.0), "what is not shown fails nothing"
+    asked["answers"] = {probe_subjects.RUN: constantly(Answer.not_yet("no run yet", is_awaited=False))}
+    ended = ran("--minutes", "1")
+    assert (ended.exit_code, asked["slept"]) == (0, 100.0), "minutes change nothing"
 
 
 def test_an_environment_that_nothing_declares_is_2(asked: dict[str, Any]) -> None:

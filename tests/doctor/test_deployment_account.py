@@ -14,6 +14,7 @@ from moto import mock_aws
 
 from frazil.cli.bootstrap import parts
 from frazil.clients.aws_account import Account, account_clients
+from frazil.clients.given_objects import GivenObjects
 from frazil.doctor.deployment_account import steps
 from frazil.doctor.schedule import examined
 from frazil.local.aws.s3 import patch_s3
@@ -35,7 +36,8 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
 
 
 def results(found_by: Account, **others: Any) -> dict[str, str]:
-    found = examined(steps({**described(DEV, "none"), **others}, found_by, "dev"), seconds=60, total_seconds=120)
+    declared, given = {**described(DEV, "none"), **others}, GivenObjects(account_clients(DEV.region))
+    found = examined(steps(declared, found_by, given, "dev"), seconds=60, total_seconds=120)
     return {check.name: f"{check.result}: {check.remedy or check.found}" for check in found}
 
 
@@ -44,6 +46,11 @@ def test_an_empty_account_fails_with_the_command_that_prepares_it(account: Accou
     for name in ("state bucket", "boundary", "service role"):
         assert found[name] == "failed: Run frazil bootstrap dev as the account's owner"
     assert found["zones"].startswith("ok: 3")
+    assert found["given objects"] == "ok: none"
+    given = {**described(DEV, "none")["given"], "buckets": {"tables": "lake-tables"}}
+    found = results(account, given=given, has_given_boundary=True)
+    assert found["given objects"].startswith("failed: Give another one")
+    assert found["boundary"] == "failed: Correct existing.boundary, or create it"
 
 
 def test_a_prepared_account_passes(account: Account) -> None:
@@ -85,7 +92,15 @@ def test_keys_of_jobs_that_are_old_are_reported_with_the_command_that_replaces_t
     def found(days: float, **others: Any) -> str:
         now = time.time() + days * 86_400
         each = examined(
-            steps({**described(DEV, "none"), **others}, account, "dev", now=lambda: now), seconds=60, total_seconds=120
+            steps(
+                {**described(DEV, "none"), **others},
+                account,
+                GivenObjects(account_clients(DEV.region)),
+                "dev",
+                now=lambda: now,
+            ),
+            seconds=60,
+            total_seconds=120,
         )
         return next(f"{check.result}: {check.found}; {check.remedy}" for check in each if check.name == "keys of jobs")
 

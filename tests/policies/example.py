@@ -62,6 +62,7 @@ VALUES: dict[str, Value] = {
     "boundary": f"arn:aws:iam::{ACCOUNT}:policy/boundary-frazil-dev",
     "given_buckets": [],
     "given_artifact_buckets": [],
+    "given_databases": [],
     "given_keys": [],
     "given_vpcs": [],
     "own_workgroups": ["frazil-dev"],

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from frazil.clients.emr import Emr
-from frazil.errors import RolloutFailed
+from frazil.errors import EmrUnavailable, RolloutFailed
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.former_application import need_of, stop_former
+from frazil.rollout.readiness import Readiness
 from frazil.rollout.state import LEASE_SECONDS, stored_state
 from tests.support.deployed_reconciler import Deployed, Driver, lands, lands_nothing
 from tests.support.rollout_world import JOB, Calls, Killed, Through, World, desired, replaced
@@ -109,6 +110,32 @@ def test_one_group_that_has_not_moved_keeps_the_application() -> None:
     other = replace(first, job="orders-eu")
     made.world.store.put(desired_key(other.job), desired_document(other))
     assert need_of(made.world.store, "app1") == "the runs of job orders-eu start on it"
+
+
+def test_an_application_that_is_no_longer_declared_blocks_no_job() -> None:
+    """It was deleted before the job had proven itself elsewhere, so the job still remembers it."""
+    world = World()
+    first = world.want(desired())
+    world.settle()
+    world.readiness[2] = Readiness.UNKNOWN
+    world.want(replaced(first, application="app2"))
+    world.settle()
+    assert stored_state(world.store, JOB).applications == ("app1", "app2")
+    world.emr.closed.add("app1")
+    world.readiness[2] = Readiness.COMMITTED
+    world.settle()
+    assert stored_state(world.store, JOB).applications == ("app2",)
+    world.emr.closed = {"app2"}
+    with pytest.raises(EmrUnavailable, match="AccessDenied"):
+        world.run()
+
+
+def test_the_application_to_which_a_job_returned_is_never_taken_for_deleted() -> None:
+    made, _, _ = deployed(Mode.FOLLOW, None)
+    made.live(60)
+    made.world.emr.closed.add("app1")
+    with pytest.raises(EmrUnavailable, match="AccessDenied"):
+        made.world.run()
 
 
 @pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])

@@ -337,6 +337,7 @@ def test_maintenance_that_never_ran_is_not_yet_and_fails_nothing(account: Accoun
     account.found = [run for run in account.found if run.tags[TAG_JOB] != "maintain"]
     found = account.smoke()
     assert {found[f"{each} maintain"].answer.outcome for each in ("run", "log group", "log files")} == {Outcome.NOT_YET}
+    assert not any(each.answer.is_awaited for each in found.values()), "it runs in some hours"
     assert exit_of_results(found.values()) is Exit.SUCCESS
 
 

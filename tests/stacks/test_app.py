@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from frazil.release.manifest import Architecture, manifest
 from infra.tf import App
 from stacks import app
 from stacks.deployed import Deployed, write
-from stacks.deployments import DEPLOYMENTS
+from stacks.deployments import DEPLOYMENTS, dev, overlapping
 from tests.stacks.synthesised import release
 
 CLASHING = """
@@ -59,6 +60,28 @@ def test_one_environment_is_synthesised_without_credentials_within_seconds(root:
     assert '"name": "flights"' in (tmp_path / "deployed" / "prod.json").read_text()
     spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     assert spent < MOST_SECONDS
+
+
+def test_environments_of_one_account_do_not_share_the_beginning_of_their_names() -> None:
+    """The rights of a deployer follow names: `frazil-dev-*` are the resources of `dev-eu`, too."""
+    ci = (f"arn:aws:iam::{dev.account}:role/ci",)
+    own, other = replace(dev, deployer_principals=ci), replace(dev, name="dev-eu")
+    held = Path("policies/documents/deployer.json").read_text()
+    assert "role{{iam_path}}{{prefix}}-*" in held
+    [problem] = overlapping([own, other])
+    assert (problem.path, "the deployer of dev" in problem.what) == ("deployment dev-eu", True)
+    assert list(overlapping([own, replace(other, account="999999999999")])) == []
+    assert list(overlapping([own, replace(other, name="deveu"), replace(other, name="eu-dev")])) == []
+    assert list(overlapping([dev, other])) == [], "deployment makes no role for whoever deploys"
+    assert list(overlapping([dev, replace(other, deployer_principals=ci)])) == []
+
+
+def test_overlapping_environments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    ci = (f"arn:aws:iam::{dev.account}:role/ci",)
+    both = {"dev": replace(dev, deployer_principals=ci), "dev-eu": replace(dev, name="dev-eu")}
+    settings = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "p.py", "FRAZIL_RELEASE": "none"}
+    assert app.main(settings, both) == 2
+    assert "deployment dev-eu: the deployer of dev may change" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -74,6 +74,8 @@ class FakeEmr:
     """Of applications; what is not said is `CREATED`."""
     full: set[str] = field(default_factory=set)
     """Applications that admit no run."""
+    closed: set[str] = field(default_factory=set)
+    """Applications on which the caller has no rights."""
 
     def start_job_run(self, *, clientToken: str, **request: Any) -> dict[str, Any]:
         runs = self._runs(request["applicationId"])
@@ -163,6 +165,8 @@ class FakeEmr:
         return [run for runs in self.applications.values() for run in runs if run.state(now) not in ENDED]
 
     def _runs(self, application: str) -> list[FakeRun]:
+        if application in self.closed:  # AWS asks IAM first, so that is the answer for a deleted one, too
+            raise refused("AccessDeniedException", "not authorized to perform this action")
         if application not in self.applications:
             raise refused("ResourceNotFoundException", f"Application {application} does not exist")
         self._admit(self.applications[application])

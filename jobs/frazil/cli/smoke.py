@@ -77,9 +77,9 @@ def smoke(
 def probed(
     place: Environment, declared: dict[str, Any], secrets: Secrets, *, publish: bool = False, minutes: int = 0
 ) -> list[Result]:
-    """Return the results of all probes; repeat them for at most so many minutes while one is not shown yet."""
+    """Return the results of all probes; repeat them for at most so many minutes while a later one may show more."""
     from frazil.smoke.deployed_job import Names, Services
-    from frazil.smoke.probe import Outcome, results
+    from frazil.smoke.probe import results
     from frazil.smoke.probes import probes
 
     names = Names(**declared["names"], is_local=declared["is_local"])
@@ -96,7 +96,7 @@ def probed(
             wait=time.sleep,
         )
         found = list(results(probes(services, is_published=publish)))
-        is_open = any(each.answer.outcome is Outcome.NOT_YET for each in found)
+        is_open = any(each.answer.is_awaited for each in found)
         if not is_open or time.monotonic() + AGAIN_SECONDS > until:
             return found
         publish = False  # once is enough

@@ -216,6 +216,13 @@ class _NotFound(EmrUnavailable):
     """There is no such application or run."""
 
 
+class NotAllowed(EmrUnavailable):
+    """The caller's role has no right on the application or run, whether it exists or not."""
+
+
+_KINDS = {"ResourceNotFoundException": _NotFound, "AccessDeniedException": NotAllowed}
+
+
 @contextmanager
 def _translated_errors(where: str) -> Iterator[None]:
     from botocore.exceptions import BotoCoreError, ClientError
@@ -225,7 +232,7 @@ def _translated_errors(where: str) -> Iterator[None]:
     except ClientError as error:
         details = error.response.get("Error", {})
         code = str(details.get("Code", "unknown"))
-        kind = _NotFound if code == "ResourceNotFoundException" else EmrUnavailable
+        kind = _KINDS.get(code, EmrUnavailable)
         raise kind(f"EMR Serverless refused ({code}): {str(details.get('Message', ''))[:300]}", where=where) from None
     except BotoCoreError as error:
         what, do = unanswered("EMR Serverless", error)

@@ -8,18 +8,29 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frazil.clients.aws_account import Account
+from frazil.clients.given_objects import GivenObjects
 from frazil.doctor.check_result import Check
+from frazil.doctor.given_objects_check import names as given_names
+from frazil.doctor.given_objects_check import refuse_wrong
 from frazil.doctor.schedule import Step
 from frazil.exit_codes import Exit
 
 ACCOUNT = "account"
 KEYS, KEY_DAYS = "keys of jobs", 90
 """The check of the keys that jobs read Kafka and the registry with, and the age from which it warns."""
+GIVEN = "given objects"
+"""The check of existing objects that the deployment uses."""
 ZONES = 2
 """Availability zones that the network of a deployment uses."""
 
 
-def steps(declared: Mapping[str, Any], account: Account, name: str, now: Callable[[], float] = time.time) -> list[Step]:
+def steps(
+    declared: Mapping[str, Any],
+    account: Account,
+    given: GivenObjects,
+    name: str,
+    now: Callable[[], float] = time.time,
+) -> list[Step]:
     """Return the checks of a declared deployment (`stacks/describe.py`). All of them only read."""
     prepare = f"Run frazil bootstrap {name} as the account's owner"
 
@@ -41,7 +52,12 @@ def steps(declared: Mapping[str, Any], account: Account, name: str, now: Callabl
     def boundary() -> Check:
         if account.has_policy(declared["boundary"]):
             return Check.ok("boundary", declared["boundary"].rpartition("/")[2])
-        return Check.failed("boundary", "it does not exist, so no role can be created", prepare)
+        do = "Correct existing.boundary, or create it" if declared["has_given_boundary"] else prepare
+        return Check.failed("boundary", "it does not exist, so no role can be created", do)
+
+    def given_objects() -> Check:
+        refuse_wrong(declared, given)
+        return Check.ok(GIVEN, ", ".join(given_names(declared)) or "none")
 
     def service_role() -> Check:
         if account.has_service_role():
@@ -87,6 +103,7 @@ def steps(declared: Mapping[str, Any], account: Account, name: str, now: Callabl
     named = {
         "state bucket": states,
         "boundary": boundary,
+        GIVEN: given_objects,
         "service role": service_role,
         "quota": quota,
         "Lake Formation": lake_formation,

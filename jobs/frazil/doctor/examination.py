@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from frazil.clients.aws_account import Account, account_clients
+from frazil.clients.given_objects import GivenObjects
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.registry.client import Registry
@@ -114,8 +115,8 @@ def _examined(
 
 
 def _of_account(name: str, declared: Mapping[str, Any]) -> list[Step]:
-    region = declared["region"]
-    return deployment_account.steps(declared, Account(account_clients(region), region), name)
+    region, clients = declared["region"], account_clients(declared["region"])
+    return deployment_account.steps(declared, Account(clients, region), GivenObjects(clients), name)
 
 
 def _of_services(

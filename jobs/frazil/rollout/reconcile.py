@@ -19,8 +19,9 @@ from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.group_jobs import without_moved
-from frazil.rollout.job_run_request import TAG_JOB, names_of_runs, run_settings
+from frazil.rollout.job_run_request import run_settings
 from frazil.rollout.readiness import Readiness, stored_release
+from frazil.rollout.runs_everywhere import ListedRuns, runs_everywhere
 from frazil.rollout.state import Lease, RolloutState, Store, stored_state
 from frazil.rollout.steps import (
     Cancel,
@@ -44,12 +45,8 @@ LEASE_SECONDS, ASK_SECONDS = 30.0, 3.0
 """How long a reconciler waits for a lease that another one holds, and between two requests: a pass takes some seconds."""
 
 
-class Runs(Protocol):
+class Runs(ListedRuns, Protocol):
     """The calls to EMR Serverless that the reconciler makes."""
-
-    def runs(self, application: str, tags: Mapping[str, str], *, names: str) -> Sequence[Run]:
-        """Return the runs of an application that have these tags."""
-        ...
 
     def start(self, request: Mapping[str, Any], *, token: str) -> str:
         """Start a run and return its id."""
@@ -207,9 +204,7 @@ class Reconciler:
 
     def runs(self, desired: Desired, state: RolloutState) -> list[Run]:
         """Return the runs of a job on every application that may have some."""
-        applications = dict.fromkeys((*state.applications, desired.application))
-        tags, names = {TAG_JOB: desired.job}, names_of_runs(desired.job)
-        return [run for a in applications for run in self.emr.runs(a, tags, names=names)]
+        return runs_everywhere(self.emr, desired, state)
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
         state = self._with_stops(lease.state, desired)

@@ -22,9 +22,9 @@ def run(job: DeployedJob) -> Answer:
     newest, good = job.newest, job.good
     if newest is None:
         if job.desired.is_stopped:
-            return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil start")
+            return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil start", is_awaited=False)
         do = "Run frazil reconcile, or wait for its schedule" if job.is_ingest else "Its schedule starts it"
-        return Answer.not_yet(_NO_RUN, do)
+        return Answer.not_yet(_NO_RUN, do, is_awaited=job.is_ingest)
     what = f"run {newest.id} is {newest.state}"
     if newest.state is RunState.FAILED:
         return Answer.failed(f"{what}: {newest.details}", f"Read its log: frazil logs {_logs_of(job, newest)}")
@@ -43,7 +43,7 @@ def log_group(job: DeployedJob, group: str) -> Answer:
         return Answer.not_here("the local cloud writes no log group")
     run = job.due(LOGGING) or job.newest
     if run is None:
-        return Answer.not_yet(_NO_RUN)
+        return Answer.not_yet(_NO_RUN, is_awaited=job.is_ingest)
     streams = job.services.resources.log_streams(group)
     if streams is None:
         return Answer.failed(f"{group} does not exist", "Deploy the foundation stack")
@@ -60,7 +60,7 @@ def log_files(job: DeployedJob) -> Answer:
     """Return whether the driver's log of a run is on S3."""
     run = job.due(LOGGING) or job.newest
     if run is None:
-        return Answer.not_yet(_NO_RUN)
+        return Answer.not_yet(_NO_RUN, is_awaited=job.is_ingest)
     if not bucket_of(run):
         return Answer.failed(f"run {run.id} has no address for logs on S3", "Deploy again")
     prefix = run_log_prefix(run)
@@ -97,7 +97,7 @@ def generation(job: IngestJob) -> Answer:
     if job.state.has_proven(job.desired):
         return Answer.shown(f"{what} is proven")
     if job.desired.is_stopped:
-        return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil start")
+        return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil start", is_awaited=False)
     return Answer.not_yet(f"{what} has not proven itself", "frazil reconcile --check prints why")
 
 

@@ -32,6 +32,8 @@ class Answer:
     found: str
     remedy: str = ""
     exit: Exit = Exit.SUCCESS
+    is_awaited: bool = False
+    """Whether the same probe may show it within minutes, without a person."""
 
     @classmethod
     def shown(cls, found: str) -> Answer:
@@ -39,9 +41,9 @@ class Answer:
         return cls(outcome=Outcome.SHOWN, found=found)
 
     @classmethod
-    def not_yet(cls, found: str, remedy: str = "") -> Answer:
+    def not_yet(cls, found: str, remedy: str = "", *, is_awaited: bool = True) -> Answer:
         """Return the answer of what a later probe may prove."""
-        return cls(outcome=Outcome.NOT_YET, found=found, remedy=remedy)
+        return cls(outcome=Outcome.NOT_YET, found=found, remedy=remedy, is_awaited=is_awaited)
 
     @classmethod
     def not_here(cls, why: str) -> Answer:

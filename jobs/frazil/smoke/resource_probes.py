@@ -116,7 +116,7 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
         return Answer.not_here("the topic exists, and alarms publish nothing")
     if int(found.get("SubscriptionsPending", "0")):
         what = f"{found['SubscriptionsPending']} addresses are not confirmed"
-        return Answer.not_yet(what, "Open the link in their mail")
+        return Answer.not_yet(what, "Open the link in their mail", is_awaited=False)
     confirmed, wanted = int(found.get("SubscriptionsConfirmed", "0")), services.names.alarm_addresses
     if confirmed < wanted:
         do = "An address was unsubscribed: deploy the foundation stack again, and open the link in the mail"
@@ -136,7 +136,8 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
             services.wait(LOOK_SECONDS)
     if is_published:
         return Answer.failed(f"CloudWatch has done no action of {alarm}", "Look at the alarm's history in CloudWatch")
-    return Answer.not_yet("no alarm has published anything so far", "frazil smoke --publish raises one for a test")
+    what, do = "no alarm has published anything so far", "frazil smoke --publish raises one for a test"
+    return Answer.not_yet(what, do, is_awaited=False)
 
 
 def tables(services: Services, jobs: Sequence[IngestJob]) -> Answer:
