@@ -17,6 +17,9 @@ from frazil.cli.demo.bad_records import KINDS
 from frazil.cli.demo.data import Row
 from frazil.cli.demo.topics import SOURCES, Source, planes
 from frazil.clients.registry.admin import RegistryAdmin
+from frazil.clients.registry.client import Registry
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Registry as Place
 
 PORTION, PAUSE_SECONDS = 300, 6.0
 """Records of each topic that are sent at once, and how long it then waits: a batch of all topics costs the driver a CPU-second or two."""
@@ -89,6 +92,7 @@ class Producing:
     def __init__(self, bootstrap: str, registry_url: str) -> None:
         self.journal = Journal()
         self._registry = RegistryAdmin(registry_url)
+        self._reader = Registry.of(Place(url=registry_url), Secrets({}.get))
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
@@ -109,6 +113,10 @@ class Producing:
         """Write a topic's further records with another version of its schema."""
         with self._lock:
             self._feeds[topic].turn_to(version)
+
+    def subjects(self) -> tuple[str, ...]:
+        """Return the subjects of the registry."""
+        return self._reader.subjects()
 
     def count(self) -> int:
         """Return the number of acknowledged records of all topics."""
