@@ -19,7 +19,7 @@ from frazil.cli.demo.topics import SOURCES, Source, planes
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Registry as Place
+from frazil.declaration import Registry as RegistryPlace
 
 PORTION, PAUSE_SECONDS = 300, 6.0
 """Records of each topic that are sent at once, and how long it then waits: a batch of all topics costs the driver a CPU-second or two."""
@@ -92,7 +92,7 @@ class Producing:
     def __init__(self, bootstrap: str, registry_url: str) -> None:
         self.journal = Journal()
         self._registry = RegistryAdmin(registry_url)
-        self._reader = Registry.of(Place(url=registry_url), Secrets({}.get))
+        self._reader = Registry.of(RegistryPlace(url=registry_url), Secrets({}.get))
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
