@@ -92,7 +92,7 @@ class Producing:
     def __init__(self, bootstrap: str, registry_url: str) -> None:
         self.journal = Journal()
         self._registry = RegistryAdmin(registry_url)
-        self._reader = Registry.of(RegistryPlace(url=registry_url), Secrets({}.get))
+        self._reader = Registry.of(RegistryPlace(url=registry_url), Secrets({}))
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
