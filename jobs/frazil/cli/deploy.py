@@ -25,12 +25,9 @@ from frazil.cli.reconcile import Minutes, bring_about, reconciler
 from frazil.cli.release import built, refuse_other
 from frazil.cli.review import NO_RELEASE
 from frazil.cli.smoke import exit_code, print_results, probed
-from frazil.clients.aws_account import account_clients
-from frazil.clients.given_objects import GivenObjects
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
-from frazil.doctor.given_objects_check import names as given_names
-from frazil.doctor.given_objects_check import refuse_wrong
+from frazil.doctor.given_objects_check import refuse_wrong_in_account
 from frazil.errors import InvalidInput, ReleaseIncomplete
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture
@@ -131,8 +128,7 @@ def deployed(
     Return the environment, which commands then know; None if nothing runs in it. Raises `typer.Exit` with the code of a
     stack that was not deployed.
     """
-    if given_names(declared):
-        refuse_wrong(declared, GivenObjects(account_clients(declared["region"])))
+    refuse_wrong_in_account(declared)
     manifest = _manifest(release, declared, program.root, name)
     variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
