@@ -20,6 +20,7 @@ from frazil.cli.built_for import BuiltFor, required_description
 from frazil.cli.console import out, plain
 from frazil.cli.deployment_program import DeploymentProgram, required_program
 from frazil.cli.environments import OUTPUT, read_document, write
+from frazil.cli.left_runs import end_left_runs, removed_from
 from frazil.cli.options import EnvironmentOption, environment_name
 from frazil.cli.reconcile import Minutes, bring_about, reconciler
 from frazil.cli.release import built, refuse_other
@@ -142,7 +143,12 @@ def deployed(
                 raise typer.Exit(code)
         outputs = json.loads(file.read_text("utf-8"))[f"{name}-{STACKS[-1][-1]}"]
     if (address := outputs.get(OUTPUT)) is None or manifest is None:
-        _print("runs", "none: no release is deployed" if manifest is None else "none: no pipeline of Spark is declared")
+        _print(
+            "runs",
+            "none: no release is deployed. frazil reconcile ends those that are left"
+            if manifest is None
+            else "none: no pipeline of Spark is declared",
+        )
         return None
     place = read_document(address)
     write(place)
@@ -207,6 +213,8 @@ def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: s
     jobs, watches = aws.jobs_of(aws.artifact_store(place, secrets), job), not aws.is_local(place)
     if watches:
         _print("reconcile", "waits for the deployed reconciler, which makes a pass every five minutes")
+    if job is None:
+        end_left_runs(place, secrets, removed_from(place, secrets, None), minutes=minutes, watches=watches)
     bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False, watches=watches)
 
 
