@@ -150,7 +150,8 @@ def _on_a_cluster_of_others(deployment: Deployment, pipelines: Sequence[Pipeline
         if len(arn) < 7:
             continue
         path, begins = f"deployment.confluent.{field}", names.secret("")
-        if (arn[3], arn[4]) != (deployment.region, deployment.account) or not arn[6].startswith(begins):
+        place = (names.partition, deployment.region, deployment.account)
+        if (arn[1], arn[3], arn[4]) != place or not arn[6].startswith(begins):
             what = "no role of the environment may read a secret of this name or place"
             do = f"Create it in {deployment.account}, {deployment.region}, with a name like {begins}kafka"
             yield Problem(path, what, do)

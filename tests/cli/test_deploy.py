@@ -249,6 +249,8 @@ def test_a_given_object_that_cannot_be_used_is_2_before_anything_is_applied(shop
     ended = shop.deploy("--yes")
     assert (ended.exit_code, shop.stacks()) == (2, []), ended.output
     assert "existing.buckets.tables: the bucket missing does not exist" in ended.output
+    ended = CliRunner().invoke(app, ["apply", "dev"])
+    assert (ended.exit_code, "the bucket missing does not exist" in ended.output, shop.stacks()) == (2, True, [])
 
 
 def test_options_are_handed_on(shop: Shop) -> None:

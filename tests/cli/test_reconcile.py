@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from frazil.cli import aws, reconcile
+from frazil.cli import aws, left_runs, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
 from frazil.rollout import readiness
-from frazil.rollout.desired import desired_document, desired_key
+from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.readiness import Readiness
+from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import Lease, RolloutState, state_key
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
 
@@ -30,7 +31,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
     monkeypatch.setattr(readiness, "ProofReadiness", lambda store: made)
-    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
+    for module in (reconcile, left_runs):
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 
 
@@ -61,6 +63,32 @@ def test_check_ends_with_4_on_drift_does_nothing_and_then_with_0(world: World, p
     assert world.emr.active() == []
     assert ran("reconcile", place, "--job", JOB).exit_code == 0
     assert answered("reconcile", place, "--job", JOB, "--check") == (0, {"drift": False, "steps": []})
+
+
+def test_the_run_of_a_removed_job_is_drift_and_ends(world: World, place: str) -> None:
+    """The last pipeline of a group has moved: no function is left that would end the group's run."""
+    world.want(desired(mode=Mode.FOLLOW))
+    world.settle()
+    world.store.put(f"{proof_prefix(JOB)}run.json", b"{}")
+    other = desired(job="ingest")
+    world.store.put(desired_key(other.job), desired_document(other))
+    world.emr.started = lambda request: None
+    assert ran("reconcile", place, "--job", "ingest").exit_code == 0
+    world.store.delete(desired_key(JOB))
+    run = next(each for each in world.emr.active() if each.tags["frazil:job"] == JOB)
+    code, told = answered("reconcile", place, "--check")
+    steps = {each["job"]: each["steps"] for each in told["jobs"]}
+    assert (code, steps["ingest"]) == (4, [])
+    assert steps[JOB] == [{"step": "cancel run", "run": run.id, "grace_seconds": 120, "why": "its job is removed"}]
+    code, told = answered("reconcile", place, "--watch")
+    assert (code, f"its runs {run.id} have not ended" in told["error"]["message"]) == (1, True)
+    assert f"frazil reconcile dev --job {JOB}" in told["error"]["message"]
+    ended = ran("reconcile", place, "--job", JOB)
+    assert (ended.exit_code, f"{JOB}: it is removed, and its runs have ended" in ended.stdout) == (0, True), (
+        ended.output
+    )
+    assert {each.tags["frazil:job"] for each in world.emr.active()} == {"ingest"}
+    assert answered("reconcile", place, "--check") == (0, {"drift": False, "steps": []})
 
 
 def test_watching_waits_for_the_deployed_reconciler_and_takes_no_step(world: World, place: str) -> None:

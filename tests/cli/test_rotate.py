@@ -22,6 +22,7 @@ from frazil.cli.main import app
 from frazil.cli.rotate import remaining
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, GlueCatalog, Kafka
+from frazil.project.environments import environment
 from frazil.rollout.desired import desired_document, desired_key
 from tests.support.rollout_world import BUCKET, JOB, World, desired
 
@@ -153,6 +154,13 @@ def test_the_old_key_stays_if_runs_do_not_take_the_new_one(shop: Shop) -> None:
     ended = shop.rotate("--minutes", "30")
     assert ended.exit_code == 1, ended.output
     assert (shop.steps(), shop.step()) == ([1], 1)
+
+
+def test_runs_that_cannot_be_awaited_end_it_before_the_first_step(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.s3.put_object(Bucket=BUCKET, Key=desired_key(JOB), Body=desired_document(desired()))
+    monkeypatch.setattr("frazil.project.environments.environment", environment)
+    ended = shop.rotate()
+    assert (ended.exit_code, shop.steps()) == (2, []), ended.output
 
 
 def test_keys_that_were_given_are_not_rotated(shop: Shop) -> None:

@@ -17,7 +17,6 @@ from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.environment import environment_document
-from frazil.errors import EmrUnavailable
 from frazil.rollout import readiness
 from frazil.rollout.desired import Mode
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
@@ -75,9 +74,7 @@ def test_runs_are_listed_the_newest_first(world: World, place: str) -> None:
     assert shown == [[JOB, "RUNNING"], [JOB, "CANCELLED"]]
 
 
-def test_runs_of_an_application_that_the_job_has_left_are_listed(
-    world: World, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_of_an_application_that_the_job_has_left_are_listed(world: World, place: str) -> None:
     first = world.want(desired())
     world.settle()
     old = world.running().id
@@ -90,14 +87,7 @@ def test_runs_of_an_application_that_the_job_has_left_are_listed(
     assert [(run["application"], run["generation"]) for run in told] == [("app2", 2), ("app1", 1)]
     assert answered("logs", place, old)["parts"][0]["lines"] == ["of the old run"]
 
-    listed = Emr.runs
-
-    def refused(self: Emr, application: str, *said: Any, **named: Any) -> Any:
-        if application == "app1":
-            raise EmrUnavailable("EMR Serverless refused (AccessDeniedException)")
-        return listed(self, application, *said, **named)
-
-    monkeypatch.setattr(Emr, "runs", refused)
+    world.emr.closed.add("app1")
     ended = ran("runs", place, "--json")
     assert [run["application"] for run in json.loads(ended.stdout)["runs"]] == ["app2"]
     assert "runs of the former application app1 are left out" in ended.stderr

@@ -370,6 +370,17 @@ def test_a_stopped_job_has_no_run(world: World) -> None:
     assert world.run() == started
 
 
+def test_a_job_that_is_declared_stopped_stays_so_whatever_an_operator_starts(world: World) -> None:
+    first = world.want(desired())
+    world.settle()
+    stopped = world.want(replaced(first, is_stopped=True, stopped=("users",)))
+    assert world.run() is None
+    for is_stopped in (True, False):
+        change_stop(world.store, stopped, "users", is_stopped=is_stopped)
+        assert world.run() is None
+    assert world.emr.active() == []
+
+
 def test_a_pipeline_that_an_operator_has_stopped_is_left_out_until_it_is_started(world: World) -> None:
     first = world.want(desired())
     world.settle()

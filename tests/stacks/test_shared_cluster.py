@@ -168,6 +168,7 @@ def refused(deployment: Deployment, *pipelines: Pipeline) -> dict[str, str]:
     "arn",
     [
         SECRET.replace("eu-central-1", "us-east-1"),
+        SECRET.replace("arn:aws:", "arn:aws-cn:"),
         SECRET.replace(PROD.account, "999999999999"),
         SECRET.replace("frazil/prod/", "frazil/staging/"),
         SECRET.replace("kafka-", "confluent-reader-"),

@@ -82,20 +82,28 @@ class Cloud:
     """What Terraform has asked of AWS so far, as IAM's actions."""
 
     def declare(
-        self, *, partitions: int = 6, schema: str = CLICK, destroy: str = "", more: str = "", deployment: str = ""
+        self,
+        *,
+        partitions: int = 6,
+        schema: str = CLICK,
+        destroy: str = "",
+        more: str = "",
+        deployment: str = "",
+        pipelines: str = _DECLARED,
+        is_first: bool = False,
     ) -> None:
         """Synthesise. `partitions`: of the topic flights. `destroy`: the second key, an environment's name. `more`: Python that
-        changes what is declared. `deployment`: fields of the deployment that differ, as Python. Raises `CalledProcessError`
-        when it is refused."""
-        pipelines, told = self.folder / "pipelines.py", self.folder / "release.json"
-        pipelines.write_text(_DECLARED.replace("PARTITIONS", str(partitions)) + more)
+        changes what is declared. `deployment`: fields of the deployment that differ, as Python. `pipelines`: the file of
+        pipelines. `is_first`: without a release. Raises `CalledProcessError` when it is refused."""
+        file, told = self.folder / "pipelines.py", self.folder / "release.json"
+        file.write_text(pipelines.replace("PARTITIONS", str(partitions)) + more)
         (self.folder / "clicks.avsc").write_text(schema)
         told.write_bytes(manifest(release(Architecture.X86_64)))
         asked = {
             "CDKTF_OUTDIR": str(self.folder / "cdktf.out"),
             "FRAZIL_ENVIRONMENTS": "local",
-            "FRAZIL_PIPELINES": str(pipelines),
-            "FRAZIL_RELEASE": str(told),
+            "FRAZIL_PIPELINES": str(file),
+            "FRAZIL_RELEASE": "none" if is_first else str(told),
             "FRAZIL_DEPLOYED": str(self.folder / "deployed"),
             "FRAZIL_DESTROY_DATA": destroy,
         }

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from frazil.cli.built_for import description
 from frazil.cli.deployment_program import required_program
 from frazil.cli.options import EnvironmentOption, environment_name
+from frazil.doctor.given_objects_check import refuse_wrong_in_account
 
 
 def apply(
@@ -46,6 +48,8 @@ def apply(
     """
     program = required_program("apply")
     name = environment_name(context, env, option)
+    if (declared := description(name, program.root)) is not None:
+        refuse_wrong_in_account(declared)
     files = {"--reviewed": reviewed, "--acceptances": acceptances, "--outputs": outputs}
     arguments = [f"{flag}={file.absolute()}" for flag, file in files.items() if file is not None]
     if code := program.run(*arguments, "--", name):

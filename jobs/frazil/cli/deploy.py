@@ -20,17 +20,15 @@ from frazil.cli.built_for import BuiltFor, required_description
 from frazil.cli.console import out, plain
 from frazil.cli.deployment_program import DeploymentProgram, required_program
 from frazil.cli.environments import OUTPUT, read_document, write
+from frazil.cli.left_runs import end_left_runs, removed_from
 from frazil.cli.options import EnvironmentOption, environment_name
 from frazil.cli.reconcile import Minutes, bring_about, reconciler
 from frazil.cli.release import built, refuse_other
 from frazil.cli.review import NO_RELEASE
 from frazil.cli.smoke import exit_code, print_results, probed
-from frazil.clients.aws_account import account_clients
-from frazil.clients.given_objects import GivenObjects
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
-from frazil.doctor.given_objects_check import names as given_names
-from frazil.doctor.given_objects_check import refuse_wrong
+from frazil.doctor.given_objects_check import refuse_wrong_in_account
 from frazil.errors import InvalidInput, ReleaseIncomplete
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture
@@ -132,8 +130,7 @@ def deployed(
     Return the environment, which commands then know; None if nothing runs in it. Raises `typer.Exit` with the code of a
     stack that was not deployed.
     """
-    if given_names(declared):
-        refuse_wrong(declared, GivenObjects(account_clients(declared["region"])))
+    refuse_wrong_in_account(declared)
     manifest = _manifest(release, declared, program.root, name)
     variables = {"FRAZIL_RELEASE": NO_RELEASE if manifest is None else str(manifest)}
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
@@ -147,7 +144,12 @@ def deployed(
                 raise typer.Exit(code)
         outputs = json.loads(file.read_text("utf-8"))[f"{name}-{LAST}"]
     if (address := outputs.get(OUTPUT)) is None or manifest is None:
-        _print("runs", "none: no release is deployed" if manifest is None else "none: no pipeline of Spark is declared")
+        _print(
+            "runs",
+            "none: no release is deployed. frazil reconcile ends those that are left"
+            if manifest is None
+            else "none: no pipeline of Spark is declared",
+        )
         return None
     place = read_document(address)
     write(place)
@@ -221,6 +223,8 @@ def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: s
     jobs, watches = aws.jobs_of(aws.artifact_store(place, secrets), job), not aws.is_local(place)
     if watches:
         _print("reconcile", "waits for the deployed reconciler, which makes a pass every five minutes")
+    if job is None:
+        end_left_runs(place, secrets, removed_from(place, secrets, None), minutes=minutes, watches=watches)
     bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False, watches=watches)
 
 

@@ -15,6 +15,7 @@ import typer
 
 from frazil.cli import aws
 from frazil.cli.console import err, out, plain, show_json
+from frazil.cli.left_runs import end_left_runs, left_runs, removed_from
 from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
@@ -62,12 +63,15 @@ def reconcile(
     """
     place, secrets = environments.environment(environment_name(context, env, option)), context.find_root().obj
     at_work = reconciler(place, secrets)
-    jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
     if check and watch:
         raise typer.BadParameter("give one of --check and --watch")
+    removed = removed_from(place, secrets, job)
+    jobs = [each for each in aws.jobs_of(aws.artifact_store(place, secrets), job) if each not in removed]
     if check:
-        _print_drift({each: at_work.drift(each) for each in jobs}, as_json=as_json)
+        drifts: dict[str, tuple[Step, ...]] = {each: at_work.drift(each) for each in jobs}
+        _print_drift({**drifts, **left_runs(place, secrets, removed)}, as_json=as_json)
     else:
+        end_left_runs(place, secrets, removed, minutes=minutes, watches=watch)
         bring_about(at_work, jobs, minutes=minutes, as_json=as_json, watches=watch)
 
 

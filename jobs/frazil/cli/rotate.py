@@ -22,6 +22,7 @@ from frazil.cli.review import NO_RELEASE
 from frazil.clients.aws_account import Account, account_clients
 from frazil.errors import AccountUnavailable, InvalidInput
 from frazil.project import environments
+from frazil.rollout.group_jobs import ingest_jobs
 
 if TYPE_CHECKING:
     from frazil.clients.secrets import Secrets
@@ -63,6 +64,8 @@ def rotate(
     name = environment_name(context, env, option)
     declared = required_description(name, program.root)
     options = flags(reason, None, again=False, yes=yes)
+    if ingest_jobs(aws.declared_artifact_store(declared)):
+        environments.environment(name)  # its runs are awaited after the first step, and one unknown would end it there
     for step in remaining(_step(declared, name)):
         if step % STEPS == 2:
             _await_runs(declared, name, context.find_root().obj, minutes)
@@ -103,7 +106,6 @@ def _apply(program: DeploymentProgram, name: str, step: int, options: list[str])
 
 def _await_runs(declared: dict[str, Any], name: str, secrets: Secrets, minutes: int) -> None:
     """Wait until the runs of each job use the keys of the secret."""
-    from frazil.rollout.group_jobs import ingest_jobs
     from frazil.rollout.renewed_keys import RenewedKeys
 
     since = _stored_at(declared)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +14,7 @@ from frazil.cli import aws
 from frazil.cli.console import duration, err, number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, environment_name
 from frazil.clients.secrets import Secrets
-from frazil.errors import EmrUnavailable, InvalidInput, ObjectStoreUnavailable
+from frazil.errors import InvalidInput, ObjectStoreUnavailable
 from frazil.project import environments
 from frazil.rollout.job_run_request import TAG_GENERATION, TAG_JOB, TAG_RELEASE, names_of_runs
 
@@ -132,25 +132,24 @@ def _found(
     place: Environment, secrets: Secrets, jobs: Sequence[str], *, last: int = 20, run_id: str | None = None
 ) -> list[Run]:
     """Return the newest runs of jobs on all their applications, newest first; then the named one, however old it is."""
+    from frazil.clients.emr import NotAllowed
     from frazil.rollout.state import stored_state
 
     store, emr = aws.artifact_store(place, secrets), aws.emr(place, secrets)
     named = [place.emr_application] if place.emr_application else []
-    used = {job: dict.fromkeys((*stored_state(store, job).applications, *named)) for job in jobs}
-    found = [
-        run
-        for job, applications in used.items()
-        for application in applications
-        for run in emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job), ended=last)
-    ]
-    for job, applications in used.items():
-        for application in _former(place, secrets, store, job, without=applications):
+    used: dict[str, list[str]] = {job: [] for job in jobs}
+    found: list[Run] = []
+    for job in jobs:
+        here = (*named, *stored_state(store, job).applications)
+        for application in dict.fromkeys((*here, *_former(place, secrets, store, job))):
             try:
                 found += emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job), ended=last)
-            except EmrUnavailable as error:
+            except NotAllowed as error:
+                if application in named:
+                    raise
                 err().print(plain(f"runs of the former application {application} are left out: {error.what}"))
                 continue
-            applications[application] = None
+            used[job].append(application)
     found.sort(key=lambda run: (run.created_at, run.id), reverse=True)
     if run_id is None or run_id in {run.id for run in found} or not re.fullmatch("[0-9a-z]+", run_id):
         return found
@@ -158,9 +157,7 @@ def _found(
     return [*found, *(run for run in named_runs if run is not None and run.tags.get(TAG_JOB) in jobs)]
 
 
-def _former(
-    place: Environment, secrets: Secrets, store: ObjectStore, job: str, *, without: Collection[str]
-) -> tuple[str, ...]:
+def _former(place: Environment, secrets: Secrets, store: ObjectStore, job: str) -> tuple[str, ...]:
     """Return the applications that a job has left, as far as they have logs of it. Nothing else remembers them."""
     from frazil.rollout.desired import desired_key, parse_desired
     from frazil.rollout.run_log import applications_prefix
@@ -170,10 +167,9 @@ def _former(
         return ()
     try:
         bucket, prefix = applications_prefix(parse_desired(held.data).log_uri)
-        found = aws.bucket(place, secrets, bucket).folders(prefix)
+        return aws.bucket(place, secrets, bucket).folders(prefix)
     except (InvalidInput, ObjectStoreUnavailable):
         return ()  # whoever deploys may not list logs
-    return tuple(each for each in found if each not in without)
 
 
 def _chosen(found: list[Run], run_id: str | None, *, where: str) -> Run:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from frazil.clients.aws_account import account_clients
 from frazil.clients.given_objects import GivenObjects
 from frazil.declaration import InvalidDeclaration, Problem
 
@@ -15,6 +16,12 @@ def refuse_wrong(declared: Mapping[str, Any], found: GivenObjects) -> None:
     """Raise `InvalidDeclaration` with everything that is wrong with the given objects of a declared deployment."""
     if problems := list(_problems(declared, found)):
         raise InvalidDeclaration(problems)
+
+
+def refuse_wrong_in_account(declared: Mapping[str, Any]) -> None:
+    """Do the same with the credentials of the shell. It asks nothing if nothing is given."""
+    if names(declared):
+        refuse_wrong(declared, GivenObjects(account_clients(declared["region"])))
 
 
 def names(declared: Mapping[str, Any]) -> list[str]:

@@ -36,9 +36,11 @@ def stops_key(job: str) -> str:
 
 def with_stops(desired: Desired, store: Store) -> Desired:
     """Return the desired state without the stopped pipelines. Stopped pipelines that are no longer declared are ignored."""
+    if desired.is_stopped:
+        return replace(desired, stopped=())  # by its declaration, which names no pipelines
     stops, _ = _read(store, desired.job)
     desired = desired.unstopped
-    if not stops.pipelines or desired.is_ended:
+    if not stops.pipelines:
         return desired
     names = pipeline_names(desired, store)
     stopped = tuple(sorted(set(stops.pipelines) & set(names)))
