@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo deploy-demo test test-fast test-long check bench
+.PHONY: help setup demo deploy-demo test test-fast test-long check bench bench-peers
 
 PYTHON := .venv/bin/python
 
@@ -36,3 +36,6 @@ check: setup ## check style, types and import contracts
 
 bench: setup ## measure speed and size; ARGS="--help" lists the options
 	@$(PYTHON) -m tests.bench $(ARGS)
+
+bench-peers: setup ## measure Flink SQL and Kafka Connect beside Frazil; ARGS as above
+	@$(PYTHON) -m tests.bench.peers $(ARGS)

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -41,10 +41,13 @@ class Usage:
 
 
 class Meter:
-    """A meter of this process (the driver's Python), its JVM, the JVM's Python workers and the broker."""
+    """A meter of this process (the driver's Python), its JVM, the JVM's Python workers and the broker.
 
-    def __init__(self, broker_pid: int) -> None:
-        self.driver = psutil.Process()
+    Where this process only asks the JVM for landings, `counts_driver` is false.
+    """
+
+    def __init__(self, broker_pid: int, *, counts_driver: bool = True) -> None:
+        self.driver, self._counts_driver = psutil.Process(), counts_driver
         self.broker = psutil.Process(broker_pid)
         self._jvm: psutil.Process | None = None
 
@@ -59,12 +62,18 @@ class Meter:
         """Read the usage until now."""
         workers = self.jvm.children(recursive=True)
         cpu = {
-            "python": _own(self.driver),
+            **({"python": _own(self.driver)} if self._counts_driver else {}),
             "jvm": _own(self.jvm),
             "workers": sum(_with_reaped(worker) for worker in workers),
             "broker": _own(self.broker),
         }
         return Usage(time.monotonic(), cpu, _by_thread(self.jvm.pid))
+
+    def since_start(self) -> Usage:
+        """Read the usage since the start of the first process that counts, without the broker's."""
+        used, first = self.read(), self.driver if self._counts_driver else self.jvm
+        del used.cpu["broker"]
+        return replace(used, wall=time.time() - first.create_time())
 
     def peak_rss_mb(self) -> dict[str, float]:
         """Return the peak of each process's resident memory, in MB."""

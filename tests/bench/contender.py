@@ -28,6 +28,8 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
     "parts": (f"{_ROOM}.parts", "parts"),
 }
+PEERS = {name: (f"tests.bench.peers.{name}", name) for name in ("flink", "connect")}
+"""Engines in a JVM that this process only starts and asks, so that its own CPU does not count."""
 PROGRAMS = {
     name: (f"{_ROOM}.{name}", "run")
     for name in ("follow", "commits", "many", "partitions", "upserts", "stable", "aging")
@@ -37,7 +39,7 @@ ANSWER = "answer "  # begins a line of standard output that is meant for the ben
 
 def main() -> None:
     job = Job.from_json(sys.argv[1])
-    meter = Meter(job.broker_pid)
+    meter = Meter(job.broker_pid, counts_driver=job.contender not in PEERS)
     if job.contender in PROGRAMS:
         answer = _chosen(*PROGRAMS[job.contender])(job, meter)
         (Path(job.folder) / "answer.json").write_text(json.dumps(answer))
@@ -46,7 +48,7 @@ def main() -> None:
 
 
 def _serve(job: Job, meter: Meter) -> None:
-    with _chosen(*HOSTS[job.contender])(job) as ways:
+    with _chosen(*(HOSTS | PEERS)[job.contender])(job) as ways:
         _answer({"ready": sorted(ways)})
         for line in sys.stdin:
             asked = json.loads(line)
@@ -54,7 +56,8 @@ def _serve(job: Job, meter: Meter) -> None:
             before = meter.read()
             counted = land()
             used = meter.read().since(before)
-            _answer({**asdict(used), "counted": counted, "peak_rss_mb": meter.peak_rss_mb()})
+            more = {"since_start": asdict(meter.since_start()), "counted": counted, "peak_rss_mb": meter.peak_rss_mb()}
+            _answer({**asdict(used), **more})
 
 
 def _chosen(module: str, function: str) -> Callable[..., Any]:

@@ -38,7 +38,15 @@ _SETTINGS = {
 }
 
 
-def make(world: LocalServices, shape: Shape, name: str, rows: int, *, partitions: int = PARTITIONS) -> Topic:
+def make(
+    world: LocalServices,
+    shape: Shape,
+    name: str,
+    rows: int,
+    *,
+    partitions: int = PARTITIONS,
+    is_framed: bool = True,
+) -> Topic:
     """Create an empty topic that is to hold `rows` records, and register its schema."""
     schema_id = RegistryAdmin(world.registry_url).register(f"{name}-value", shape.schema, shape.type)
     admin = AdminClient(
@@ -57,6 +65,7 @@ def make(world: LocalServices, shape: Shape, name: str, rows: int, *, partitions
         schema_id=schema_id,
         keys=keys,
         key_schema_id=of_key,
+        is_framed=is_framed,
     )
 
 
@@ -107,6 +116,7 @@ def _produce(
     head, tails, keys = made
     frame = b"\0" + topic.schema_id.to_bytes(4, "big")
     frame += b"\0" if SHAPES[topic.shape].format is Format.PROTOBUF else b""
+    frame = frame if topic.is_framed else b""
     place, many = partition * len(tails) // topic.partitions, len(tails)
     produce, name = producer.produce, topic.name
     for number in range(first + partition, first + topic.rows, topic.partitions):

@@ -13,10 +13,12 @@ from statistics import median
 from typing import Any
 
 from tests.bench.environment import BenchEnvironment, Contender, tell
+from tests.bench.shapes import SHAPES, Format
 from tests.bench.topics import Topic
 
 PARTS = ("read", "decode", "files")
 COUNTS_NOTHING = ("read", "decode")  # these leave no files that could be counted
+PEERS = ("flink", "flink_bare", "connect")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,8 @@ class Race:
     warm_rows: int
     rounds: int
     warm_up: int = 2
+    cold: int = 0
+    """Rounds of landings from the start of each contender's process."""
 
     def only(self, ways: Sequence[str]) -> Race:
         """Return the race with the named contenders, all by default."""
@@ -42,7 +46,10 @@ class Race:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One landing: its round, wall seconds, CPU-seconds of all processes except the broker, and by process."""
+    """One landing: its round, wall seconds, CPU-seconds of all processes except the broker, and by process.
+
+    A cold one is measured from the start of the contender's process.
+    """
 
     way: str
     round: int
@@ -52,6 +59,7 @@ class Figure:
     by_process: Mapping[str, float]
     by_thread: Mapping[str, float]
     peak_rss_mb: Mapping[str, float]
+    is_cold: bool = False
 
     @property
     def cpu_a_million(self) -> float:
@@ -65,37 +73,63 @@ class Figure:
 
 
 def host(way: str) -> str:
-    """Return the process that a contender runs in. The parts share one."""
-    return "parts" if way in PARTS else way
+    """Return the process that a contender runs in. The parts share one, and so do the ways of Flink."""
+    return "parts" if way in PARTS else way.removesuffix("_bare")
+
+
+def is_framed(way: str, shape: str) -> bool:
+    """Return whether a contender reads values that begin with a schema id."""
+    return way not in PEERS or SHAPES[shape].format is not Format.JSON
 
 
 def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
     """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped."""
     tell(f"{race.shape}: {', '.join(race.ways)}")
-    small = ground.topic(race.shape, f"{race.shape}_warm", race.warm_rows)
-    timed = ground.topic(race.shape, race.shape, race.rows)
+    small = _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
+    timed = _topics(ground, race, race.shape, race.rows)
     figures: list[Figure] = []
+    for number in range(race.cold):
+        for way in race.ways:
+            topic = timed[is_framed(way, race.shape)]
+            with ground.served(ground.job(host(way), f"{race.shape}_{way}_cold", topic)) as contender:
+                figures.append(_said(_land(ground, contender, way, topic, number, is_cold=True)))
     with ExitStack() as left:
         up: dict[str, Contender] = {}
         for name in dict.fromkeys(map(host, race.ways)):
-            up[name] = left.enter_context(ground.served(ground.job(name, f"{race.shape}_{name}", timed)))
+            any_topic = next(iter(timed.values()))
+            up[name] = left.enter_context(ground.served(ground.job(name, f"{race.shape}_{name}", any_topic)))
         for number in range(-race.warm_up, race.rounds):
-            topic = small if number < 0 else timed
+            topics = small if number < 0 else timed
             if number == -1 and "n0" not in race.ways:
-                topic = timed
+                topics = timed
             for way in race.ways:
-                figure = _land(ground, up[host(way)], way, topic, number)
+                figure = _land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
                 if number >= 0:
-                    figures.append(figure)
-                    tell(
-                        f"  round {number + 1} {way:14} {figure.wall:6.2f} s, {figure.rows_a_second:9,.0f} rows/s, "
-                        f"{figure.cpu_a_million:6.2f} CPU-s/M"
-                    )
-    ground.drop_topics(small, timed)
+                    figures.append(_said(figure))
+    ground.drop_topics(*small.values(), *timed.values())
     return figures
 
 
-def _land(ground: BenchEnvironment, contender: Contender, way: str, topic: Topic, number: int) -> Figure:
+def _topics(ground: BenchEnvironment, race: Race, name: str, rows: int) -> dict[bool, Topic]:
+    """Return the filled topics, by whether their values are framed: as the contenders read them."""
+    kinds = sorted({is_framed(way, race.shape) for way in race.ways})
+    return {
+        framed: ground.topic(race.shape, name if framed else f"{name}_unframed", rows, is_framed=framed)
+        for framed in kinds
+    }
+
+
+def _said(figure: Figure) -> Figure:
+    tell(
+        f"  {'cold' if figure.is_cold else 'round'} {figure.round + 1} {figure.way:14} {figure.wall:6.2f} s, "
+        f"{figure.rows_a_second:9,.0f} rows/s, {figure.cpu_a_million:6.2f} CPU-s/M"
+    )
+    return figure
+
+
+def _land(
+    ground: BenchEnvironment, contender: Contender, way: str, topic: Topic, number: int, *, is_cold: bool = False
+) -> Figure:
     table = f"{contender.job.table}_{way}_{number + 9}"
     used = contender.land(way, topic, table)
     if used["counted"] is not None and used["counted"] != topic.rows:
@@ -103,6 +137,7 @@ def _land(ground: BenchEnvironment, contender: Contender, way: str, topic: Topic
     if host(way) != "parts":
         ground.check(table, topic, state=way == "state")
     ground.drop(table)
+    used |= used["since_start"] if is_cold else {}
     cpu = dict(used["cpu"])
     return Figure(
         way=way,
@@ -113,17 +148,19 @@ def _land(ground: BenchEnvironment, contender: Contender, way: str, topic: Topic
         by_process=cpu,
         by_thread=used["threads"],
         peak_rss_mb=used["peak_rss_mb"],
+        is_cold=is_cold,
     )
 
 
-def of(figures: Sequence[Figure], way: str) -> list[Figure]:
-    """Return the figures of one contender, by round."""
-    return sorted((figure for figure in figures if figure.way == way), key=lambda figure: figure.round)
+def of(figures: Sequence[Figure], way: str, *, is_cold: bool = False) -> list[Figure]:
+    """Return the warm or the cold figures of one contender, by round."""
+    mine = (figure for figure in figures if (figure.way, figure.is_cold) == (way, is_cold))
+    return sorted(mine, key=lambda figure: figure.round)
 
 
-def middle(figures: Sequence[Figure], way: str, what: str) -> float | None:
+def middle(figures: Sequence[Figure], way: str, what: str, *, is_cold: bool = False) -> float | None:
     """Return the median of one figure of a contender; None if it did not run."""
-    found: list[Any] = [getattr(figure, what) for figure in of(figures, way)]
+    found: list[Any] = [getattr(figure, what) for figure in of(figures, way, is_cold=is_cold)]
     return float(median(found)) if found else None
 
 

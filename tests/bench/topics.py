@@ -25,6 +25,8 @@ class Topic:
     """How many keys the records have, so that the first so many records have one each; with 0 they have those of the shape."""
     key_schema_id: int = 0
     """The schema of keys that are records with the id of a row; 0 for keys that are text."""
+    is_framed: bool = True
+    """Whether values begin with a schema id. Flink and Connect read JSON without one only."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -1,0 +1,116 @@
+"""The page of the peers, from the figures of one run: `python -m tests.bench.peers.page RESULTS`.
+
+It replaces a part of `docs/benchmarks.md`, between two markers, and the plot beside it. No figure is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.bench.fill import ROOT
+from tests.bench.peers.left_out import LEFT_OUT
+from tests.bench.peers.races import CANNOT, CAPTIONS
+from tests.bench.rounds import Figure, middle, of, ratio
+from tests.bench.shapes import SHAPES
+
+PAGE, PLOT = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks-peers.svg"
+BEGIN = "<!-- peers: written by `python -m tests.bench.peers.page RESULTS`; do not edit -->"
+END = "<!-- peers end -->"
+_HEAD = (
+    "| | CPU-s per million rows | wall s | rows/s | cold: CPU-s per million rows | cold: wall s |",
+    "|---|---|---|---|---|---|",
+)
+
+
+def figures_of(document: Mapping[str, Any]) -> dict[str, list[Figure]]:
+    """Return the figures of a run's document, by shape."""
+    return {shape: [Figure(**figure) for figure in found] for shape, found in document["races"].items()}
+
+
+def section(document: Mapping[str, Any]) -> str:
+    """Return the part of the page that one run's document makes."""
+    races = figures_of(document)
+    lines = [
+        _introduction(document["machine"], races),
+        "",
+        *_HEAD,
+        *(line for shape, figures in races.items() for line in _rows(shape, figures)),
+        "",
+        *_compared(races),
+        "",
+        f"![CPU-seconds per million rows]({PLOT.name})",
+        "",
+        LEFT_OUT,
+    ]
+    return "\n".join(lines)
+
+
+def replaced(page: str, part: str) -> str:
+    """Return the page with another part between the markers. Raises `ValueError` if it lacks one."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{PAGE.name} lacks a marker: {BEGIN} or {END}")
+    return f"{before}{BEGIN}\n{part}\n{END}{after}"
+
+
+def _introduction(machine: Mapping[str, Any], races: Mapping[str, Sequence[Figure]]) -> str:
+    versions = machine["versions"]
+    rows = ", ".join(f"{figures[0].rows:,} of {SHAPES[shape].says}" for shape, figures in races.items())
+    rounds = sorted({len(of(figures, figures[0].way)) for figures in races.values()})
+    return (
+        f"One `make bench-peers` on {machine['cores']} cores ({machine['memory_gib']} GiB), {machine['date'][:10]}: "
+        f"{machine['seconds'] / 60:.0f} minutes, load average {machine['load'][0]:.1f} at its end. Flink {versions['flink']}, "
+        f"Kafka Connect {versions['connect']}, both with Iceberg {versions['iceberg']}; Frazil {machine['version']}.\n"
+        f"Rows: {rows}. Medians of {' to '.join(str(number) for number in dict.fromkeys((rounds[0], rounds[-1])))} counted rounds; "
+        "a cold figure is one landing."
+    )
+
+
+def _rows(shape: str, figures: Sequence[Figure]) -> Iterator[str]:
+    first = f"**{SHAPES[shape].says}**: "
+    for way, caption in CAPTIONS.items():
+        if why := CANNOT.get((shape, way)):
+            yield f"| {first}{caption.partition(',')[0]} | cannot: {why} | | | | |"
+        elif of(figures, way):
+            yield f"| {first}{caption} | {' | '.join(_cells(figures, way))} |"
+        else:
+            continue
+        first = ""
+
+
+def _cells(figures: Sequence[Figure], way: str) -> Iterator[str]:
+    for what, is_cold, form in (
+        ("cpu_a_million", False, ".1f"),
+        ("wall", False, ".1f"),
+        ("rows_a_second", False, ",.0f"),
+        ("cpu_a_million", True, ".1f"),
+        ("wall", True, ".1f"),
+    ):
+        found = middle(figures, way, what, is_cold=is_cold)
+        yield "–" if found is None else format(found, form)
+
+
+def _compared(races: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
+    """Yield a line for each shape: the CPU of Frazil with the columns of the peers, over theirs, within a round."""
+    for shape, figures in races.items():
+        found = {peer: ratio(figures, ["ours_as_spike"], peer, "cpu") for peer in ("flink", "connect")}
+        said = [f"{value:.2f} of that of {CAPTIONS[peer].partition(',')[0]}" for peer, value in found.items() if value]
+        if said:
+            yield f"- {SHAPES[shape].says}: with the same four columns, Frazil's CPU is {' and '.join(said)}."
+
+
+def main() -> None:
+    document = json.loads(Path(sys.argv[1]).read_text())
+    from tests.bench.peers.plot import plot
+
+    PAGE.write_text(replaced(PAGE.read_text(), section(document)))
+    plot(figures_of(document), PLOT)
+
+
+if __name__ == "__main__":
+    main()
