@@ -82,6 +82,7 @@ def add_scram_user(bootstrap: str) -> None:
     admin.alter_user_scram_credentials([change])[USER].result()
 
 
+@pytest.mark.long
 def test_a_topic_of_ones_own_broker_is_found_checked_and_landed(
     terminal: Callable[..., Terminal], local_world: LocalServices
 ) -> None:

@@ -183,6 +183,7 @@ def install_extensions(folder: Path) -> None:
 
 # ── Run here ────────────────────────────────────────────────────────────────────────────────────
 @run_here
+@pytest.mark.long
 def test_frazil_query_runs_the_commands(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.folder)
     for name in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):

@@ -322,6 +322,7 @@ class TestOnABroker:
         assert (seen.returncode, "configs for topic t" in seen.stdout) == (0, True), seen.stderr[-2000:]
         assert endpoint.requests[0]["scope"] == ["a b"]
 
+    @pytest.mark.long
     def test_tokens_are_renewed_before_they_expire(self, broker: SecureKafka, endpoint: TokenServer) -> None:
         """The broker ends a connection whose token has expired: each answer after that needs a new one."""
         endpoint.seconds = 2

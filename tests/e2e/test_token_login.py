@@ -80,6 +80,7 @@ def finds(text: str, secret: str) -> bool:
     return redactor.redact(text) != text
 
 
+@pytest.mark.long
 def test_spark_reads_with_a_token_and_no_plan_shows_the_secret(
     spark: SparkSession, broker: SecureKafka, endpoint: TokenServer, capfd: pytest.CaptureFixture[str]
 ) -> None:

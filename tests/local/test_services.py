@@ -121,6 +121,7 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 def test_a_part_is_added_to_what_runs_and_one_that_was_killed_is_started_again(folder: Path) -> None:
     first = up(folder, parts=[Part.OBJECT_STORE])
     both = up(folder, parts=[Part.REGISTRY])

@@ -52,6 +52,7 @@ def entry_point(stock: Stock, folder: Path, *arguments: str, failpoints: str = "
     return ran([*command, "--master", "local[2]", *arguments], folder, failpoints)
 
 
+@pytest.mark.long
 def test_the_entry_point_keeps_tables_and_writes_json_lines(stock: Stock, tmp_path: Path) -> None:
     stock.land(7)
     ended = entry_point(stock, tmp_path, "--closed-hours", "0", "--grace-hours", "0")

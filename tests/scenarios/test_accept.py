@@ -135,6 +135,7 @@ def test_lost_offsets_are_recorded_and_never_taken_for_read(one: Shop) -> None:
     assert (account.read, account.landed, account.dead_lettered, account.explained) == (23, 14, 6, 3)
 
 
+@pytest.mark.long
 def test_a_rollback_to_replay_lands_the_records_again_once(one: Shop) -> None:
     roll_back(one, 2)
     with pytest.raises(RolledBack, match="rolled-back-replay --reason"):

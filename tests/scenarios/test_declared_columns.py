@@ -112,6 +112,7 @@ def test_each_column_is_what_the_declaration_says(shop_of: ShopOf) -> None:
     assert {row["_kafka_schema_id"] for row in shop.landed()} == {None}
 
 
+@pytest.mark.long
 def test_unknown_fields_are_kept_from_their_declaration_on(shop_of: ShopOf) -> None:
     """Rows of a state have those of their last record. Without the option, the column stays, and is null."""
     keyed = {"key_format": "json", "key_columns": ("id long",), "write": Upsert()}

@@ -61,6 +61,7 @@ def caught_up(shop: Shop) -> int:
     return last.end.last.caught_up.at
 
 
+@pytest.mark.long
 def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> None:
     shop = state_of(shop_of)
     for key in range(3):

@@ -139,6 +139,7 @@ def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
 
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_each_change_of_a_state_is_a_row_with_the_row_before_it(shop_of: ShopOf, version: int) -> None:
     shop, state = state_of(shop_of, table={"format_version": version})
     past = PastStates(shop)

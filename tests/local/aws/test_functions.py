@@ -135,6 +135,7 @@ def cloud(endpoint: tuple[str, Path], code: bytes, name: str) -> Cloud:
     return made
 
 
+@pytest.mark.long
 def test_a_drain_is_proven_by_events_alone_and_each_execution_starts_one_more(cloud: Cloud) -> None:
     wanted = cloud.want(desired(application=cloud.application, mode=Mode.DRAIN))
     cloud.prove(wanted, Reached.CAUGHT_UP)

@@ -72,6 +72,7 @@ def schema(place: LocalServices, schema_id: int) -> str:
     return found.text
 
 
+@pytest.mark.long
 def test_json_is_sent_as_the_file_has_it_and_text_is_a_plain_key(
     whole_world: LocalServices, topic: str, folder: Path
 ) -> None:
