@@ -21,7 +21,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Registry as RegistryPlace
 
-PORTION, PAUSE_SECONDS = 300, 6.0
+PORTION, PAUSE_SECONDS = 300, 12.0
 """Records of each topic that are sent at once, and how long it then waits: a batch of all topics costs the driver a CPU-second or two."""
 SPOILT_EVERY, DELETED_EVERY = 100, 25
 STATE = "fleet"
