@@ -30,7 +30,8 @@ _COMPILED_LATER = " ".join(
 )
 """Java's optimising compiler (C2) begins at ten times its usual thresholds: in a run of seconds, it took a third of all CPU for
 code that seldom ran again. CPU-seconds from the shell, usual and times 10: 10 rows 17 and 15, 300,000 new rows 34 and 28; a warm
-million 9.2 and 8.7. Times 40 lost again (32 of 300,000 rows). Without C2 they are 10 and 24, but a warm driver is slower.
+million 9.2 and 8.7. Times 40 lost again (32 of 300,000 rows). Without C2 they are 10 and 24; a warm driver
+without it was not measured.
 """
 
 
@@ -83,7 +84,7 @@ def settings_here(memory: str) -> dict[str, str]:
 
     Landing is all throughput, and nearly all it allocates is dead at once: with the parallel collector it takes a tenth less CPU
     than with Java's default, G1. Only here: where Spark is a service, the collector is the service's, and a JVM that is given two
-    does not start. The same holds for the thresholds of the optimising compiler.
+    does not start. The thresholds of the optimising compiler were not measured there.
     """
     from frazil.local.toolchain import local_files
     from frazil.local.toolchain.class_data_sharing import java_options
