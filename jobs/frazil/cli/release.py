@@ -200,6 +200,7 @@ def built(root: Path, folder: Path, *, label_name: str, architecture: Architectu
             jars=released_jars(root / "jobs" / "jars.lock"),
             label=chosen,
             architecture=architecture,
+            kept=cache_folder() / "environments",
         )
 
 

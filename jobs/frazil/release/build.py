@@ -13,8 +13,9 @@ from pathlib import Path
 
 from frazil.errors import ReleaseIncomplete
 from frazil.release import function_package, sbom, wheels
-from frazil.release.archives import write_tar_gz, write_zip
+from frazil.release.archives import write_zip
 from frazil.release.emr_labels import Label
+from frazil.release.environment_archive import write_environment
 from frazil.release.git import Checkout
 from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role, Runtime, manifest
 from frazil.release.runtime import EXPECTED, expected_document
@@ -64,10 +65,12 @@ def build(
     jars: Sequence[Jar],
     label: Label,
     architecture: Architecture,
+    kept: Path | None = None,
 ) -> Release:
     """Write the release into `out`, replacing an earlier one, and return the content of its manifest.
 
-    `packages` are wheels for the architecture. Raises `ReleaseIncomplete` if a part is missing or contradicts another.
+    `packages` are wheels for the architecture; their archive is kept in the folder `kept` for the next build.
+    Raises `ReleaseIncomplete` if a part is missing or contradicts another.
     """
     own = wheels.facts(own_wheel)
     runtime = Runtime(python=label.python, spark=label.spark, iceberg=_iceberg(jars, label), classes=CLASSES)
@@ -86,7 +89,8 @@ def build(
 
     write_zip(place(f"frazil-{own.version}.zip", Role.PACKAGE), _package(own_wheel, runtime, own.version))
     environment = wheels.merged(packages)
-    write_tar_gz(place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT), environment)
+    archive = place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT)
+    write_environment(archive, environment, packages=packages, kept=kept)
     program = function_package.function_package(wheels.content(own_wheel), environment)
     write_zip(place(function_package.FILE_NAME, Role.RECONCILER), program)
     for role in (Role.INGEST, Role.MAINTAIN):
