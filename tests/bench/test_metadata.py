@@ -14,6 +14,7 @@ def test_100_snapshots_of_1000_partitions_take_at_most_a_megabyte(case: Case) ->
     assert megabytes(made, seed=SEED) <= 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.says))
 def test_100_snapshots_of_300_partitions_take_at_most_a_megabyte(case: Case) -> None:
     made = [ledger.stored(summary) for summary in summaries(case, 300, 100, seed=SEED)]

@@ -109,7 +109,9 @@ def test_the_application_of_a_stopped_job_stays(shop: Shop) -> None:  # noqa: F8
     assert move(moving).exit_code == 0
 
 
-@pytest.mark.parametrize("stack", ["foundation", "confluent", "ingestion"])
+@pytest.mark.parametrize(
+    "stack", [*(pytest.param(name, marks=pytest.mark.long) for name in ("foundation", "confluent")), "ingestion"]
+)
 def test_an_attempt_that_failed_in_a_stack_is_finished_by_the_next_one(shop: Shop, stack: str) -> None:  # noqa: F811
     moving = declared(shop, Mode.FOLLOW)
     moving.fail(stack)

@@ -61,8 +61,8 @@ Test = Callable[..., None]
 
 
 def run_here(test: Test) -> Test:
-    """Mark a test that reads the landed tables."""
-    return pytest.mark.spark(pytest.mark.e2e(test))
+    """Mark a test that reads the landed tables, which take long to land."""
+    return pytest.mark.long(pytest.mark.spark(pytest.mark.e2e(test)))
 
 
 def needs_trino(test: Test) -> Test:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,15 +16,11 @@ from tests.support.committed_table import EAGER, Stock
 from tests.support.ledgers import Crash, crash_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-QUICK = ("compact.rewritten",)  # files that nobody committed yet
 EAGERLY = ("--closed-hours", "0", "--grace-hours", "0", "--orphans")
 
 
-def _marked(steps: Sequence[str]) -> list[Any]:
-    return [step if step in QUICK else pytest.param(step, marks=pytest.mark.long) for step in steps]
-
-
-@pytest.mark.parametrize("step", _marked(UPKEEP_STEPS))
+@pytest.mark.long
+@pytest.mark.parametrize("step", UPKEEP_STEPS)
 def test_a_maintainer_killed_at_a_step_loses_and_doubles_nothing(
     stock_of: Callable[..., Stock], tmp_path: Path, step: str
 ) -> None:
@@ -35,11 +30,10 @@ def test_a_maintainer_killed_at_a_step_loses_and_doubles_nothing(
     assert_the_next_one_finishes(stock)
 
 
-@pytest.mark.long
 def test_a_maintainer_that_died_before_it_deleted_files_loses_and_doubles_nothing(
     stock_of: Callable[..., Stock],
 ) -> None:
-    """Its process is killed only by the long tests: this one starts no JVM."""
+    """Its process is killed by the long tests: this one starts no JVM."""
     stock = prepared(stock_of)
     with pytest.raises(Crash):
         maintain(

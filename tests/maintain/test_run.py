@@ -154,6 +154,7 @@ def test_orphans_are_removed_only_if_asked_for(stock: Stock) -> None:
     assert [t["ended"] for t in lines(stock, orphans=True) if t["action"] == "orphans"] == ["done"]
 
 
+@pytest.mark.long
 def test_a_long_compaction_takes_the_lease_anew(stock_of: Callable[..., Stock]) -> None:
     stock = stock_of(partition_by=("bucket(2, order_id)",))
     stock.land(2, rows=40)

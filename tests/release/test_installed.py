@@ -102,6 +102,7 @@ def test_every_file_of_the_package_is_in_the_wheel(own_wheel: Path, root: Path) 
     assert {name.split("/")[1] for name in deployment} == {"infra", "policies", "stacks"}
 
 
+@pytest.mark.long
 def test_a_project_deploys_by_the_installed_package_alone(installed: Installed) -> None:
     """It has folders of the names that deployment has in the checkout, and they are its own."""
     project = installed.folder / "deploying"

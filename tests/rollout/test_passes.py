@@ -45,7 +45,9 @@ def test_a_good_release_replaces_another_without_a_person(mode: Mode, topics: Ma
 
 
 @MODES
-@pytest.mark.parametrize("topics", [BUSY, HALF], ids=["busy", "half"])
+@pytest.mark.parametrize(
+    "topics", [pytest.param(BUSY, id="busy"), pytest.param(HALF, id="half", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("bad", ["crashes", "lands nothing"])
 def test_a_bad_release_is_rolled_back_and_not_started_again(mode: Mode, topics: Mapping[str, bool], bad: str) -> None:
     made, first = deployed(mode, lands(topics), None if bad == "crashes" else lands_nothing(topics))

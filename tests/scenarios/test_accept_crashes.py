@@ -173,6 +173,7 @@ def test_a_driver_that_commits_while_an_operator_decides_wins(stock: Ledgers) ->
     stock.assert_each_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("event", [REPLAY, Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED])
 def test_a_decision_that_version_010_left_half_done_is_repaired_by_accepting_again(
     spark: SparkSession,
@@ -300,6 +301,7 @@ def compact(stock: Ledgers) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_replay_over_version_010_keeps_the_dead_letters_of_an_earlier_life_of_the_topic(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,6 +341,7 @@ def test_offsets_that_version_010_landed_again_are_replayed_again(
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_dead_letters_of_version_010_whose_commit_was_expired_are_found_by_their_time(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

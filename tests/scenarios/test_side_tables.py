@@ -108,6 +108,7 @@ def test_a_dead_letter_table_that_lost_a_column_while_its_rows_were_decided_wait
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(stock: Ledgers) -> None:
     stock.roll_back(1, stock.dead_letters)
     older = stock.metadata_file()
@@ -390,6 +391,7 @@ def test_dead_letters_that_were_still_open_survive_the_rollback_of_their_table(s
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_both_tables_rolled_back_replay_and_tell_what_is_lost(stock: Ledgers) -> None:
     stock.land_with_dead_letters()
     stock.roll_back(1)
@@ -409,7 +411,13 @@ def test_a_dead_letter_table_without_its_tag_goes_on(stock: Ledgers) -> None:
     assert ledger.tag(stock.pipeline.name) in stock.metadata(stock.dead_letters)["refs"]
 
 
-@pytest.mark.parametrize("later", [0, 1], ids=["at once", "after a batch without dead letters"])
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param(0, id="at once"),
+        pytest.param(1, id="after a batch without dead letters", marks=pytest.mark.long),
+    ],
+)
 def test_a_dead_letter_table_that_was_dropped_after_delivery_is_given_up_by_word(stock: Ledgers, later: int) -> None:
     stock.land(later)
     stock.drop(stock.dead_letters)
@@ -441,7 +449,7 @@ def test_a_tag_that_was_moved_back_does_not_land_records_again(stock: Ledgers) -
     stock.assert_each_once()
 
 
-@pytest.mark.parametrize("later", [0, 1])
+@pytest.mark.parametrize("later", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_tag_that_was_moved_to_another_writers_snapshot_is_set_again(stock: Ledgers, later: int) -> None:
     """Before, the run had no offsets to begin with, and metadata expiry removed the snapshot that has them."""
     for _ in range(2):
@@ -467,6 +475,7 @@ def test_a_rolled_back_table_without_its_tag_is_still_refused(stock: Ledgers) ->
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_replay_spares_the_dead_letters_of_an_earlier_life_of_the_topic(stock: Ledgers) -> None:
     stock.recreate_topic()
     stock.accept(Accepted.TOPIC_RECREATED)
@@ -516,6 +525,7 @@ def test_dead_letters_of_a_compacted_topic_are_not_removed(stock: Ledgers) -> No
     assert stock.letters() == [8, 9, 18, 19]
 
 
+@pytest.mark.long
 def test_a_try_that_decided_otherwise_is_not_taken_for_this_one(stock: Ledgers) -> None:
     """Its answer was lost. The same records are staged again, and what is rejected of them may be decoded by now."""
     with pytest.raises(Crash):

@@ -77,6 +77,7 @@ def test_a_head_that_only_looks_rolled_back_is_held_and_nothing_is_lost(stock: L
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_hold_before_the_pipelines_first_commit_counts_all_that_is_gone(stock: Ledgers) -> None:
     """Verification said `proven` of a table that lacked all its records."""
     stock.drop()
@@ -96,6 +97,7 @@ def test_a_hold_before_the_pipelines_first_commit_counts_all_that_is_gone(stock:
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_hold_does_not_guess_of_which_topic_the_missing_records_are(stock: Ledgers) -> None:
     other_commit(stock)
     stock.land_with_dead_letters()
@@ -220,6 +222,7 @@ def test_dead_letters_that_a_decision_delivered_stay_if_their_batch_does(stock: 
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_dead_letters_that_an_undone_replay_removed_are_counted(stock: Ledgers) -> None:
     older = stock.metadata_file()
     stock.roll_back(1)
@@ -290,6 +293,7 @@ def test_a_replay_removes_no_dead_letter_of_a_topic_that_is_gone(stock: Ledgers)
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_replay_removes_no_dead_letter_whose_record_retention_took(stock: Ledgers) -> None:
     topic = stock.pipeline.topic.name
     stock.roll_back(1)
@@ -305,6 +309,7 @@ def test_a_replay_removes_no_dead_letter_whose_record_retention_took(stock: Ledg
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_nor_does_a_replay_of_a_table_that_was_set_back(stock: Ledgers) -> None:
     older = stock.metadata_file()
     stock.land_with_dead_letters()

@@ -294,7 +294,7 @@ def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
 @pytest.mark.parametrize(
     ("statement", "flaw"),
     [
-        ("DELETE FROM {} WHERE order_id = 3", "missing"),
+        pytest.param("DELETE FROM {} WHERE order_id = 3", "missing", marks=pytest.mark.long),
         ("INSERT INTO {} SELECT * FROM {} WHERE order_id = 3", "doubled"),
         pytest.param("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 3", "other_keys", marks=pytest.mark.long),
     ],
@@ -327,7 +327,7 @@ def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
     ("is_lost", "kind"),
     [
         (True, "delete"),
-        (False, "data"),
+        pytest.param(False, "data", marks=pytest.mark.long),
         pytest.param(True, "data", marks=pytest.mark.long),
         pytest.param(False, "delete", marks=pytest.mark.long),
     ],

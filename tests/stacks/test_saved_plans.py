@@ -156,7 +156,13 @@ subprocess.Popen = Popen
 """
 
 
-@pytest.mark.parametrize("is_early", [False, True], ids=["while it waits", "before Popen has returned"])
+@pytest.mark.parametrize(
+    "is_early",
+    [
+        pytest.param(False, id="while it waits"),
+        pytest.param(True, id="before Popen has returned", marks=pytest.mark.long),
+    ],
+)
 def test_a_process_that_is_asked_to_end_waits_until_terraform_has_written_the_state(
     tmp_path: Path, is_early: bool
 ) -> None:

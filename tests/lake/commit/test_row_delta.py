@@ -96,7 +96,7 @@ EVENTS: dict[str, Callable[[KeyedTable], object]] = {
 }
 
 SHORT = {
-    2: [("publish.searched", "compaction and expiry"), ("publish.searched", "a row is deleted")],
+    2: [("publish.searched", "compaction and expiry")],
     3: [("publish.filled", "compaction")],
 }
 
