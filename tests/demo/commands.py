@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,21 @@ class Commands:
     out: Path
     summary: Summary
 
-    def release(self, name: str) -> None:
-        """Build a release of the checkout as it is, and commit that first."""
+    def release(self, name: str, *, beside: tuple[str, Sequence[str]] | None = None) -> str:
+        """Build a release of the checkout as it is, and commit that first.
+
+        The command `beside` it, with the name of its step, is run at the same time; return its output.
+        """
         own_checkout.commit(self.checkout, name)
-        build = ("frazil", "release", "build", "--for", "local", "--out", str(self.out / name), "--json")
-        built = self.steps.run(f"{name} release", *build, folder=self.checkout, more={"PYTHONPATH": ""})
+        # In the checkout, by the code of the checkout.
+        build = ("env", "-C", str(self.checkout), "PYTHONPATH=", "frazil", "release", "build", "--for", "local")
+        build = (*build, "--out", str(self.out / name), "--json")
+        step, others = (f"{name} release", []) if beside is None else (beside[0], [beside[1]])
+        built, *ended = self.steps.run_at_once(step, build, *others)
         result = json.loads(built.stdout)
         self.summary.releases.append(f"{result['release']['version']} ({result['digest'][:12]})")
-        self.steps.require(not result["release"]["is_dirty"], f"{name} release", "it is not of a commit")
+        self.steps.require(not result["release"]["is_dirty"], step, f"the {name} release is not of a commit")
+        return ended[0].stdout if ended else ""
 
     def manifest(self, name: str) -> str:
         """Return the path of a release's manifest."""
@@ -40,10 +47,9 @@ class Commands:
         """Return the command that reviews the deployment of a release."""
         return ("frazil", "review", "dev", "--release", self.manifest(release))
 
-    def deploy(self, step: str, release: str, *options: str, expect: tuple[int, ...] = (0,)) -> str:
-        """Deploy all stacks and reconcile the runs. From then on, commands know the environment `dev`."""
-        command = ("frazil", "deploy", "dev", "--yes", "--release", release, *options)
-        return self.steps.run(step, *command, expect=expect).stdout
+    def deployment(self, release: str, *options: str) -> tuple[str, ...]:
+        """Return the command that deploys all stacks and reconciles the runs. Behind it, commands know the environment `dev`."""
+        return ("frazil", "deploy", "dev", "--yes", "--release", self.manifest(release), *options)
 
     def cdktf(
         self,

@@ -79,7 +79,7 @@ class Story:
         steps.environment["FRAZIL_ENV"] = DEV.name
         self._registry = services["parts"]["registry"]["url"]
         self._clouds = Clouds(exports=services["exports"], bootstrap=services["parts"]["kafka"]["bootstrap"])
-        steps.run("bootstrap", "frazil", "bootstrap", "dev", "--yes")
+        self._commands.release("first", beside=("bootstrap", ("frazil", "bootstrap", "dev", "--yes")))
 
     @contextmanager
     def _producing(self) -> Iterator[Producing]:
@@ -90,9 +90,10 @@ class Story:
             producing.stop()
 
     def _deploy_first(self, producing: Producing) -> None:
-        self._commands.release("first")
+        deployment = self._commands.deployment("first")
+        own_checkout.raise_version(self.checkout)
         with self._written_to(producing, BEGUN_WITH, "deploy"):
-            self._commands.deploy("deploy", self._commands.manifest("first"))
+            self._commands.release("second", beside=("deploy", deployment))
         # Terraform has scheduled it; the local cloud has no clock.
         self._commands.fire("maintain", f"{DEV.names.prefix}-maintain")
 
@@ -106,15 +107,13 @@ class Story:
         project.change(steps.folder)
         own_checkout.commit(steps.folder, "New columns, a new topic and its pipeline, planes is retired")
         (self.out / DIFFERENCE).write_text(own_checkout.difference(steps.folder))
-        own_checkout.raise_version(self.checkout)
-        self._commands.release("second")
         reviewed = steps.run("review of the change", *self._commands.review("second"), expect=(1,))
         (self.out / REVIEW).write_text(reviewed.stdout)
         self.summary.reviewed = next(line.lstrip("# ") for line in reviewed.stdout.splitlines() if line.startswith("#"))
         produced = producing.count()
         with self._written_to(producing, ADDED, "deploy the change"):
             accepted = "--accept-danger=planes has landed, its producer has ended, and its records stay"
-            deployed = self._commands.deploy("deploy the change", self._commands.manifest("second"), accepted)
+            deployed = steps.run("deploy the change", *self._commands.deployment("second", accepted)).stdout
         self._unchanged("deploy the change", deployed, "foundation")
         self.summary.accepted = accepted.partition("=")[2]
         self.summary.produced_meanwhile = producing.count() - produced
