@@ -12,6 +12,6 @@ LEFT_OUT = """What the figures do not say:
 | commit | at the job's end, and every 10 s | every 5 s, so a landing waits for the last one | when a batch is written |
 
 - The topics have milliseconds, so that each contender lands the right instants. Flink reads them as numbers and converts them.
-- Each JVM has the same heap and cores, and its default collector; Frazil's has the parallel one, as `frazil run` sets it.
+- Each JVM has the same heap and parallelism, and its default collector; Frazil's has the parallel one, as `frazil run` sets it.
 - The CPU of the peers is that of their JVM. Frazil's includes the driver's Python.
 - Cold figures begin with the start of the process, and end with the last row visible. Creation of the table is included for Frazil only."""
