@@ -74,27 +74,26 @@ def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: b
         next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
     )
     envelope = _envelope(document, single_value=single_value)
-    has = Has.of(document)
+    has, options = Has.of(document), {**_OPTIONS, **envelope.options}
 
     def text(body: Column) -> Column:
-        document = envelope.around(F.try_validate_utf8(body.cast("string")))
-        return json_doubts.with_long_integers_as_strings(document) if has.json else document
+        around = envelope.around(body)
+        return json_doubts.with_long_integers_as_strings(around) if has.json else around
 
     def parse(body: Column, text: Column) -> Column:
-        return F.when(text.isNotNull(), F.from_json(text, envelope.type, _OPTIONS))
+        return F.when(text.isNotNull(), F.from_json(text, envelope.type, options))
 
     def again(body: Column, text: Column, first: Column) -> Column:
-        return F.when(first[CORRUPT].isNotNull(), json_integers.read(text, envelope.type, _OPTIONS))
+        return F.when(first[CORRUPT].isNotNull(), json_integers.read(text, envelope.type, options))
 
     def settled(body: Column, text: Column, first: Column, second: Column) -> Column:
         return F.when(first[CORRUPT].isNull(), first).otherwise(json_integers.settled(second, envelope.type, text))
 
     def row(body: Column, *reads: Column) -> Column:
         text, read = reads[2 if keeps_unknown else 0], reads[-1]
-        documents = envelope.documents(read)
+        raw = envelope.document(read)
         if not reading.by_source:
-            documents = documents.cast(_envelope(document, single_value=single_value, by_source=False).listed)
-        raw = F.get(documents, F.lit(0))
+            raw = raw.cast(_envelope(document, single_value=single_value, by_source=False).document_type)
         checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
             checks += reading.checks_of(raw, document, text)
@@ -103,7 +102,6 @@ def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: b
             columns = [(reading.value_of(raw, f) if f is document else _null(f)).alias(f.name) for f in target.fields]
         else:
             made = {field.name: reading.field(raw, field) for field in columns_read.fields}
-            checks.append(raw.isNotNull())
             if keeps_unknown:
                 made[UNKNOWN] = unknown.text(reads[1]).alias(UNKNOWN)
                 checks.append(unknown.is_kept(reads[1]))
