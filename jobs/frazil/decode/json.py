@@ -18,24 +18,19 @@ from pyspark.sql import types as T
 
 from frazil.decode import json_doubts, json_integers
 from frazil.decode.decoder import Decoder
-from frazil.decode.json_decimals import decimal, is_exact, is_text
 from frazil.decode.json_envelope import CORRUPT, Envelope, around_anything, around_objects
+from frazil.decode.json_reading import Reading
 from frazil.decode.json_types import (
-    PAST_MICROSECONDS,
     Has,
-    has_no_checks,
+    has_times,
     is_ambiguous,
     is_exact_text,
-    is_read_as_is,
     written,
 )
 from frazil.decode.json_unknown import UnknownFields
-from frazil.decode.leaves import Leaves, leaves
 from frazil.decode.spark_types import spark_type
-from frazil.decode.years import in_years
 from frazil.schemas.json_schema import VALUE_COLUMN
-from frazil.schemas.json_times import WRITTEN
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Struct
 from frazil.schemas.unknown_fields import UNKNOWN
 
 LONGEST_STRING = 1 << 30
@@ -47,9 +42,6 @@ _OPTIONS = {
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
-
-
-_TIMES = (Primitive(Kind.TIMESTAMP), Primitive(Kind.TIMESTAMPTZ))
 
 
 @lru_cache(maxsize=1024)
@@ -69,41 +61,52 @@ def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: b
     """
     columns_read = Struct(tuple(f for f in target.fields if not (keeps_unknown and f.name == UNKNOWN)))
     unknown = UnknownFields([field.source for field in columns_read.fields], _OPTIONS)
-    reading = _Reading(by_source=not is_ambiguous(columns_read))
+    reading = Reading(by_source=not is_ambiguous(columns_read))
     document = (
         next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
     )
     envelope = _envelope(document, single_value=single_value)
-    has = Has.of(document)
+    has, options = Has.of(document), {**_OPTIONS, **envelope.options}
 
     def text(body: Column) -> Column:
-        document = envelope.around(F.try_validate_utf8(body.cast("string")))
-        return json_doubts.with_long_integers_as_strings(document) if has.json else document
+        around = envelope.around(body)
+        return json_doubts.with_long_integers_as_strings(around) if has.json else around
 
     def parse(body: Column, text: Column) -> Column:
-        return F.when(text.isNotNull(), F.from_json(text, envelope.type, _OPTIONS))
+        return F.when(text.isNotNull(), F.from_json(text, envelope.type, options))
 
     def again(body: Column, text: Column, first: Column) -> Column:
-        return F.when(first[CORRUPT].isNotNull(), json_integers.read(text, envelope.type, _OPTIONS))
+        return F.when(first[CORRUPT].isNotNull(), json_integers.read(text, envelope.type, options))
 
     def settled(body: Column, text: Column, first: Column, second: Column) -> Column:
         return F.when(first[CORRUPT].isNull(), first).otherwise(json_integers.settled(second, envelope.type, text))
 
+    def raw_of(read: Column) -> Column:
+        raw = envelope.document(read)
+        if reading.by_source:
+            return raw
+        return raw.cast(_envelope(document, single_value=single_value, by_source=False).document_type)
+
+    def times(body: Column, *reads: Column) -> Column:
+        """Convert times in a projection of their own: Spark repeats an expression that is used several times below a `CASE`."""
+        assert document is not None
+        return reading.times_of(raw_of(reads[-1]), document)
+
+    last = (times,) if document is not None and has_times(document) else ()
+
     def row(body: Column, *reads: Column) -> Column:
-        text, read = reads[2 if keeps_unknown else 0], reads[-1]
-        documents = envelope.documents(read)
-        if not reading.by_source:
-            documents = documents.cast(_envelope(document, single_value=single_value, by_source=False).listed)
-        raw = F.get(documents, F.lit(0))
+        text, read = reads[2 if keeps_unknown else 0], reads[-1 - len(last)]
+        raw, found = raw_of(read), reads[-1] if last else None
         checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
-            checks += reading.checks_of(raw, document, text)
+            checks += reading.checks_of(raw, document, text, found)
             checks += reading.doubts(raw, document, text)
         if single_value:
-            columns = [(reading.value_of(raw, f) if f is document else _null(f)).alias(f.name) for f in target.fields]
+            columns = [
+                (reading.value_of(raw, f, found) if f is document else _null(f)).alias(f.name) for f in target.fields
+            ]
         else:
-            made = {field.name: reading.field(raw, field) for field in columns_read.fields}
-            checks.append(raw.isNotNull())
+            made = {field.name: reading.field(raw, field, found) for field in columns_read.fields}
             if keeps_unknown:
                 made[UNKNOWN] = unknown.text(reads[1]).alias(UNKNOWN)
                 checks.append(unknown.is_kept(reads[1]))
@@ -112,8 +115,8 @@ def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: b
         return F.struct(*columns, decoded.alias("_decoded"))
 
     before = unknown.before if keeps_unknown else tuple[Callable[..., Column], ...]
-    thorough = Decoder((*before((text, parse, again, settled)), row)) if has.integers else None
-    return Decoder((*before((text, parse)), row), thorough)
+    thorough = Decoder((*before((text, parse, again, settled, *last)), row)) if has.integers else None
+    return Decoder((*before((text, parse, *last)), row), thorough)
 
 
 def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:
@@ -129,121 +132,3 @@ def _envelope(document: Field | None, *, single_value: bool, by_source: bool = T
 
 def _null(field: Field) -> Column:
     return F.lit(None).cast(spark_type(field.type))
-
-
-class _Reading:
-    """From what `from_json` gives to columns; structs have their fields by source, or by name if that is ambiguous."""
-
-    def __init__(self, *, by_source: bool) -> None:
-        self.by_source = by_source
-
-    def field(self, struct: Column, field: Field) -> Column:
-        """Return the field as a column of its name."""
-        return self.value_of(self._raw(struct, field), field).alias(field.name)
-
-    def value_of(self, raw: Column, field: Field) -> Column:
-        """Return the field's value; null, or anything, where `checks_of` fail."""
-        if field.as_json:
-            return F.when(~F.is_variant_null(raw), json_doubts.digits(F.to_json(raw)))
-        if is_exact_text(field):
-            return F.try_variant_get(raw, "$", "string")
-        return self.value(raw, field.type)
-
-    def value(self, raw: Column, of: Type) -> Column:
-        """Return a value of this type; null, or anything, where `checks` fail."""
-        if is_read_as_is(of):
-            return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
-        match of:
-            case Primitive(Kind.TIMESTAMP | Kind.TIMESTAMPTZ):  # Spark knows `T` and `Z` in upper case only
-                return F.upper(raw).try_cast(spark_type(of))
-            case Primitive():
-                return raw.try_cast(spark_type(of))
-            case Decimal():
-                return decimal(raw, of)
-            case ListOf(element):
-                return F.transform(raw, lambda item: self.value(item, element))
-            case MapOf(_, value):
-                return F.transform_values(raw, lambda _, item: self.value(item, value))
-            case Struct(fields):
-                return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field) for field in fields]))
-
-    def checks_of(self, raw: Column, field: Field, text: Column) -> list[Column]:
-        """Return what must hold, none of it null, for the field's value to be what was written in the document `text`."""
-        if field.as_json:
-            return []
-        if is_exact_text(field):
-            return [raw.isNull() | F.is_variant_null(raw) | is_text(raw)]
-        checks = self.checks(raw, field.type, text)
-        if field.is_exact and field.type in _TIMES:
-            checks.append(F.coalesce(~raw.rlike(PAST_MICROSECONDS), F.lit(True)))
-        return checks
-
-    def checks(self, raw: Column, of: Type, text: Column) -> list[Column]:
-        """Return what must hold, none of it null, for a value of this type to be what was written."""
-        match of:
-            case Primitive(kind) if kind in WRITTEN:
-                value = self.value(raw, of)
-                is_value = value.isNotNull()
-                if kind is Kind.TIMESTAMPTZ:  # by its offset it can leave the years that four digits write
-                    is_value = F.coalesce(in_years(value, kind), F.lit(False))
-                return [raw.isNull() | (raw.rlike(WRITTEN[kind]) & is_value)]
-            case Decimal():
-                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(is_exact(raw, of, text), F.lit(False))]
-            case ListOf(element):
-                return self._every(raw, element, text)
-            case MapOf(_, value):
-                keys = F.map_keys(raw)
-                once = F.coalesce(F.size(F.array_distinct(keys)) == F.size(keys), F.lit(True))
-                return [once, *self._every(F.map_values(raw), value, text)]
-            case Struct(fields):
-                return [c for f in fields for c in self.checks_of(self._raw(raw, f), f, text)]
-            case _:
-                return []
-
-    def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
-        """Return what must hold, none of it null, if no value in the document was changed unnoticed."""
-        has, as_read = Has.of(document), self._as_read(document.type)
-        is_variant = document.as_json or is_exact_text(document)
-        floats, doubles, strings = (
-            Leaves() if is_variant else leaves(raw, as_read, {kind}) for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
-        )
-        strings = Leaves((*strings.ones, *self._exact_texts(raw, document)), strings.arrays)
-        checks = json_doubts.is_finite(floats, doubles, text)
-        if has.json:
-            checks.append(json_doubts.is_json(text))
-            if strings:
-                checks.append(json_doubts.has_no_digits(strings, text))
-        elif strings:
-            checks.append(json_doubts.is_text(strings, text))
-        return checks
-
-    def _as_read(self, of: Type) -> Type:
-        """Return the type with the names that `from_json` was given, without what is read as a variant."""
-        match of:
-            case ListOf(element):
-                return ListOf(self._as_read(element))
-            case MapOf(key, value):
-                return MapOf(key, self._as_read(value))
-            case Struct(fields):
-                plain = (f for f in fields if not f.as_json and not is_exact_text(f))
-                return Struct(
-                    tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain)
-                )
-            case _:
-                return of
-
-    def _exact_texts(self, raw: Column, field: Field) -> list[Column]:
-        """Return the strings of a key; those of an event are in structs."""
-        if is_exact_text(field):
-            return [self.value_of(raw, field)]
-        inner = field.type.fields if isinstance(field.type, Struct) and not field.as_json else ()
-        return [text for f in inner for text in self._exact_texts(self._raw(raw, f), f)]
-
-    def _raw(self, struct: Column, field: Field) -> Column:
-        return struct.getField(field.source if self.by_source else field.name)
-
-    def _every(self, items: Column, of: Type, text: Column) -> list[Column]:
-        if has_no_checks(of):
-            return []
-        every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of, text)))
-        return [F.coalesce(every, F.lit(True))]

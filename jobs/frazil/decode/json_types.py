@@ -103,6 +103,19 @@ def has_no_checks(of: Type) -> bool:
             return False
 
 
+def has_times(field: Field) -> bool:
+    """Return whether the field is a date or a time, or a struct that has one somewhere, lists and maps apart."""
+    if field.as_json:
+        return False
+    match field.type:
+        case Primitive(kind):
+            return kind in WRITTEN
+        case Struct(fields):
+            return any(map(has_times, fields))
+        case _:
+            return False
+
+
 def is_ambiguous(of: Type) -> bool:
     """Return whether a struct has sources that differ in case only: Spark finds fields without regard to case."""
     match of:
