@@ -24,7 +24,7 @@ from tests.bench.shapes import Shape
 from tests.bench.topics import Job, Topic, Way
 
 CHECKPOINT_SECONDS = 5
-LONGEST_SECONDS = 300
+LONGEST_SECONDS = 180
 PROPERTIES = {"write.upsert.enabled": "true"}
 _LOOK_SECONDS = 0.1
 _LOOKS_BETWEEN_STATES = 20
@@ -38,10 +38,10 @@ def flink_state(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def load(topic: Topic, table: str) -> Callable[[], int]:
             lake.create(catalog, table, state_row(job.shape), key=[KEY], more=PROPERTIES)
-            environment.executeSql(source(job, topic))
+            asked(lambda: environment.executeSql(source(job, topic)))
 
             def land() -> int:
-                jobs[table] = environment.executeSql(insert(job.shape, topic, table))
+                jobs[table] = asked(lambda: environment.executeSql(insert(job.shape, topic, table)))
                 return _await(jobs[table], catalog, table, changes(topic).load)
 
             return land
@@ -67,11 +67,8 @@ def state_row(shape: Shape) -> Struct:
 
 
 def source(job: Job, topic: Topic) -> str:
-    """Return the statement that declares a topic as the changes of a table.
-
-    Every column of a value may be null, for records without one.
-    """
-    columns = [column.removesuffix(" NOT NULL") for column in source_columns(job.shape)]
+    """Return the statement that declares a topic as the changes of a table."""
+    columns = source_columns(job.shape, has_deletes=True)
     columns += [f"`_kafka_{name}` {METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
     value = {**avro_format(job), "avro-confluent.schema": json.dumps(optional(without_instants(_schema(job))))}
     settings = {
@@ -93,22 +90,40 @@ def insert(shape: Shape, topic: Topic, table: str) -> str:
     return f"INSERT INTO lake.{table} SELECT {', '.join(picked)} FROM `{topic.name}`"
 
 
-def optional(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an Avro schema whose fields may be null."""
-    fields = [
-        field if isinstance(field["type"], list) else {**field, "type": ["null", field["type"]], "default": None}
-        for field in schema["fields"]
-    ]
-    return {**schema, "fields": fields}
+def optional(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an Avro schema of a record whose fields may be null, those of records in it too."""
+    return {**record, "fields": [_optional(field) for field in record["fields"]]}
+
+
+def _optional(field: Mapping[str, Any]) -> dict[str, Any]:
+    match field["type"]:
+        case list():
+            return dict(field)
+        case {"type": "record"} as record:
+            return {**field, "type": ["null", optional(record)], "default": None}
+        case other:
+            return {**field, "type": ["null", other], "default": None}
 
 
 def changed(catalog: Catalog, table: str) -> int:
-    """Return the records that the table's commits hold: each is an equality delete, and a row if it has a value."""
+    """Return the records that the table's commits hold.
+
+    Each is an equality delete, or the delete of a position if its key came since the checkpoint before. It is a row if it has a value.
+    """
     return sum(
-        int(snapshot.summary["added-equality-deletes"] or 0)
+        int(snapshot.summary[f"added-{kind}-deletes"] or 0)
         for snapshot in catalog.load_table(table).metadata.snapshots
+        for kind in ("equality", "position")
         if snapshot.summary is not None
     )
+
+
+def asked(question: Callable[[], Any]) -> Any:
+    """Return the answer of Flink. Raises `RuntimeError` with its text if it fails: the JVM, which has the text, ends."""
+    try:
+        return question()
+    except Py4JJavaError as failed:
+        raise RuntimeError(str(failed)) from None
 
 
 def _schema(job: Job) -> dict[str, Any]:
@@ -133,8 +148,5 @@ def _check(running: Any) -> None:
     client = running.getJobClient().get()
     if not client.getJobStatus().get().isGloballyTerminalState():
         return
-    try:
-        client.getJobExecutionResult().get()
-    except Py4JJavaError as failed:  # its text is in the JVM, which ends
-        raise RuntimeError(str(failed)) from None
+    asked(lambda: client.getJobExecutionResult().get())
     raise RuntimeError("Flink's job ended before its topic")

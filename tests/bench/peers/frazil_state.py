@@ -9,6 +9,7 @@ from frazil.declaration import Upsert
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest.ingestion import Ingestion
 from tests.bench.contenders.product import declared, driver, landing, reporter
+from tests.bench.peers.state_topics import loaded
 from tests.bench.topics import Job, Topic, Way
 
 
@@ -25,7 +26,7 @@ def frazil_state(job: Job) -> Iterator[Mapping[str, Way]]:
             return landings[table]
 
         def batch(topic: Topic, table: str) -> Callable[[], int]:
-            return landings[table]
+            return lambda: landings[table]() - loaded(topic)
 
         def end(topic: Topic, table: str) -> Callable[[], None]:
             del landings[table]

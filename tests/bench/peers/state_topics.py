@@ -15,7 +15,10 @@ IS_DELETE = "_is_delete"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The records of a topic of so many keys: the load, then inserts of the other keys, then updates and deletes of loaded ones."""
+    """The records of a topic of so many keys: the load, then inserts of the other keys, then updates and deletes.
+
+    A hundredth of the changes has a key that the batch inserted.
+    """
 
     load: int
     updates: int
