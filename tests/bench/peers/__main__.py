@@ -49,7 +49,9 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=…", description=__doc__)
     parser.add_argument("--shape", action="append", default=[], choices=[*(race.shape for race in RACES), STATE])
-    parser.add_argument("--way", action="append", default=[], choices=[*CAPTIONS, *state_race.HOSTS], help="a contender")
+    parser.add_argument(
+        "--way", action="append", default=[], choices=[*CAPTIONS, *state_race.HOSTS], help="a contender"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")

@@ -76,6 +76,7 @@ def source(job: Job, topic: Topic) -> str:
         "topic": topic.name,
         "properties.bootstrap.servers": job.environment.kafka.bootstrap,
         "properties.group.id": f"flink-{topic.name}",
+        "properties.commit.offsets.on.checkpoint": "false",
         "key.format": "raw",
         **{f"value.{name}": value for name, value in value.items()},
         "value.fields-include": "EXCEPT_KEY",

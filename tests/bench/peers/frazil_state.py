@@ -9,27 +9,33 @@ from frazil.declaration import Upsert
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest.ingestion import Ingestion
 from tests.bench.contenders.product import declared, driver, landing, reporter
-from tests.bench.peers.state_topics import loaded
 from tests.bench.topics import Job, Topic, Way
 
 
 @contextmanager
 def frazil_state(job: Job) -> Iterator[Mapping[str, Way]]:
     """Land what the topic has, twice."""
-    landings: dict[str, Callable[[], int]] = {}
+    runs: dict[str, tuple[Ingestion, Callable[[], int]]] = {}
     with driver(job) as (shared, registry):
 
         def load(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, write=Upsert())
-            writers = WriterSchemas(pipeline.topic, registry)
-            landings[table] = landing(Ingestion(pipeline, shared, writers, reporter(shared, pipeline)))
-            return landings[table]
+            ingestion = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), reporter(shared, pipeline))
+            runs[table] = ingestion, landing(ingestion)
+            return batch(topic, table)
 
         def batch(topic: Topic, table: str) -> Callable[[], int]:
-            return lambda: landings[table]() - loaded(topic)
+            ingestion, land = runs[table]
+            before = ingestion.total.read
+
+            def counted() -> int:
+                land()
+                return ingestion.total.read - before
+
+            return counted
 
         def end(topic: Topic, table: str) -> Callable[[], None]:
-            del landings[table]
+            del runs[table]
             return lambda: None
 
         yield {"load": load, "batch": batch, "end": end}

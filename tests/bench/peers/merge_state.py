@@ -49,7 +49,9 @@ def last_of_each_key(records: DataFrame, shape: Shape) -> DataFrame:
     """Return the last record of each key as a row of the table, and whether it deletes the row."""
     key, is_delete = F.col("key").cast("string").alias(KEY), F.col("value").isNull().alias(IS_DELETE)
     row = from_avro(F.expr("substring(value, 6)"), shape.schema)
-    rows = records.select(row.alias("row"), *(F.col(name).alias(f"_kafka_{name}") for name in COORDINATES), key, is_delete)
+    rows = records.select(
+        row.alias("row"), *(F.col(name).alias(f"_kafka_{name}") for name in COORDINATES), key, is_delete
+    )
     behind = Window.partitionBy(KEY).orderBy(F.desc("_kafka_offset"))
     last = rows.withColumn("_place", F.row_number().over(behind)).where("_place = 1").drop("_place")
     return last.select("row.*", *(name for name in last.columns if name != "row"))
@@ -58,7 +60,9 @@ def last_of_each_key(records: DataFrame, shape: Shape) -> DataFrame:
 def _merge(spark: SparkSession, job: Job, topic: Topic, table: str, begin: int, end: int) -> int:
     columns = [field.name for field in state_row(job.shape).fields]
     staging = f"lake.{staging_of(table)}"
-    last_of_each_key(_read(spark, job, topic, begin, end), job.shape).writeTo(staging).using("iceberg").createOrReplace()
+    last_of_each_key(_read(spark, job, topic, begin, end), job.shape).writeTo(staging).using(
+        "iceberg"
+    ).createOrReplace()
     spark.sql(merge_statement(f"lake.{table}", staging, columns, key=KEY, is_delete=IS_DELETE))
     return end - begin
 

@@ -59,7 +59,11 @@ def state_section(state: Mapping[str, Any] | None) -> list[str]:
         f"{rounds} counted {'round' if rounds == 1 else 'rounds'}.",
         "",
         *_HEAD,
-        *(f"| {caption} | {' | '.join(_cells(figures, way))} |" for way, caption in CAPTIONS.items() if _ran(figures, way)),
+        *(
+            f"| {caption} | {' | '.join(_cells(figures, way))} |"
+            for way, caption in CAPTIONS.items()
+            if _ran(figures, way)
+        ),
         "",
         *_compared(figures),
         *_refused(figures),

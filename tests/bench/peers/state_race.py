@@ -56,9 +56,7 @@ def run(here: BenchEnvironment, *, ways: Sequence[str], scale: float, rounds: in
     with ExitStack() as left:
         any_topic = Topic(name="state", shape=SHAPE, rows=0, partitions=PARTITIONS, schema_id=0)
         up = {
-            name: left.enter_context(
-                here.served(here.job(name, f"state_{name}", any_topic, wants={"seed": here.seed}))
-            )
+            name: left.enter_context(here.served(here.job(name, f"state_{name}", any_topic, wants={"seed": here.seed})))
             for name in (*(HOSTS[way] for way in chosen), "state_reader")
         }
         for number in range(-2, rounds or ROUNDS):
@@ -70,9 +68,7 @@ def run(here: BenchEnvironment, *, ways: Sequence[str], scale: float, rounds: in
     return {"changes": asdict(changes(topic)), "figures": [asdict(figure) for figure in figures]}
 
 
-def _steps(
-    here: BenchEnvironment, up: Mapping[str, Contender], way: str, keys: int, number: int
-) -> list[StateFigure]:
+def _steps(here: BenchEnvironment, up: Mapping[str, Contender], way: str, keys: int, number: int) -> list[StateFigure]:
     contender, bootstrap = up[HOSTS[way]], here.world.bootstrap
     table = f"{contender.job.table}_{number + 2}"
     topic = make(here.world, SHAPES[SHAPE], f"{way}_{number + 2}", keys)
@@ -95,7 +91,9 @@ def _steps(
     return found
 
 
-def _land(here: BenchEnvironment, contender: Contender, topic: Topic, table: str, step: str, wanted: int) -> StateFigure:
+def _land(
+    here: BenchEnvironment, contender: Contender, topic: Topic, table: str, step: str, wanted: int
+) -> StateFigure:
     before = _files(here, table)
     used = contender.land(step, topic, table)
     if used["counted"] != wanted:
