@@ -16,9 +16,9 @@ CAPTIONS = {
 }
 _OURS = "frazil_state"
 _HEAD = (
-    "| | load: CPU-s | load: wall s | changes: CPU-s | changes: wall s | changes: MB | Spark reads: CPU-s | DuckDB reads: CPU-s "
+    "| | load: CPU-s | load: wall s | changes: CPU-s | changes: wall s | changes: MB | deletes | Spark reads: CPU-s | DuckDB reads: CPU-s "
     "| PyIceberg reads: CPU-s |",
-    "|---|---|---|---|---|---|---|---|---|",
+    "|---|---|---|---|---|---|---|---|---|---|",
 )
 _COLUMNS = (
     (LOAD, "cpu"),
@@ -26,6 +26,7 @@ _COLUMNS = (
     (BATCH, "cpu"),
     (BATCH, "wall"),
     (BATCH, "bytes"),
+    (BATCH, "deletes"),
     (SPARK, "cpu"),
     (DUCKDB, "cpu"),
     (PYICEBERG, "cpu"),
@@ -33,7 +34,9 @@ _COLUMNS = (
 _WAY = {way: caption.partition(":")[0].partition(",")[0] for way, caption in CAPTIONS.items()}
 LEFT_OUT = """- Each contender has a topic of its own with the same records. Every table is checked after the changes: rows, keys and the sum of the ids of the rows. \
 The run fails if one is wrong.
-- Reads are of all columns of all rows, by a warm process of two cores, before any compaction. MB are new files of rows and deletes; staging is included.
+- Reads are of all columns of all rows, by a warm process of two cores, before any compaction. MB are new files of rows and deletes; staging is included. \
+Deletes are the entries of delete files that a reader takes into account: keys for Flink, positions for Frazil.
+- Spark loads with the `MERGE` too, into an empty table.
 - Flink keeps the last row of each key in its state, on the heap, and a checkpoint every 5 s writes all of it. Its batch is produced while the job runs; the wall time \
 includes that, and the wait for the checkpoint.
 - Flink's and Spark's tables have four metadata columns and the key, Frazil's has its eight. All are tables of format version 2.
@@ -89,7 +92,7 @@ def _cells(figures: Sequence[StateFigure], way: str) -> Iterator[str]:
             yield "cannot"
         else:
             value = median(getattr(figure, what) for figure in found)
-            yield f"{value / 1e6:.1f}" if what == "bytes" else f"{value:.2f}"
+            yield {"bytes": f"{value / 1e6:.1f}", "deletes": f"{value:,.0f}"}.get(what, f"{value:.2f}")
 
 
 def _compared(figures: Sequence[StateFigure]) -> Iterator[str]:
@@ -121,7 +124,7 @@ def _refused(figures: Sequence[StateFigure]) -> Iterator[str]:
     said = {(figure.way, figure.step): figure.refused for figure in figures if figure.refused}
     readers = {DUCKDB: "DuckDB", PYICEBERG: "PyIceberg"}
     for (way, reader), words in said.items():
-        yield f"- {readers[reader]} cannot read the table of {_WAY[way]}: “{words}”"
+        yield f"- {readers[reader]} cannot read the table of {_WAY[way]}: “{words.partition(': http')[0]}”"
 
 
 def _listed(parts: Sequence[str]) -> str:

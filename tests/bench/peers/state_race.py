@@ -36,7 +36,8 @@ SPARK, DUCKDB, PYICEBERG = "spark", "duckdb", "pyiceberg"
 class StateFigure:
     """One step of a contender: the load, the batch, or a reader's scan behind it. CPU-seconds are without the broker's.
 
-    `bytes` are those of new files of rows and deletes. `refused` is what a reader says that cannot read the table.
+    `bytes` are those of new files of rows and deletes, `deletes` the entries of the table's delete files behind it. `refused` is what a
+    reader says that cannot read the table.
     """
 
     way: str
@@ -45,6 +46,7 @@ class StateFigure:
     wall: float = 0.0
     cpu: float = 0.0
     bytes: int = 0
+    deletes: int = 0
     refused: str = ""
 
 
@@ -86,8 +88,10 @@ def _steps(here: BenchEnvironment, up: Mapping[str, Contender], way: str, keys: 
     found += (replace(one, way=way, round=number) for one in _others(here, table, (wanted.live, wanted.ids)))
     here.drop(table, staging_of(table))
     here.drop_topics(topic)
-    if number >= 0:
-        tell(f"  round {number + 1} {way:12} " + ", ".join(_said(figure) for figure in found))
+    tell(
+        f"  {f'round {number + 1}' if number >= 0 else 'warm up'} {way:12} "
+        + ", ".join(_said(figure) for figure in found)
+    )
     return found
 
 
@@ -99,7 +103,15 @@ def _land(
     if used["counted"] != wanted:
         raise RuntimeError(f"{table}, {step}: {used['counted']} records are counted, not {wanted}")
     written = sum(size for file, size in _files(here, table).items() if file not in before)
-    return StateFigure("", step, 0, used["wall"], _cpu(used), written)
+    return StateFigure("", step, 0, used["wall"], _cpu(used), written, _deletes(here, table))
+
+
+def _deletes(here: BenchEnvironment, table: str) -> int:
+    """Return the entries of a table's delete files: positions, and values of keys."""
+    snapshot = here.catalog().load_table(table).current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    return sum(int(snapshot.summary[f"total-{kind}-deletes"] or 0) for kind in ("equality", "position"))
 
 
 def _cpu(used: Mapping[str, Any]) -> float:
