@@ -17,7 +17,7 @@ from typing import Any
 from tests.bench.accounting import Meter
 from tests.bench.topics import Job, Topic
 
-_ROOM = "tests.bench.contenders"
+_ROOM, _PEERS = "tests.bench.contenders", "tests.bench.peers"
 HOSTS = {  # the module and the function; only the chosen one is imported, so that a process imports its own contender only
     "n0": (f"{_ROOM}.streaming", "n0"),
     "n1": (f"{_ROOM}.streaming", "n1"),
@@ -27,8 +27,9 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "changelog": (f"{_ROOM}.product", "changelog"),
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
     "parts": (f"{_ROOM}.parts", "parts"),
+    **{name: (f"{_PEERS}.{name}", name) for name in ("merge_state", "frazil_state", "state_reader")},
 }
-PEERS = {name: (f"tests.bench.peers.{name}", name) for name in ("flink", "connect")}
+PEERS = {name: (f"{_PEERS}.{name}", name) for name in ("flink", "connect", "flink_state")}
 """Engines in a JVM that this process only starts and asks, so that its own CPU does not count."""
 PROGRAMS = {
     name: (f"{_ROOM}.{name}", "run")

@@ -73,23 +73,37 @@ def key(topic: Topic, number: int) -> tuple[int, bool]:
     """Return the key of a record of a topic that has keys, and whether the record deletes it.
 
     Each round of `topic.keys` records has every key once, in an order of no use to min and max, and each key in one partition. From
-    the second round on a tenth of the records deletes its key.
+    the second round on a tenth of the records deletes its key, and keys that are scattered have another order than in the first.
     """
     each = topic.keys // topic.partitions
     number_of, partition = divmod(number, topic.partitions)
     round_, place = divmod(number_of, each)
-    return place * _stride(each) % each * topic.partitions + partition, round_ > 0 and (place + round_) % 10 == 0
+    least = each * 3 // 8 if topic.is_scattered and round_ else each * 2 // 3
+    chosen = place * _stride(each, least) % each
+    return chosen * topic.partitions + partition, round_ > 0 and (place + round_) % 10 == 0
 
 
 @lru_cache(maxsize=8)
-def _stride(each: int) -> int:
-    return next(stride for stride in range(each * 2 // 3 + 1, 2 * each + 2) if gcd(stride, each) == 1)
+def _stride(each: int, least: int) -> int:
+    return next(stride for stride in range(least + 1, 2 * each + 2) if gcd(stride, each) == 1)
 
 
 def live_keys(topic: Topic) -> set[int]:
     """Return the keys that a topic's records leave, of those with a number each."""
     last = dict(key(topic, number) for number in range(topic.rows))
     return {number for number, is_delete in last.items() if not is_delete}
+
+
+def last_records(topic: Topic, records: int) -> dict[int, int]:
+    """Return the number of the last record of each key that the first so many records of a topic leave."""
+    left: dict[int, int] = {}
+    for number in range(records):
+        chosen, is_delete = key(topic, number)
+        if is_delete:
+            left.pop(chosen, None)
+        else:
+            left[chosen] = number
+    return left
 
 
 def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) -> float:

@@ -23,6 +23,8 @@ class Topic:
     schema_id: int
     keys: int = 0
     """How many keys the records have, so that the first so many records have one each; with 0 they have those of the shape."""
+    is_scattered: bool = False
+    """Whether the later records of the keys have another order than the first ones."""
     key_schema_id: int = 0
     """The schema of keys that are records with the id of a row; 0 for keys that are text."""
     is_framed: bool = True

@@ -21,8 +21,8 @@ from frazil.lake.java_classes import entries
 from frazil.local.duckdb_query import ask
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
-from tests.bench.fill import fill, key
-from tests.bench.topics import Job, Topic
+from tests.bench.fill import fill, last_records
+from tests.bench.topics import Job
 
 SEED = 7
 LOOKS = 3
@@ -70,7 +70,8 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             f"'format-version'='{job.wants['version']}') AS SELECT /*+ COALESCE(1) */ * FROM {name}.{job.table}"
         )
         catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
-        wanted = _state(job.timed, keys + changes.rows)
+        left = last_records(job.timed, keys + changes.rows)
+        wanted = len(left), sum(left.values())
         aged, fresh = (_read(catalog, table, wanted) for table in (job.table, f"{job.table}_fresh"))
     compacted = [event for event in events if event["event"] == "files_compacted"]
     return {
@@ -98,18 +99,6 @@ def _look(iceberg: Iceberg, name: str, commits: int) -> Mapping[str, int]:
         "manifests": manifests,
         "snapshots": len(iceberg.metadata(table)["snapshots"]),
     }
-
-
-def _state(topic: Topic, records: int) -> tuple[int, int]:
-    """Return the number of keys that the records leave, and the sum of their rows' ids."""
-    state: dict[int, int] = {}
-    for number in range(records):
-        chosen, is_delete = key(topic, number)
-        if is_delete:
-            state.pop(chosen, None)
-        else:
-            state[chosen] = number
-    return len(state), sum(state.values())
 
 
 def _read(catalog: Catalog, name: str, wanted: tuple[int, int]) -> Mapping[str, float]:

@@ -64,7 +64,7 @@ def _lands(job: Job, way: str, **more: Any) -> Iterator[Mapping[str, Way]]:
         def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, **more)
             writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
-            return _landing(Ingestion(pipeline, shared, writers, _report(shared, pipeline)))
+            return landing(Ingestion(pipeline, shared, writers, reporter(shared, pipeline)))
 
         yield {way: ready}
 
@@ -83,13 +83,13 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
             pipeline = declared(job, topic, table, headers=False)
             writers = WriterSchemas(pipeline.topic, registry)
             _create_with_four(shared, pipeline, writers)
-            return _landing(_WithFour(pipeline, shared, writers, _report(shared, pipeline)))
+            return landing(_WithFour(pipeline, shared, writers, reporter(shared, pipeline)))
 
         yield {"ours_as_spike": ready}
 
 
-def _landing(ingestion: Ingestion) -> Callable[[], int]:
-    """Run the batches of a run whose tables and ledger exist."""
+def landing(ingestion: Ingestion) -> Callable[[], int]:
+    """Return the landing of what the topic has, for a run whose tables and ledger exist. It returns all rows so far."""
     assert ingestion._ready(), "the topic has no schema"
 
     def land() -> int:
@@ -101,7 +101,8 @@ def _landing(ingestion: Ingestion) -> Callable[[], int]:
     return land
 
 
-def _report(shared: JobContext, pipeline: Pipeline) -> Reporter:
+def reporter(shared: JobContext, pipeline: Pipeline) -> Reporter:
+    """Return the reporter of a pipeline, which raises if a batch was done again."""
     return Reporter(_silent, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
 
 

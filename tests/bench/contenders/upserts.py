@@ -31,13 +31,12 @@ from frazil.lake.stage import Staged, empty_commit
 from frazil.lake.totals import Counts
 from tests.bench.accounting import Meter
 from tests.bench.contenders.keyed_rows import NAMES, Changes, create, fill, rows
+from tests.bench.contenders.merge_text import MERGE_SETTINGS, merge_statement
 from tests.bench.contenders.product import driver
 from tests.bench.topics import Job
 from tests.support.agreeing_index import Free
 
 PIPELINE = "bench"
-MERGE_SETTINGS = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"}
-"""What suits a `MERGE` best on few cores."""
 
 
 class NotWhatWasChangedError(Exception):
@@ -180,18 +179,13 @@ def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: I
 
 
 def _merge(shared: JobContext, name: str, batch: DataFrame, number: int) -> None:
-    spark, sets = shared.spark, ", ".join(f"t.{column} = s.{column}" for column in NAMES)
+    spark = shared.spark
     before = {key: spark.conf.get(key, None) for key in MERGE_SETTINGS}
     batch.createOrReplaceTempView("batch")
-    columns, values = ", ".join(NAMES), ", ".join(f"s.{column}" for column in NAMES)
     try:
         for key, value in MERGE_SETTINGS.items():
             spark.conf.set(key, value)
-        spark.sql(
-            f"MERGE INTO {shared.iceberg.name}.{name} t USING batch s ON t.id = s.id "
-            f"WHEN MATCHED AND s.{IS_DELETE} THEN DELETE WHEN MATCHED THEN UPDATE SET {sets} "
-            f"WHEN NOT MATCHED AND NOT s.{IS_DELETE} THEN INSERT ({columns}) VALUES ({values})"
-        )
+        spark.sql(merge_statement(f"{shared.iceberg.name}.{name}", "batch", NAMES, key="id", is_delete=IS_DELETE))
     finally:
         for key, value in before.items():
             if value is None:

@@ -19,11 +19,15 @@ from frazil.local.toolchain.jars import lock_file, locked
 from frazil.version import VERSION
 from tests.bench import rounds
 from tests.bench.environment import OUT, ground
+from tests.bench.peers import state_race
 from tests.bench.peers.jars import LOCK, flink_jars, sink_jars
 from tests.bench.peers.page import section
 from tests.bench.peers.races import CAPTIONS, RACES
 from tests.bench.plan import chosen
 from tests.bench.rounds import Figure
+
+STATE = "state"
+"""What the race of state tables is called among the shapes."""
 
 
 def main() -> None:
@@ -31,18 +35,23 @@ def main() -> None:
     began = time.monotonic()
     flink_jars(), sink_jars()  # fetched before the clock of a cold start runs
     races: dict[str, Sequence[Figure]] = {}
+    state: dict[str, Any] | None = None
     with ground(seed=given.seed, heap=given.heap, cores=given.cores, out=given.out) as here:
         for race in chosen(RACES, shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds):
             races[race.shape] = rounds.run(here, race)
-            _keep(races, given, time.monotonic() - began)
-    document = _keep(races, given, time.monotonic() - began)
+            _keep(races, state, given, time.monotonic() - began)
+        if _has_state(given):
+            state = state_race.run(here, ways=given.way, scale=given.scale, rounds=given.rounds)
+    document = _keep(races, state, given, time.monotonic() - began)
     print(f"\n{section(document)}\n\nThe figures are in {given.out / 'results.json'}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=…", description=__doc__)
-    parser.add_argument("--shape", action="append", default=[], choices=[race.shape for race in RACES])
-    parser.add_argument("--way", action="append", default=[], choices=list(CAPTIONS), help="a contender")
+    parser.add_argument("--shape", action="append", default=[], choices=[*(race.shape for race in RACES), STATE])
+    parser.add_argument(
+        "--way", action="append", default=[], choices=[*CAPTIONS, *state_race.HOSTS], help="a contender"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
@@ -54,7 +63,16 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _keep(races: Mapping[str, Sequence[Figure]], given: argparse.Namespace, seconds: float) -> dict[str, Any]:
+def _has_state(given: argparse.Namespace) -> bool:
+    """Return whether state tables are raced: by default, if their shape or one of their contenders is named."""
+    if given.shape:
+        return STATE in given.shape
+    return not given.way or any(way in given.way for way in state_race.HOSTS)
+
+
+def _keep(
+    races: Mapping[str, Sequence[Figure]], state: Mapping[str, Any] | None, given: argparse.Namespace, seconds: float
+) -> dict[str, Any]:
     """Write the document of a run, and return it."""
     document = {
         "version": 1,
@@ -70,6 +88,7 @@ def _keep(races: Mapping[str, Sequence[Figure]], given: argparse.Namespace, seco
             "arguments": {name: value for name, value in vars(given).items() if name != "out"},
         },
         "races": {shape: [asdict(figure) for figure in figures] for shape, figures in races.items()},
+        "state": state,
     }
     (given.out / "results.json").write_text(json.dumps(document, indent=1))
     return document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from frazil.schemas import avro, json_documents, json_schema
 from frazil.schemas.metadata import metadata_fields
@@ -38,12 +39,20 @@ def table_row(shape: Shape, *, coordinates: bool) -> Struct:
     return Struct((*row(shape).fields, *(f for f in metadata_fields(struct=False) if f.name in wanted)))
 
 
-def source_columns(shape: Shape) -> list[str]:
+def source_columns(shape: Shape, *, has_deletes: bool = False) -> list[str]:
     """Return the columns of Flink's source, each with its type.
 
-    With Avro an instant is a number: Flink's format `avro-confluent` reads microseconds as milliseconds.
+    With Avro an instant is a number: Flink's format `avro-confluent` reads microseconds as milliseconds. If a record without a value
+    deletes a row, every column may be null.
     """
-    return [f"`{field.name}` {_of_field(field, shape)}" for field in row(shape).fields]
+    fields = _optional(row(shape)).fields if has_deletes else row(shape).fields
+    return [f"`{field.name}` {_of_field(field, shape)}" for field in fields]
+
+
+def _optional(of: Struct) -> Struct:
+    """Return a row type whose fields may be null. To Flink's SQL, those of a row that may be null may be so too."""
+    types = ((field, _optional(field.type) if isinstance(field.type, Struct) else field.type) for field in of.fields)
+    return Struct(tuple(replace(field, type=type_, required=False) for field, type_ in types))
 
 
 def selected(shape: Shape) -> Iterator[str]:

@@ -49,7 +49,7 @@ appender.f.layout.pattern = %d %p %c{1} %m%n
 rootLogger.level = warn
 rootLogger.appenderRef.f.ref = f
 """
-_TYPES = {
+METADATA_TYPES = {
     "topic": "STRING NOT NULL",
     "partition": "INT NOT NULL",
     "offset": "BIGINT NOT NULL",
@@ -88,7 +88,7 @@ def source(job: Job, topic: Topic, *, coordinates: bool) -> str:
     """Return the statement that declares a topic, from its begin to its present end."""
     columns = source_columns(job.shape)
     if coordinates:
-        columns += [f"`_kafka_{name}` {_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
+        columns += [f"`_kafka_{name}` {METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
     settings = {
         "connector": "kafka",
         "topic": topic.name,

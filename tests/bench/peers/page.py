@@ -14,6 +14,7 @@ from typing import Any
 from tests.bench.fill import ROOT
 from tests.bench.peers.left_out import LEFT_OUT
 from tests.bench.peers.races import CANNOT, CAPTIONS
+from tests.bench.peers.state_page import state_section
 from tests.bench.rounds import Figure, middle, of, ratio
 from tests.bench.shapes import SHAPES
 
@@ -33,7 +34,9 @@ def figures_of(document: Mapping[str, Any]) -> dict[str, list[Figure]]:
 
 def section(document: Mapping[str, Any]) -> str:
     """Return the part of the page that one run's document makes."""
-    races = figures_of(document)
+    races, state = figures_of(document), state_section(document.get("state"))
+    if not races:
+        return "\n".join(state)
     lines = [
         _introduction(document["machine"], races),
         "",
@@ -45,6 +48,7 @@ def section(document: Mapping[str, Any]) -> str:
         f"![CPU-seconds per million rows]({PLOT.name})",
         "",
         LEFT_OUT,
+        *state,
     ]
     return "\n".join(lines)
 
@@ -109,7 +113,8 @@ def main() -> None:
     from tests.bench.peers.plot import plot
 
     PAGE.write_text(replaced(PAGE.read_text(), section(document)))
-    plot(figures_of(document), PLOT)
+    if document["races"]:
+        plot(figures_of(document), PLOT)
 
 
 if __name__ == "__main__":
