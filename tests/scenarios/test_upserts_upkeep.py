@@ -126,9 +126,10 @@ def test_a_compaction_beside_maintenance_is_one_of_the_two(shop_of: ShopOf) -> N
 def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop, state = busy(shop_of)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 99)
-    monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 99)
-    shop.drain()
-    monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
+    with monkeypatch.context() as never:  # nor at the run's end
+        for many in ("MANY_DELETED_ROWS", "MANY_DELETE_FILES"):
+            never.setattr(between_batches, many, 99)
+        shop.drain()
     before = stored(shop).current_snapshot().snapshot_id
     cut_short = BetweenBatches(shop.job(), shop.pipeline, 0.0001).compact()
     assert cut_short is not None
