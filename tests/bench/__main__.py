@@ -165,6 +165,7 @@ def _upserts(
 def _aging(here: BenchEnvironment, version: int, commits: int, scale: float) -> dict[str, Any]:
     tell(f"{commits:,} batches of changes, format version {version}")
     topic = here.topic("keyed_avro", f"aging_v{version}", int(AGING_KEYS * scale))
+    topic = replace(topic, is_scattered=True)  # or a batch would change rows that lie side by side
     wants = {"commits": commits, "version": version}
     each = topic.rows // min(max(commits, AGING_LEAST), AGING_MOST)
     job = here.job("aging", f"aging_v{version}", topic, batch_rows=each, wants=wants)
