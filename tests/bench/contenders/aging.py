@@ -70,7 +70,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             f"'format-version'='{job.wants['version']}') AS SELECT /*+ COALESCE(1) */ * FROM {name}.{job.table}"
         )
         catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
-        wanted = _state(job.timed, keys + changes.rows)
+        wanted = state_of(job.timed, keys + changes.rows)
         aged, fresh = (_read(catalog, table, wanted) for table in (job.table, f"{job.table}_fresh"))
     compacted = [event for event in events if event["event"] == "files_compacted"]
     return {
@@ -100,7 +100,7 @@ def _look(iceberg: Iceberg, name: str, commits: int) -> Mapping[str, int]:
     }
 
 
-def _state(topic: Topic, records: int) -> tuple[int, int]:
+def state_of(topic: Topic, records: int) -> tuple[int, int]:
     """Return the number of keys that the records leave, and the sum of their rows' ids."""
     state: dict[int, int] = {}
     for number in range(records):
