@@ -7,9 +7,10 @@ A batch takes what one thread does alone, what waits, and the work of its rows, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from math import ceil
 from statistics import median
 from typing import Any
 
@@ -131,46 +132,56 @@ class Cost:
 
 
 def always_full(parts: Parts, setting: Setting, interval_seconds: float) -> Cost | None:
-    """Return the price where one continuous run lands a batch each interval, as many rows as fit; None if none fit."""
-    rows = rows_in(parts, interval_seconds, setting.cores, commit_seconds=setting.commit_seconds)
-    size = rows * parts.record_bytes
-    if not size:
+    """Return the price where one run lands a batch each interval, as many rows as fit; None if none fit.
+
+    If more fit than a batch may have, the batches follow one another without a pause.
+    """
+    wait = setting.commit_seconds
+    rows = min(rows_in(parts, interval_seconds, setting.cores, commit_seconds=wait), setting.most_rows)
+    if not rows:
         return None
-    paid = setting.hourly * Decimal(interval_seconds) / HOUR
+    seconds = min(interval_seconds, batch_seconds(parts, rows, setting.cores, commit_seconds=wait))
+    size = rows * parts.record_bytes
     return Cost(
-        gb_a_day=size * DAY / interval_seconds / GB,
-        workers=_a_tb(paid, size),
+        gb_a_day=size * DAY / seconds / GB,
+        workers=_a_tb(setting.hourly * Decimal(seconds) / HOUR, size),
         requests=_a_tb(setting.commit_price, size),
     )
 
 
 def continuous(parts: Parts, setting: Setting, interval_seconds: float, gb_a_day: float) -> Cost | None:
-    """Return the price where one continuous run lands a volume, a batch each interval; None if it cannot keep up."""
-    full = always_full(parts, setting, interval_seconds)
-    if full is None or full.gb_a_day < gb_a_day:
+    """Return the price where one run that never ends lands its share each interval; None if that takes longer."""
+    size = gb_a_day * GB * interval_seconds / DAY
+    batches, seconds = _landed(parts, setting, size)
+    if seconds > interval_seconds:
         return None
-    size = gb_a_day * GB
     return Cost(
         gb_a_day=gb_a_day,
-        workers=_a_tb(setting.hourly * 24, size),
-        requests=_a_tb(setting.commit_price * Decimal(DAY / interval_seconds), size),
+        workers=_a_tb(setting.hourly * Decimal(interval_seconds) / HOUR, size),
+        requests=_a_tb(setting.commit_price * batches, size),
     )
 
 
-def drained(parts: Parts, setting: Setting, every_seconds: float, gb_a_day: float) -> Cost | None:
-    """Return the price where a run starts each interval and ends when it has landed its share; None if that takes longer."""
-    size = gb_a_day * GB * every_seconds / DAY
-    rows = size / parts.record_bytes
-    batches = -(-rows // setting.most_rows)
-    one = batch_seconds(parts, rows / batches, setting.cores, commit_seconds=setting.commit_seconds)
-    seconds = setting.start_seconds + batches * one
-    if seconds > every_seconds:
+def drained(parts: Parts, setting: Setting, interval_seconds: float, gb_a_day: float) -> Cost | None:
+    """Return the price where a run starts each interval and ends with its share landed; None if that takes longer."""
+    size = gb_a_day * GB * interval_seconds / DAY
+    batches, seconds = _landed(parts, setting, size)
+    seconds += setting.start_seconds
+    if seconds > interval_seconds:
         return None
     return Cost(
         gb_a_day=gb_a_day,
         workers=_a_tb(setting.hourly * Decimal(seconds) / HOUR, size),
-        requests=_a_tb(setting.start_price + setting.commit_price * Decimal(batches), size),
+        requests=_a_tb(setting.start_price + setting.commit_price * batches, size),
     )
+
+
+def _landed(parts: Parts, setting: Setting, size: float) -> tuple[int, float]:
+    """Return how many batches land so many bytes, and how long that takes."""
+    rows = size / parts.record_bytes
+    batches = max(ceil(rows / setting.most_rows), 1)
+    wait = setting.commit_seconds
+    return batches, batches * batch_seconds(parts, rows / batches, setting.cores, commit_seconds=wait)
 
 
 def tableflow(gb_price: Decimal, topic_hour: Decimal, gb_a_day: float) -> Decimal:
@@ -178,21 +189,11 @@ def tableflow(gb_price: Decimal, topic_hour: Decimal, gb_a_day: float) -> Decima
     return gb_price * TB / GB + topic_hour * 24 * TB / Decimal(gb_a_day * GB)
 
 
-def sizes(parts: Parts, record_bytes: Sequence[float]) -> Iterator[Parts]:
-    """Yield the parts for records of other sizes, if the CPU of a row grows as its bytes do."""
-    from dataclasses import replace
-
-    for size in record_bytes:
-        by = size / parts.record_bytes
-        yield replace(
-            parts,
-            record_bytes=size,
-            read=parts.read * by,
-            decode=parts.decode * by,
-            write=parts.write * by,
-            rest=parts.rest * by,
-            broker=parts.broker * by,
-        )
+def resized(parts: Parts, record_bytes: float) -> Parts:
+    """Return the parts for records of another size, if the CPU of a row grows as its bytes do."""
+    by = record_bytes / parts.record_bytes
+    of_a_row = ("read", "decode", "write", "rest", "broker")
+    return replace(parts, record_bytes=record_bytes, **{name: getattr(parts, name) * by for name in of_a_row})
 
 
 def _a_tb(price: Decimal, size: float) -> Decimal:
