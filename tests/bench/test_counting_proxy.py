@@ -21,7 +21,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Odd:  kept \r\n\r\nok"
 
 @contextmanager
 def store(received: list[bytes], ends: list[bytes]) -> Iterator[CountingProxy]:
-    """A store that answers whenever what it has received ends as a request does, behind a proxy."""
+    """Serve behind a proxy: answer whenever what was received ends as a request does."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:

@@ -42,7 +42,7 @@ def landing(way: str, number: int, cores: int, rows: int, *, wall: float, cpu: f
 
 
 def one_round(number: int, *, slower: float = 1.0, two: float = 4.6) -> list[dict[str, Any]]:
-    """Landings of a batch of 0.5 CPU-seconds and 7.5 for a million rows; the first step needs 1, with the second 2, 6."""
+    """Return landings of a batch of 0.5 CPU-seconds and 7.5 for a million rows; the first step needs 1, with the second 2, 6."""
     made = [
         landing("ours", number, 1, 1_000_000, wall=8.2, cpu=8.0),
         landing("ours", number, 1, 50_000, wall=1.0, cpu=0.875),
