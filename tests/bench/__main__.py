@@ -93,8 +93,9 @@ def main() -> None:
             results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
             _keep(results, given)
         if "requests" in others or "growth" in others:
-            results = replace(results, requests=count_requests(here, REQUEST_COMMITS))
-            _keep(results, given)
+            for found in count_requests(here, REQUEST_COMMITS):
+                results = replace(results, requests=[*results.requests, found])
+                _keep(results, given)
         if "growth" in others:
             results = replace(results, growth=measure(here, given.rounds or 3, given.scale))
             _keep(results, given)

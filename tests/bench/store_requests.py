@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,15 +23,15 @@ from tests.bench.shapes import SHAPES
 from tests.bench.topics import Topic
 
 BATCH_ROWS = 1_000
-DELAY_MS = 50
+DELAY_MS = 200
+"""Much more than a request takes here, so that other work of the machine does not count."""
 DELAYED = 8
 
 
-def count_requests(here: BenchEnvironment, commits: int) -> list[dict[str, Any]]:
-    """Land batches in each case, one driver after another. `commits` of each count, after some that do not."""
+def count_requests(here: BenchEnvironment, commits: int) -> Iterator[dict[str, Any]]:
+    """Land batches in each case, one driver after another; yield its figures. `commits` of each count, after some that do not."""
     tell("requests of commits")
     lake = up(here.world.home.parent, parts=[Part.AWS])
-    found = []
     for number, case in enumerate(CASES):
         topic = make(here.world, SHAPES[case.shape], f"requests_{case.name}", BATCH_ROWS, partitions=1)
         topic = replace(topic, keys=case.keys)
@@ -41,10 +41,9 @@ def count_requests(here: BenchEnvironment, commits: int) -> list[dict[str, Any]]
         counted = here.run(job)
         table = _loaded(lake.glue_environment, job.table)
         _check(table, topic, counted["sent"])
-        found.append({**counted, "files": _files(table)})
-        tell(f"  {case.says}: {of_a_commit(found[-1])}")
+        tell(f"  {case.says}: {of_a_commit(counted)}")
         here.drop_topics(topic)
-    return found
+        yield {**counted, "files": _files(table)}
 
 
 def _loaded(environment: Environment, table: str) -> Table:
