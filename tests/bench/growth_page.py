@@ -30,14 +30,16 @@ _ASSUMED = {WRITES: "puts_a_batch", READS: "gets_a_batch", GLUE: "glue_requests_
 
 
 def section(document: Mapping[str, Any]) -> str:
-    """Return the part of the page that one run's document makes."""
+    """Return the part of the page that one run's document makes. A run of requests alone has no cores and no prices."""
     machine, growth = document["machine"], document["growth"]
+    loads = f"load average {machine['load'][0]:.1f} at its end"
+    if growth:
+        loads = f"load average {growth['load'][0]:.1f} before the landings and {growth['load'][1]:.1f} after them"
     first = (
-        f'One `make bench ARGS="--only growth"` on {machine["cores"]} cores ({machine["memory_gib"]} GiB), {machine["date"][:10]}: '
-        f"{machine['seconds'] / 60:.0f} minutes, load average {growth['load'][0]:.1f} before the landings and {growth['load'][1]:.1f} after them, "
-        f"the bench's own work included."
+        f'One `make bench ARGS="--only {"growth" if growth else "requests"}"` on {machine["cores"]} cores '
+        f"({machine['memory_gib']} GiB), {machine['date'][:10]}: {machine['seconds'] / 60:.0f} minutes, {loads}, the bench's own work included."
     )
-    return "\n".join([first, "", *lines(document["requests"], growth)])
+    return "\n".join([first, "", *lines(document["requests"], growth)]).rstrip()
 
 
 def lines(requests: Sequence[Mapping[str, Any]], growth: Mapping[str, Any] | None) -> Iterator[str]:

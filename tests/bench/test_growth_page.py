@@ -17,6 +17,7 @@ MACHINE = {
     "cores": 2,
     "memory_gib": 23.0,
     "seconds": 600.0,
+    "load": [9.0, 8.0, 7.0],
 }
 STARTS = {
     start: {"wall": 1.0, "requests": {"PUT metadata": 4, "Glue GetTable": 2}} for start in ("proof", "first", "idle")
@@ -68,6 +69,9 @@ def test_what_a_deployment_cannot_land_has_no_price() -> None:
 
 def test_a_part_of_a_run_has_its_own_tables_only() -> None:
     assert list(lines([], None)) == []
+    alone = section({"machine": MACHINE, "requests": REQUESTS, "growth": None})
+    assert alone.startswith('One `make bench ARGS="--only requests"` on 2 cores')
+    assert "load average 9.0 at its end" in alone
     assert not any("TB" in line for line in lines(REQUESTS, None))
     assert not any("TB" in line for line in lines([], GROWTH))
 
