@@ -21,6 +21,7 @@ from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.environment import OUT, BenchEnvironment, ground, tell
 from tests.bench.fill import fill, make
 from tests.bench.goals import Results, goals
+from tests.bench.growth import measure
 from tests.bench.plan import (
     ASKED_FOR,
     CHANGES,
@@ -36,8 +37,12 @@ from tests.bench.plan import (
 from tests.bench.plot import plot
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.shapes import SHAPES
+from tests.bench.store_requests import count_requests
 
 COMMIT_ROWS = 20
+COMMIT_SECONDS = 2
+"""A commit takes no longer on a busy machine; more than that ends the bench."""
+REQUEST_COMMITS = 20
 AGING_KEYS = 200_000
 AGING_LEAST, AGING_MOST = 50, 1000
 """A batch of changes is this part of the keys: a fiftieth, or less if there are more batches."""
@@ -86,6 +91,13 @@ def main() -> None:
                 _keep(results, given)
         if "partitions" in others:
             results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
+            _keep(results, given)
+        if "requests" in others or "growth" in others:
+            for found in count_requests(here, REQUEST_COMMITS):
+                results = replace(results, requests=[*results.requests, found])
+                _keep(results, given)
+        if "growth" in others:
+            results = replace(results, growth=measure(here, given.rounds or 3, given.scale))
             _keep(results, given)
         if "commits" in others:
             results = replace(results, commits=_commits(here, given.commits))
@@ -180,7 +192,7 @@ def _commits(here: BenchEnvironment, count: int) -> dict[str, Any]:
     topic = make(here.world, SHAPES["light_avro"], "commits", count * COMMIT_ROWS, partitions=1)
     fill(here.world.bootstrap, [topic], seed=here.seed)
     job = here.job("commits", "commits", topic, batch_rows=COMMIT_ROWS)
-    found = here.run(job)
+    found = here.run(job, timeout=max(count * COMMIT_SECONDS, 3600))
     here.check(job.table, topic)
     here.drop(job.table)
     return found

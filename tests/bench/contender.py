@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -33,13 +34,15 @@ PEERS = {name: (f"{_PEERS}.{name}", name) for name in ("flink", "connect", "flin
 """Engines in a JVM that this process only starts and asks, so that its own CPU does not count."""
 PROGRAMS = {
     name: (f"{_ROOM}.{name}", "run")
-    for name in ("follow", "commits", "many", "partitions", "upserts", "stable", "aging")
+    for name in ("follow", "commits", "many", "partitions", "upserts", "stable", "aging", "requests")
 }
 ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 
 
 def main() -> None:
     job = Job.from_json(sys.argv[1])
+    if job.cpus:
+        os.sched_setaffinity(0, job.cpus)  # before threads and the JVM start, which inherit it
     meter = Meter(job.broker_pid, counts_driver=job.contender not in PEERS)
     if job.contender in PROGRAMS:
         answer = _chosen(*PROGRAMS[job.contender])(job, meter)

@@ -124,15 +124,16 @@ def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) 
     return time.monotonic() - began
 
 
-def _produce(
+def produce(
     producer: Producer, topic: Topic, partition: int, first: int, made: tuple[Head, list[bytes], list[bytes]]
 ) -> None:
+    """Send a partition's share of the topic's records to it, ids from `first` on."""
     head, tails, keys = made
     frame = b"\0" + topic.schema_id.to_bytes(4, "big")
     frame += b"\0" if SHAPES[topic.shape].format is Format.PROTOBUF else b""
     frame = frame if topic.is_framed else b""
     place, many = partition * len(tails) // topic.partitions, len(tails)
-    produce, name = producer.produce, topic.name
+    send, name = producer.produce, topic.name
     for number in range(first + partition, first + topic.rows, topic.partitions):
         value: bytes | None = frame + head(number) + tails[place]
         record_key = keys[place]
@@ -144,7 +145,7 @@ def _produce(
                 value = None if is_delete else frame + head(chosen) + tails[place]
         while True:
             try:
-                produce(name, value, record_key, partition)
+                send(name, value, record_key, partition)
                 break
             except BufferError:
                 producer.poll(0.05)
@@ -165,7 +166,7 @@ def main() -> None:
     producer = Producer({"bootstrap.servers": given.bootstrap, **_SETTINGS})
     for topic in topics:
         for partition in range(given.worker, topic.partitions, given.workers):
-            _produce(producer, topic, partition, given.first, made)
+            produce(producer, topic, partition, given.first, made)
     if producer.flush(120):
         raise RuntimeError("the broker did not take everything")
 

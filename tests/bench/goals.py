@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 from typing import Any
 
+from tests.bench.goal import Goal
+from tests.bench.growth_model import prediction
 from tests.bench.latency import Followed
 from tests.bench.rounds import Figure, ratio
 
 LAST = 100  # commits that are compared: the last of them with those from 101 to 200
+MANY_COMMITS = 10_000  # from so many on, a run has goals of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,41 +29,8 @@ class Results:
     upserts: Mapping[str, Any] | None = None
     stable: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """One goal: its name, the measured value (None if it was not measured), and its bound."""
-
-    says: str
-    value: float | None
-    bound: float
-    is_least: bool = False
-    unit: str = "x"
-
-    @property
-    def verdict(self) -> str:
-        """`met`, `missed`, or `not measured`."""
-        if self.value is None:
-            return "not measured"
-        is_met = self.value >= self.bound if self.is_least else self.value <= self.bound
-        return "met" if is_met else "missed"
-
-    @property
-    def wanted(self) -> str:
-        """The bound as text."""
-        return f"{'≥' if self.is_least else '≤'} {self._told(self.bound)}"
-
-    @property
-    def found(self) -> str:
-        """The value as text."""
-        return "–" if self.value is None else self._told(self.value)
-
-    def _told(self, value: float) -> str:
-        if self.unit == "%":
-            return f"{value:.1%}"
-        digits = 0 if self.unit == "MB" else 2
-        return f"{value:.{digits}f} {self.unit}"
+    requests: Sequence[Mapping[str, Any]] = ()
+    growth: Mapping[str, Any] | None = None
 
 
 def goals(results: Results) -> list[Goal]:
@@ -70,10 +40,12 @@ def goals(results: Results) -> list[Goal]:
         *_speed(results),
         *_following(results),
         *_age(results),
+        *_great_age(results),
         *_many(results),
         *_partitions(results),
         *_upserts(results),
         *_stable(results),
+        *_growth(results),
     ]
 
 
@@ -121,6 +93,19 @@ def _age(results: Results) -> Iterator[Goal]:
     )
     for says, what in asked:
         yield Goal(f"{count:,} commits, {says}: last {LAST} / commits 101-200", _aged(found, what), 1.2)
+
+
+def _great_age(results: Results) -> Iterator[Goal]:
+    """Yield the goals of a table with very many commits; none if the run made fewer."""
+    found = results.commits
+    if found is None or (count := len(found["commits"])) < MANY_COMMITS:
+        return
+    late, early = median(found["commits"][-LAST:]), median(found["commits"][400:500])
+    looks = [look for look in found["looks"] if look["commit"] > count - LAST]
+    yield Goal(f"{count:,} commits, commit time: last {LAST} / commits 401-500", late / early, 1.1)
+    yield Goal("... metadata at the end", looks[-1]["metadata_bytes"] / 1e6, 20.0, unit="MB")
+    planning = median(look["java_planning_seconds"] for look in looks)
+    yield Goal(f"... planning, median of the last {LAST}", planning * 1000, 60.0, unit="ms")
 
 
 def _aged(found: Mapping[str, Any] | None, what: str) -> float | None:
@@ -208,6 +193,12 @@ def _stable(results: Results) -> Iterator[Goal]:
         says = f"25,000 keys in 2 of 60 days that keep theirs, wall: {rows} M rows"
         yield Goal(f"{says} / 1 M rows", large / small if large and small else None, 1.2)
         yield Goal(f"{says}, a tenth of the keys deleted / none", deletes / large if deletes and large else None, 2.0)
+
+
+def _growth(results: Results) -> Iterator[Goal]:
+    found = results.growth["shapes"].get("nested_avro") if results.growth else None
+    off = abs(prediction(found) - 1) if found else None
+    yield Goal("nested Avro orders, rows/s on 2 cores: predicted from 1, off by", off, 0.15, unit="%")
 
 
 def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:

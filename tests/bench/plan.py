@@ -31,7 +31,8 @@ STABLE = {1_000_000: 6, 5_000_000: 6}
 STABLE_MANY_ROWS = {20_000_000: 20}
 """One in so many is checked."""
 OTHERS = ("follow", "commits", "many", "upserts", "aging")
-ASKED_FOR = ("partitions", "stable")  # seven minutes, and a part of `upserts`
+ASKED_FOR = ("partitions", "stable", "requests", "growth")
+"""`partitions` takes seven minutes, `stable` is a part of `upserts`, and `requests` one of `growth`."""
 
 
 def chosen(

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from tests.bench.goals import Goal, Results
+from tests.bench import growth_page
+from tests.bench.goal import Goal
+from tests.bench.goals import Results
 from tests.bench.rounds import Figure, middle
 
 CAPTIONS = {
@@ -87,6 +89,7 @@ def _others(results: Results) -> Iterator[str]:
             f"{batch['rows']:,} rows, 2 of 60 days, round {batch['round']}, {batch['way']:10}: {batch['wall']:.2f} s, "
             f"{_cpu(batch):.1f} CPU-s"
         )
+    yield from growth_page.lines(results.requests, results.growth)
     if results.partitions:
         yield from _of_partitions(dict(results.partitions))
 
@@ -119,5 +122,7 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "upserts": results.upserts,
         "stable": results.stable,
         "aging": list(results.aging),
+        "requests": list(results.requests),
+        "growth": results.growth,
         "goals": [{**asdict(goal), "verdict": goal.verdict} for goal in goals],
     }

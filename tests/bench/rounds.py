@@ -92,7 +92,7 @@ def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
         for way in race.ways:
             topic = timed[is_framed(way, race.shape)]
             with ground.served(ground.job(host(way), f"{race.shape}_{way}_cold", topic)) as contender:
-                figures.append(_said(_land(ground, contender, way, topic, number, is_cold=True)))
+                figures.append(_said(land(ground, contender, way, topic, number, is_cold=True)))
     with ExitStack() as left:
         up: dict[str, Contender] = {}
         for name in dict.fromkeys(map(host, race.ways)):
@@ -103,7 +103,7 @@ def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
             if number == -1 and "n0" not in race.ways:
                 topics = timed
             for way in race.ways:
-                figure = _land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
+                figure = land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
                 if number >= 0:
                     figures.append(_said(figure))
     ground.drop_topics(*small.values(), *timed.values())
@@ -127,9 +127,10 @@ def _said(figure: Figure) -> Figure:
     return figure
 
 
-def _land(
+def land(
     ground: BenchEnvironment, contender: Contender, way: str, topic: Topic, number: int, *, is_cold: bool = False
 ) -> Figure:
+    """Let a contender land a topic into a new table, check it, and drop it."""
     table = f"{contender.job.table}_{way}_{number + 9}"
     used = contender.land(way, topic, table)
     if used["counted"] is not None and used["counted"] != topic.rows:

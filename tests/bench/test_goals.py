@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.bench.fill import key, live_keys
-from tests.bench.goals import Goal, Results, goals
+from tests.bench.goal import Goal
+from tests.bench.goals import Results, goals
 from tests.bench.latency import Followed
 from tests.bench.plan import CHANGES, INITIAL_LOAD, RACES, chosen
 from tests.bench.report import CAPTIONS, document, table
 from tests.bench.rounds import Figure, Race, middle, ratio
 from tests.bench.shapes import SHAPES
+from tests.bench.test_growth_model import one_round
 from tests.bench.topics import Topic
 
 
@@ -163,12 +165,35 @@ def test_each_goal_is_judged_by_its_own_figures() -> None:
         *["not measured"] * 4,
         *("missed", "met"),  # 1.25, and 1.96 with deletes
         *["not measured"] * 2,
+        "not measured",  # no growth
     ]
 
 
 def test_few_commits_say_nothing_about_age() -> None:
     results = Results(commits={"commits": [0.1] * 250, "looks": [], "peak_rss_mb": {"python": 1.0}})
     assert [v for says, v in verdicts(results).items() if "commits," in says] == ["not measured"] * 3
+
+
+def test_very_many_commits_have_goals_of_their_own() -> None:
+    ages = [9.0] * 400 + [1.0] * 100 + [5.0] * 9_400 + [1.1] * 100
+    looks = [
+        {"commit": n, "java_planning_seconds": 0.061, "metadata_bytes": 19_900_000} for n in (105, 9_900, 9_905, 10_000)
+    ]
+    found = {"commits": ages, "looks": looks, "peak_rss_mb": {"python": 1.0}}
+    mine = {
+        says: v for says, v in verdicts(Results(commits=found)).items() if "401-500" in says or "at the end" in says
+    }
+    assert list(mine.values()) == ["met", "met"]
+    assert verdicts(Results(commits=found))["... planning, median of the last 100"] == "missed"
+    fewer = {**found, "commits": ages[1:]}
+    assert not any("401-500" in says for says in verdicts(Results(commits=fewer)))
+
+
+@pytest.mark.parametrize(("two", "verdict"), [(4.55, "met"), (5.4, "missed"), (3.8, "missed")])
+def test_a_prediction_may_be_off_to_either_side(two: float, verdict: str) -> None:
+    growth = {"shapes": {"nested_avro": {"record_bytes": 99.0, "landings": one_round(0, two=two)}}, "load": [1.0, 1.0]}
+    (found,) = (v for says, v in verdicts(Results(growth=growth)).items() if "predicted" in says)
+    assert found == verdict
 
 
 def test_the_table_names_every_contender_and_every_goal() -> None:

@@ -50,6 +50,8 @@ class Job:
     folder: str
     """For checkpoints, the log and the answer."""
     cores: int = 2
+    cpus: tuple[int, ...] = ()
+    """The processors that the process may use, its JVM included; all if empty."""
     heap: str = "3g"
     batch_rows: int = 1_000_000
     settings: Mapping[str, str] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from frazil.local.duckdb_query import ask
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.fill import fill, last_records
-from tests.bench.topics import Job
+from tests.bench.topics import Job, Topic
 
 SEED = 7
 LOOKS = 3
@@ -70,8 +70,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             f"'format-version'='{job.wants['version']}') AS SELECT /*+ COALESCE(1) */ * FROM {name}.{job.table}"
         )
         catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
-        left = last_records(job.timed, keys + changes.rows)
-        wanted = len(left), sum(left.values())
+        wanted = state_of(job.timed, keys + changes.rows)
         aged, fresh = (_read(catalog, table, wanted) for table in (job.table, f"{job.table}_fresh"))
     compacted = [event for event in events if event["event"] == "files_compacted"]
     return {
@@ -99,6 +98,12 @@ def _look(iceberg: Iceberg, name: str, commits: int) -> Mapping[str, int]:
         "manifests": manifests,
         "snapshots": len(iceberg.metadata(table)["snapshots"]),
     }
+
+
+def state_of(topic: Topic, records: int) -> tuple[int, int]:
+    """Return the number of keys that the records leave, and the sum of their rows' ids."""
+    left = last_records(topic, records)
+    return len(left), sum(left.values())
 
 
 def _read(catalog: Catalog, name: str, wanted: tuple[int, int]) -> Mapping[str, float]:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.cli.local_spark import settings_here
+from frazil.cli.local_spark import jars_here, settings_here
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
@@ -26,7 +26,6 @@ from frazil.job.context import JobContext
 from frazil.job.session import open_job
 from frazil.lake import tables
 from frazil.local.toolchain import local_files
-from frazil.local.toolchain.jars import spark_jars
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct
@@ -154,11 +153,12 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
     """Start Frazil's driver like `frazil run`, with the bench's heap and registry."""
     environment, secrets = job.environment, Secrets(os.environ)
-    jars = [jar for jar in spark_jars() if "aws" not in jar.name]
     settings = {**settings_here(job.heap), **job.spark_settings}
     assert environment.registry is not None
     with local_files.found_by_new_jvms():
-        begun = open_job(environment, secrets, jars=jars, master=f"local[{job.cores}]", settings=settings, **more)
+        begun = open_job(
+            environment, secrets, jars=jars_here(environment), master=f"local[{job.cores}]", settings=settings, **more
+        )
         with begun as shared:
             yield shared, Registry.of(environment.registry, secrets)
 

@@ -11,16 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.fill import ROOT
+from tests.bench.page_part import PAGE, PagePart
 from tests.bench.peers.left_out import LEFT_OUT
 from tests.bench.peers.races import CANNOT, CAPTIONS
 from tests.bench.peers.state_page import state_section
 from tests.bench.rounds import Figure, middle, of, ratio
 from tests.bench.shapes import SHAPES
 
-PAGE, PLOT = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks-peers.svg"
-BEGIN = "<!-- peers: written by `python -m tests.bench.peers.page RESULTS`; do not edit -->"
-END = "<!-- peers end -->"
+PLOT = PAGE.with_name("benchmarks-peers.svg")
+PART = PagePart("peers", "tests.bench.peers.page")
 _HEAD = (
     "| | CPU-s per million rows | wall s | rows/s | cold: CPU-s per million rows | cold: wall s |",
     "|---|---|---|---|---|---|",
@@ -51,15 +50,6 @@ def section(document: Mapping[str, Any]) -> str:
         *state,
     ]
     return "\n".join(lines)
-
-
-def replaced(page: str, part: str) -> str:
-    """Return the page with another part between the markers. Raises `ValueError` if it lacks one."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{PAGE.name} lacks a marker: {BEGIN} or {END}")
-    return f"{before}{BEGIN}\n{part}\n{END}{after}"
 
 
 def _introduction(machine: Mapping[str, Any], races: Mapping[str, Sequence[Figure]]) -> str:
@@ -112,7 +102,7 @@ def main() -> None:
     document = json.loads(Path(sys.argv[1]).read_text())
     from tests.bench.peers.plot import plot
 
-    PAGE.write_text(replaced(PAGE.read_text(), section(document)))
+    PART.write(section(document))
     if document["races"]:
         plot(figures_of(document), PLOT)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import pytest
-
-from tests.bench.peers.page import BEGIN, END, replaced, section
+from tests.bench.page_part import PAGE
+from tests.bench.peers.page import PART, section
 from tests.bench.rounds import Figure
 
 MACHINE = {
@@ -36,7 +35,6 @@ def test_a_run_becomes_a_table_a_comparison_and_what_is_left_out() -> None:
     assert "What the figures do not say:" in lines
 
 
-def test_only_what_is_between_the_markers_is_replaced() -> None:
-    assert replaced(f"a\n{BEGIN}\nold\n{END}\nb", "new") == f"a\n{BEGIN}\nnew\n{END}\nb"
-    with pytest.raises(ValueError, match="lacks a marker"):
-        replaced("a page", "new")
+def test_the_page_has_the_part() -> None:
+    page = PAGE.read_text()
+    assert page.count(PART.begin) == page.count(PART.end) == 1
