@@ -41,7 +41,7 @@ def write_environment(
 
 def _identity(packages: Sequence[Path]) -> str:
     """Return what the archive's bytes depend on, as 16 characters."""
-    code = (Path(module.__file__) for module in (archives, wheels))
+    code = (Path(str(module.__file__)) for module in (archives, wheels))
     parts = [*(_sha256(file) for file in (*packages, *code)), zlib.ZLIB_RUNTIME_VERSION]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
