@@ -166,12 +166,11 @@ subprocess.Popen = Popen
 def test_a_process_that_is_asked_to_end_waits_until_terraform_has_written_the_state(
     tmp_path: Path, is_early: bool
 ) -> None:
-    """Terraform is a stand-in that notes the signal and then finishes."""
+    """Terraform is a stand-in that notes the signal and then finishes. Its child ends in any case."""
     program, ready, noted = tmp_path / "terraform", tmp_path / "ready", tmp_path / "noted"
     os.mkfifo(ready)
     program.write_text(
-        f'#!/usr/bin/env bash\ntrap \'echo interrupted > "{noted}"; exit 1\' INT\necho go > "{ready}"\n'
-        "while :; do read -t 1 < /dev/zero; done\n"
+        f'#!/usr/bin/env bash\nsleep 100 &\ntrap \'echo interrupted > "{noted}"; kill $!; exit 1\' INT\necho go > "{ready}"\nwait\n'
     )
     program.chmod(0o700)
     script = (
