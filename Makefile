@@ -20,7 +20,7 @@ deploy-demo: ## deploy to stand-ins for AWS and Confluent; needs Go, Terraform, 
 	@$(PYTHON) -m tests.demo.deploy
 
 test: setup ## run the tests that every change must pass
-	@$(PYTHON) -m pytest -m "not long" --numprocesses 3 --dist loadfile
+	@$(PYTHON) -m pytest -m "not long" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 test-fast: setup ## run the tests that need neither Spark nor a broker
 	@$(PYTHON) -m pytest -m "not spark and not e2e and not long" --numprocesses 2 --dist loadfile

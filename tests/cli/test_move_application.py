@@ -18,7 +18,7 @@ from tests.support.rollout_world import JOB, desired, replaced
 OLD, NEW = "frazil-dev-emr-spark-8-1-0-arm64", "frazil-dev-emr-spark-8-1-0-arm64-b"
 
 
-@pytest.fixture(params=list(Mode))
+@pytest.fixture(params=[Mode.FOLLOW, pytest.param(Mode.DRAIN, marks=pytest.mark.long)])
 def moving(shop: Shop, request: pytest.FixtureRequest) -> Shop:  # noqa: F811
     """A job that ran on the first application; its declaration now names another one."""
     return declared(shop, request.param)

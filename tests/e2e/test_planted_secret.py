@@ -174,6 +174,7 @@ def test_a_planted_secret_is_found_by_what_looks_for_it(tmp_path: Path) -> None:
     assert [finds(text, PASSWORD) for _, text in texts(tmp_path)] == [[PASSWORD]]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_a_run_leaves_no_secret_behind(place: Place) -> None:
     ended = place.run(KAFKA_USER=USER, **RIGHT)

@@ -256,6 +256,7 @@ def test_tables_of_version_010_are_continued(
     stock.assert_each_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("undone", "step_seconds"),
     [

@@ -466,6 +466,7 @@ def test_a_registry_that_fails_at_the_start_ends_the_run_and_rejects_nothing(awa
     away.shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_registry_that_fails_when_a_new_id_comes_rejects_nothing(away: Away) -> None:
     away.shop.produce(away.shop.orders(3, away.schema_id))
     away.drain()

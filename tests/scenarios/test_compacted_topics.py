@@ -73,6 +73,7 @@ def test_right_numbers_of_gaps_are_not_counted_again(compacted: Shop) -> None:
         recount(compacted.pipeline, lake, "as the test says", compacted.job())
 
 
+@pytest.mark.long
 def test_rejected_records_that_vanish_before_they_are_dead_letters_are_read_again(compacted: Shop) -> None:
     produce(compacted, 0, values=[b"bad", b"bad"])  # of keys 0 and 1: both offsets become gaps
     produce(compacted, 2, first=50)

@@ -154,6 +154,7 @@ def test_message_types_of_one_file_land_side_by_side_when_they_are_met(shop: Sho
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> None:
     money = 'syntax = "proto3"; package common; message Money { int64 units = 1; string currency = 2; }'
     order = """syntax = "proto3"; package shop; import "common/money.proto";
@@ -186,6 +187,7 @@ def test_only_the_declared_message_lands_when_a_topic_has_several(shop_of: ShopO
     assert "user" not in row
 
 
+@pytest.mark.long
 def test_a_tombstone_can_be_a_row_of_nulls(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.PROTOBUF, tombstones=Tombstones.NULL_ROW)
     schema_id = register(shop, TWO)

@@ -141,6 +141,7 @@ def test_other_formats_have_it_in_the_header_too(
     assert [(row["order_id"], row["user"]) for row in shop.landed()] == [(7, "ada")]
 
 
+@pytest.mark.long
 def test_a_key_has_its_own_header(guid_shop_of: Callable[..., Shop], registry: RegistryServer) -> None:
     shop = guid_shop_of(key_format=KeyFormat.AVRO)
     value_guid = registry.store.guid(shop.register())

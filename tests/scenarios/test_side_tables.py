@@ -68,6 +68,7 @@ def test_dead_letters_that_cannot_be_landed_again_are_not_removed(stock: Ledgers
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_table_set_back_to_an_older_metadata_file_replays(stock: Ledgers) -> None:
     older = stock.metadata_file()
     stock.land_with_dead_letters()
@@ -439,6 +440,7 @@ def test_a_lost_tag_is_found_by_the_newest_summary_and_set_again(stock: Ledgers)
         stock.accept(Accepted.LEDGER_LOST)
 
 
+@pytest.mark.long
 def test_a_tag_that_was_moved_back_does_not_land_records_again(stock: Ledgers) -> None:
     table = stock.iceberg.load(stock.table)
     older = table.currentSnapshot().parentId()
@@ -465,6 +467,7 @@ def test_a_tag_that_was_moved_to_another_writers_snapshot_is_set_again(stock: Le
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_rolled_back_table_without_its_tag_is_still_refused(stock: Ledgers) -> None:
     stock.remove_tag()
     stock.roll_back(1)

@@ -114,7 +114,10 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
     assert found.after.at == dict(enumerate(kept))
 
 
-@pytest.mark.parametrize("grown", [15, 12], ids=["past the ledger", "to the ledger"])
+@pytest.mark.parametrize(
+    "grown",
+    [pytest.param(15, id="past the ledger"), pytest.param(12, id="to the ledger", marks=pytest.mark.long)],
+)
 def test_records_that_replaced_others_are_landed_by_the_operators_word(texts: Shop, grown: int) -> None:
     kafka = truncated(texts, kept=4, grown=grown)
     with pytest.raises(LogTruncated, match=r"offset 11 of partition 0.*log-truncated-replay --reason"):
@@ -127,6 +130,7 @@ def test_records_that_replaced_others_are_landed_by_the_operators_word(texts: Sh
     assert_proven(texts)
 
 
+@pytest.mark.long
 def test_records_that_replaced_others_are_left_out_by_the_operators_word(texts: Shop) -> None:
     kafka = truncated(texts, kept=4, grown=15)
     with pytest.raises(LogTruncated, match="log-truncated --reason"):
@@ -172,6 +176,7 @@ class Elected:
         return getattr(self._kafka, name)
 
 
+@pytest.mark.long
 def test_a_batch_that_was_read_under_two_leaders_is_read_again(texts: Shop) -> None:
     produce(texts, 20, 3)
     kafka = Elected(texts.job().kafka)

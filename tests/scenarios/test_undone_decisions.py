@@ -114,6 +114,7 @@ def test_a_hold_does_not_guess_of_which_topic_the_missing_records_are(stock: Led
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_hold_after_expiry_counts_dead_letters_whatever_the_clocks_said(stock: Ledgers) -> None:
     stock.land_with_dead_letters()
     stock.step_clock(7200)
@@ -172,6 +173,7 @@ def test_a_dead_letter_table_that_is_rolled_back_before_a_decision_is_finished_c
     stock.assert_proven()
 
 
+@pytest.mark.long
 @BOTH
 def test_a_rollback_of_a_table_whose_dead_letter_table_is_gone_is_decided_in_two_steps(
     stock: Ledgers, event: Accepted
@@ -276,6 +278,7 @@ def test_what_lands_while_a_decision_is_finished_late_is_not_removed(stock: Ledg
     stock.assert_each_once()
 
 
+@pytest.mark.long
 # ── Kafka does not have the undone records any more ─────────────────────────────────────────────
 def test_a_replay_removes_no_dead_letter_of_a_topic_that_is_gone(stock: Ledgers) -> None:
     """Nothing in the tables shows that the topic was re-created."""
