@@ -21,7 +21,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Registry as RegistryPlace
 
-PORTION, PAUSE_SECONDS = 300, 12.0
+PORTION, PAUSE_SECONDS = 600, 30.0
 """Records of each topic that are sent at once, and how long it then waits: a batch of all topics costs the driver a CPU-second or two."""
 SPOILT_EVERY, DELETED_EVERY = 100, 25
 STATE = "fleet"
@@ -110,9 +110,10 @@ class Producing:
             self._feeds[topic] = feed
 
     def turn_to(self, topic: str, version: int) -> None:
-        """Write a topic's further records with another version of its schema."""
+        """Write a topic's further records with another version of its schema, the first portion of them now."""
         with self._lock:
             self._feeds[topic].turn_to(version)
+            self._send(self._feeds[topic], PORTION)
 
     def subjects(self) -> tuple[str, ...]:
         """Return the subjects of the registry."""
