@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,9 @@ class Packing:
         self.kept, self._out, self.times = folder / "kept", folder / NAME, 0
         pack = environment_archive.write_tar_gz
 
-        def counted(*given: object) -> None:
+        def counted(target: Path, entries: Mapping[str, bytes]) -> None:
             self.times += 1
-            pack(*given)  # type: ignore[arg-type]
+            pack(target, entries)
 
         monkeypatch.setattr(environment_archive, "write_tar_gz", counted)
 

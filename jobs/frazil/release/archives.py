@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -37,3 +38,9 @@ def write_tar_gz(target: Path, entries: Mapping[str, bytes]) -> None:
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode, entry.mtime = len(content), _FILE_MODE, 0
             archive.addfile(entry, BytesIO(content))
+
+
+def sha256(file: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from frazil.errors import ReleaseIncomplete
 from frazil.release import function_package, sbom, wheels
-from frazil.release.archives import write_zip
+from frazil.release.archives import sha256, write_zip
 from frazil.release.emr_labels import Label
 from frazil.release.environment_archive import write_environment
 from frazil.release.git import Checkout
@@ -146,13 +145,8 @@ def _iceberg(jars: Iterable[Jar], label: Label) -> str:
 
 def _part(wheel: Path) -> Part:
     facts = wheels.facts(wheel)
-    return Part(kind=Kind.PYPI, name=facts.name, version=facts.version, sha256=_sha256(wheel), licence=facts.licence)
+    return Part(kind=Kind.PYPI, name=facts.name, version=facts.version, sha256=sha256(wheel), licence=facts.licence)
 
 
 def _file(path: Path, role: Role) -> File:
-    return File(name=path.name, role=role, sha256=_sha256(path), size_bytes=path.stat().st_size)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return File(name=path.name, role=role, sha256=sha256(path), size_bytes=path.stat().st_size)

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from frazil.release import archives, wheels
-from frazil.release.archives import write_tar_gz
+from frazil.release.archives import sha256, write_tar_gz
 
 _ENDING = ".tar.gz"
 
@@ -33,16 +33,16 @@ def write_environment(
     own = target.name.removesuffix(_ENDING)
     of = f"{own}-{_identity(packages)}"
     for file in kept.glob(f"{of}-*{_ENDING}"):
-        if _copied(file, target) and file.name == f"{of}-{_sha256(target)}{_ENDING}":
+        if _copied(file, target) and file.name == f"{of}-{sha256(target)}{_ENDING}":
             return
     write_tar_gz(target, entries)
-    _keep(target, kept, f"{of}-{_sha256(target)}{_ENDING}", replaces=f"{own}-*{_ENDING}")
+    _keep(target, kept, f"{of}-{sha256(target)}{_ENDING}", replaces=f"{own}-*{_ENDING}")
 
 
 def _identity(packages: Sequence[Path]) -> str:
     """Return what the archive's bytes depend on, as 16 characters."""
     code = (Path(str(module.__file__)) for module in (archives, wheels))
-    parts = [*(_sha256(file) for file in (*packages, *code)), zlib.ZLIB_RUNTIME_VERSION]
+    parts = [*(sha256(file) for file in (*packages, *code)), zlib.ZLIB_RUNTIME_VERSION]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -62,8 +62,3 @@ def _keep(archive: Path, folder: Path, name: str, *, replaces: str) -> None:
     for former in folder.glob(replaces):
         if former.name != name:
             former.unlink(missing_ok=True)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
