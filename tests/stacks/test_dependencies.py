@@ -52,9 +52,17 @@ def forget(cloud: Cloud) -> None:
     scheduler = cloud.aws("scheduler")
     for group in scheduler.list_schedule_groups(NamePrefix=LOCAL.names.prefix)["ScheduleGroups"]:
         scheduler.delete_schedule_group(Name=group["Name"])
-    bucket = LOCAL.names.bucket("artifacts")
-    for each in cloud.aws("s3").list_objects_v2(Bucket=bucket).get("Contents", ()):
-        cloud.aws("s3").delete_object(Bucket=bucket, Key=each["Key"])
+    forget_documents(cloud)
+
+
+def forget_documents(cloud: Cloud) -> None:
+    """Empty the bucket of documents, whose policy refuses to delete one, and give it its policy back."""
+    bucket, s3 = LOCAL.names.bucket("artifacts"), cloud.aws("s3")
+    policy = s3.get_bucket_policy(Bucket=bucket)["Policy"]
+    s3.delete_bucket_policy(Bucket=bucket)
+    for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
+        s3.delete_object(Bucket=bucket, Key=each["Key"])
+    s3.put_bucket_policy(Bucket=bucket, Policy=policy)
 
 
 def forget_rights(cloud: Cloud) -> None:
