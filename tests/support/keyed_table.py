@@ -74,6 +74,7 @@ class KeyedTable:
                 keep_snapshots=5,
                 offset_columns=(),
                 declared={},
+                is_state=True,
             ),
         )
         publish(

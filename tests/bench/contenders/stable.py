@@ -95,7 +95,12 @@ def _batch(shared: JobContext, file: Path, kept: Any, gone: Any, version: int) -
 
 def _create(shared: JobContext, name: str) -> None:
     properties = tables.properties(
-        format_version=VERSION, target_file_size_bytes=128 << 20, keep_snapshots=100, offset_columns=(), declared={}
+        format_version=VERSION,
+        target_file_size_bytes=128 << 20,
+        keep_snapshots=100,
+        offset_columns=(),
+        declared={},
+        is_state=True,
     )
     columns = Struct((*ROW.fields, _DAY))
     tables.create(shared.iceberg, name, columns, partition_by=(_BY,), properties=properties, key=("id",))

@@ -13,6 +13,7 @@ from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake import ledger
 from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.tables import FEW_MANIFESTS
 from tests.support import oracle
 from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable
@@ -48,6 +49,16 @@ def test_rows_deletes_and_offsets_are_one_snapshot(table: KeyedTable) -> None:
     assert newest.summary is not None
     assert newest.summary[ledger.END] == str(table.request(1, 2).end)
     assert (newest.summary["added-records"], newest.summary["added-position-deletes"]) == ("7", "6")
+    table.check()
+
+
+def test_a_table_keeps_few_manifests(table: KeyedTable) -> None:
+    for number in range(12):
+        table.apply({number: (0, f"changed {number}")})
+    loaded = table.iceberg.load(table.name)
+    kept = [str(each.content()) for each in loaded.currentSnapshot().allManifests(loaded.io())]
+    assert 0 < kept.count("DATA") < FEW_MANIFESTS
+    assert 0 < kept.count("DELETES") < FEW_MANIFESTS
     table.check()
 
 
