@@ -6,6 +6,7 @@ import copy
 import json
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
@@ -59,7 +60,13 @@ def everything(deployment: Deployment, folder: Path) -> Stacks:
     app = App(outdir=str(folder))
     compose(
         app,
-        named(deployment, reader_principals=people, reconciler_principals=people, deployer_principals=people),
+        named(
+            deployment,
+            confluent=replace(deployment.confluent, is_administered=True),  # which Tableflow's tables need
+            reader_principals=people,
+            reconciler_principals=people,
+            deployer_principals=people,
+        ),
         (*EXAMPLE, *FLOWING_PIPELINES),
         (*EXAMPLE_TOPICS, *FLOWING_TOPICS),
         today=TODAY,
