@@ -57,12 +57,15 @@ Stacks = dict[str, dict[str, Any]]
 def everything(deployment: Deployment, folder: Path) -> Stacks:
     """All stacks that an environment can have, with all roles, and pipelines of both engines, by the stacks' names."""
     people = (f"arn:aws:iam::{deployment.account}:role/people",)
+    cluster = deployment.confluent
+    if not cluster.is_managed:
+        cluster = replace(cluster, is_administered=True)  # which Tableflow's tables need
     app = App(outdir=str(folder))
     compose(
         app,
         named(
             deployment,
-            confluent=replace(deployment.confluent, is_administered=True),  # which Tableflow's tables need
+            confluent=cluster,
             reader_principals=people,
             reconciler_principals=people,
             deployer_principals=people,
