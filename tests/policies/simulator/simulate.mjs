@@ -20,7 +20,8 @@ for (const one of JSON.parse(readFileSync(0, 'utf8'))) {
     resourcePolicy: one.policy ?? undefined
   }
   const answer = await runSimulation(simulation, { simulationMode: 'Strict' })
-  if (answer.resultType !== 'single') answers.push(`error: ${JSON.stringify(answer.errors ?? answer.resultType)}`)
-  else answers.push(answer.overallResult)
+  if (answer.resultType !== 'error') answers.push(answer.overallResult)
+  else if (answer.errors.message === 'no.resource.types') answers.push('ImplicitlyDenied') // the action acts on no such resource
+  else answers.push(`error: ${JSON.stringify(answer.errors)}`)
 }
 process.stdout.write(JSON.stringify(answers))
