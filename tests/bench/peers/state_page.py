@@ -34,7 +34,7 @@ _COLUMNS = (
 _WAY = {way: caption.partition(":")[0].partition(",")[0] for way, caption in CAPTIONS.items()}
 LEFT_OUT = """- Each contender has a topic of its own with the same records. Every table is checked after the changes: rows, keys and the sum of the ids of the rows. \
 The run fails if one is wrong.
-- Reads are of all columns of all rows, by a warm process of two cores, before any compaction; DuckDB and PyIceberg read once. MB are new files of rows and deletes; staging is included. \
+- Reads are of all columns of all rows, by a warm process of two cores, before any compaction; DuckDB and PyIceberg read once, in a new process each, whose start is not counted. MB are new files of rows and deletes; staging is included. \
 Deletes are the entries of delete files that a reader takes into account: keys for Flink, positions for Frazil.
 - Spark loads with the `MERGE` too, into an empty table.
 - Flink keeps the last row of each key in its state, on the heap, and a checkpoint every 5 s writes all of it. Its batch is produced while the job runs; the wall time \

@@ -5,8 +5,7 @@ Each contender has a topic of its own with the same records, because Flink's is 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -16,9 +15,9 @@ from urllib.parse import urlparse
 
 from pyiceberg.exceptions import NoSuchTableError
 
-from frazil.local.duckdb_query import ask
 from tests.bench.environment import BenchEnvironment, Contender, tell
 from tests.bench.fill import PARTITIONS, make
+from tests.bench.peers.other_reader import ENGINES, CannotReadError, read
 from tests.bench.peers.state_topics import SHAPE, changes, fill_batch, fill_load, staging_of
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Topic
@@ -86,8 +85,8 @@ def _steps(
         fill_batch(bootstrap, topic, seed=here.seed)
     found.append(replace(land(BATCH, wanted.batch), way=way, round=number))
     contender.land("end", topic, table)
-    read = up["state_reader"].land("scan", topic, table)
-    found.append(StateFigure(way, SPARK, number, read["wall"], _cpu(read)))
+    scanned = up["state_reader"].land("scan", topic, table)
+    found.append(StateFigure(way, SPARK, number, scanned["wall"], _cpu(scanned)))
     if is_last:  # DuckDB takes minutes of CPU for some hundred thousand equality deletes
         found += (replace(one, way=way, round=number) for one in _others(here, table, (wanted.live, wanted.ids)))
     here.drop(table, staging_of(table))
@@ -136,32 +135,18 @@ def _files(here: BenchEnvironment, table: str) -> dict[Path, int]:
 
 def _others(here: BenchEnvironment, table: str, wanted: tuple[int, int]) -> Iterator[StateFigure]:
     """Read all columns with other engines. An engine that refuses the table has no figure, and says why."""
-    loaded = here.catalog().load_table(table)
-
-    def by_duckdb() -> tuple[int, int]:
-        listed = "count(*), sum(id), sum(hash(lake_table)::DOUBLE)"
-        count, ids, _ = ask(loaded.metadata_location, f"SELECT {listed} FROM lake_table")[1][0]
-        return int(count), int(ids)
-
-    def by_pyiceberg() -> tuple[int, int]:
-        import pyarrow.compute as pc
-
-        rows = loaded.scan().to_arrow()
-        return rows.num_rows, int(pc.sum(rows["id"]).as_py())
-
-    yield _read(DUCKDB, table, by_duckdb, wanted)
-    yield _read(PYICEBERG, table, by_pyiceberg, wanted)
+    metadata = here.catalog().load_table(table).metadata_location
+    yield from (_read(engine, metadata, wanted) for engine in ENGINES)
 
 
-def _read(reader: str, table: str, read: Callable[[], tuple[int, int]], wanted: tuple[int, int]) -> StateFigure:
-    wall, cpu = time.monotonic(), time.process_time()
+def _read(engine: str, metadata: str, wanted: tuple[int, int]) -> StateFigure:
     try:
-        found = read()
-    except Exception as refused:  # noqa: BLE001 - each engine has errors of its own, and the page names them
-        return StateFigure("", reader, 0, refused=str(refused).splitlines()[0])
-    figure = StateFigure("", reader, 0, time.monotonic() - wall, time.process_time() - cpu)
-    if found != wanted:
-        return replace(figure, refused=f"reads {found[0]:,} rows of {wanted[0]:,}")
+        found = read(engine, metadata)
+    except CannotReadError as refused:
+        return StateFigure("", engine, 0, refused=str(refused))
+    figure = StateFigure("", engine, 0, found["wall"], found["cpu"])
+    if (found["rows"], found["ids"]) != wanted:
+        return replace(figure, refused=f"reads {found['rows']:,} rows of {wanted[0]:,}")
     return figure
 
 
