@@ -13,7 +13,7 @@ from tests.bench.peers.other_reader import ENGINES, CannotReadError, read
 
 @pytest.fixture
 def metadata(tmp_path: Path) -> str:
-    """The metadata file of a table of three rows."""
+    """Write a table of three rows, and return its metadata file."""
     catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/lake.db", warehouse=f"file://{tmp_path}/lake")
     catalog.create_namespace("bench")
     rows = pa.table({"id": pa.array([1, 2, 4], pa.int64()), "word": ["a", "b", "c"]})
