@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from frazil.version import VERSION
-from tests.bench import latency, rounds
+from tests.bench import fresh, latency, rounds
 from tests.bench.contenders.partitions import few_of, small_of
 from tests.bench.environment import OUT, BenchEnvironment, ground, tell
 from tests.bench.fill import fill, make
@@ -70,6 +70,9 @@ def main() -> None:
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
+            _keep(results, given)
+        if "fresh" in others:
+            results = replace(results, fresh=fresh.measure(here, given.rounds or fresh.ROUNDS))
             _keep(results, given)
         if "upserts" in others:
             results = replace(

@@ -25,6 +25,7 @@ class Results:
     usual: Followed | None = None
     commits: Mapping[str, Any] | None = None
     many: Mapping[str, Any] | None = None
+    fresh: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
     stable: Mapping[str, Any] | None = None
@@ -42,6 +43,7 @@ def goals(results: Results) -> list[Goal]:
         *_age(results),
         *_great_age(results),
         *_many(results),
+        *_fresh(results),
         *_partitions(results),
         *_upserts(results),
         *_stable(results),
@@ -137,6 +139,13 @@ def _many(results: Results) -> Iterator[Goal]:
         }
         value = walls["together"] / walls["alone"]
     yield Goal("50 small pipelines, wall: together / one after another", value, 1 / 3)
+
+
+def _fresh(results: Results) -> Iterator[Goal]:
+    found = results.fresh
+    yield Goal("`frazil run` of a small topic from the shell: median", found and median(found["shell"]), 9.0, unit="s")
+    first = found and median(found["first"])
+    yield Goal("the first 200,000 nested Avro orders of a session: median", first, 5.0, unit="CPU-s")
 
 
 def _partitions(results: Results) -> Iterator[Goal]:

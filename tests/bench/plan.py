@@ -30,7 +30,7 @@ STABLE = {1_000_000: 6, 5_000_000: 6}
 """A part of `upserts`: rounds of batches of 2 of 60 days, by the rows of the table."""
 STABLE_MANY_ROWS = {20_000_000: 20}
 """One in so many is checked."""
-OTHERS = ("follow", "commits", "many", "upserts", "aging")
+OTHERS = ("follow", "commits", "many", "fresh", "upserts", "aging")
 ASKED_FOR = ("partitions", "stable", "requests", "growth")
 """`partitions` takes seven minutes, `stable` is a part of `upserts`, and `requests` one of `growth`."""
 

@@ -70,6 +70,9 @@ def _others(results: Results) -> Iterator[str]:
     if results.many:
         for measured in results.many["measured"]:
             yield f"50 pipelines {measured['way']}: {measured['wall']:.1f} s, {_cpu(measured):.1f} CPU-s"
+    if results.fresh:
+        shell, first = (", ".join(f"{value:.1f}" for value in results.fresh[what]) for what in ("shell", "first"))
+        yield f"frazil run from the shell: {shell} s; the first rows of a session: {first} CPU-s"
     for found in results.aging:
         seconds = ", ".join(
             f"{what} {found['aged'][what]:.2f} s (fresh {fresh:.2f})" for what, fresh in found["fresh"].items()
@@ -118,6 +121,7 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "follow": [asdict(found) for found in (results.fast, results.usual) if found],
         "commits": results.commits,
         "many": results.many,
+        "fresh": results.fresh,
         "partitions": results.partitions,
         "upserts": results.upserts,
         "stable": results.stable,
