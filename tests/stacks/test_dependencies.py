@@ -52,7 +52,22 @@ def forget(cloud: Cloud) -> None:
     scheduler = cloud.aws("scheduler")
     for group in scheduler.list_schedule_groups(NamePrefix=LOCAL.names.prefix)["ScheduleGroups"]:
         scheduler.delete_schedule_group(Name=group["Name"])
+    forget_reconciler(cloud)
     forget_documents(cloud)
+
+
+def forget_reconciler(cloud: Cloud) -> None:
+    """Delete the function that reconciles, its rule and log, and all alarms."""
+    functions, events, logs, alarms = (cloud.aws(service) for service in ("lambda", "events", "logs", "cloudwatch"))
+    for each in functions.list_functions()["Functions"]:
+        functions.delete_function(FunctionName=each["FunctionName"])
+    for rule in (each["Name"] for each in events.list_rules()["Rules"]):
+        if targets := [each["Id"] for each in events.list_targets_by_rule(Rule=rule)["Targets"]]:
+            events.remove_targets(Rule=rule, Ids=targets)
+        events.delete_rule(Name=rule)
+    for each in logs.describe_log_groups(logGroupNamePrefix="/frazil/local/reconcile-")["logGroups"]:
+        logs.delete_log_group(logGroupName=each["logGroupName"])
+    alarms.delete_alarms(AlarmNames=[each["AlarmName"] for each in alarms.describe_alarms()["MetricAlarms"]])
 
 
 def forget_documents(cloud: Cloud) -> None:

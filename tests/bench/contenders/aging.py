@@ -64,6 +64,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             pipeline = replace(pipeline, table=replace(pipeline.table, format_version=job.wants["version"]))
             report = Reporter(events.append, pipeline.name, job.timed.name, shared.run, shared.clock)
             Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report).drain()
+        looks.append(_look(shared.iceberg, job.table, len(commits)))
         name = shared.iceberg.name
         shared.spark.sql(
             f"CREATE TABLE {name}.{job.table}_fresh USING iceberg TBLPROPERTIES ('write.parquet.compression-codec'='zstd', "
