@@ -4,7 +4,7 @@ LEFT_OUT = """What the figures do not say:
 
 | | Flink SQL | Kafka Connect | Frazil |
 |---|---|---|---|
-| instants | milliseconds | milliseconds | microseconds |
+| instants | milliseconds, as set up here | milliseconds | microseconds |
 | JSON | without a frame, and lenient: a missing or unknown field passes | the same, without a schema | framed; each value is checked against the schema, and text behind it is refused |
 | a record that cannot be read | the job fails, or drops it without a trace | the task fails, or the worker's dead-letter topic takes it | a table of dead letters has its bytes and the reason |
 | headers, key, schema id | not landed here; headers and key could be | not landed here | landed, in the row of eight columns |

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 
 from tests.bench.page_part import PAGE
@@ -38,3 +39,13 @@ def test_a_run_becomes_a_table_a_comparison_and_what_is_left_out() -> None:
 def test_the_page_has_the_part() -> None:
     page = PAGE.read_text()
     assert page.count(PART.begin) == page.count(PART.end) == 1
+
+
+def test_the_readme_quotes_the_page() -> None:
+    said = re.findall(
+        r"- (.+): with the same four columns, Frazil's CPU is ([\d.]+) of that of Flink SQL and ([\d.]+) of that of Kafka Connect",
+        PAGE.read_text(),
+    )
+    assert said
+    readme = PAGE.parents[1].joinpath("README.md").read_text()
+    assert [" | ".join(row) for row in said if f"| {' | '.join(row)} |" not in readme] == []
