@@ -374,6 +374,7 @@ def test_a_number_of_hundreds_of_digits_is_the_nearest_double_but_beside_json_te
     ]
 
 
+@pytest.mark.long
 def test_a_value_of_more_than_20_million_characters_lands(spark: SparkSession) -> None:
     body = '{"x": "' + "é" * 21_000_000 + '"}'
     decoded = spark.createDataFrame([(body.encode(),)], "body binary").select(

@@ -52,6 +52,7 @@ def test_rows_deletes_and_offsets_are_one_snapshot(table: KeyedTable) -> None:
     table.check()
 
 
+@pytest.mark.long
 def test_a_table_keeps_few_manifests(table: KeyedTable) -> None:
     for number in range(12):
         table.apply({number: (0, f"changed {number}")})

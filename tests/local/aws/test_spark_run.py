@@ -174,6 +174,7 @@ def test_a_failure_is_tried_again_and_each_attempt_is_told(cloud: Cloud) -> None
     assert "tried" in cloud.log(run, attempt="attempts/2/")
 
 
+@pytest.mark.long
 def test_what_was_not_uploaded_fails_the_run_with_its_reason(cloud: Cloud) -> None:
     run = cloud.start("", {"spark.jars": f"s3://{BUCKET}/not-there.jar"})
     ended = cloud.ended(run)
