@@ -30,6 +30,7 @@ def test_a_reader_counts_rows_and_its_own_seconds(engine: str, metadata: str) ->
     assert found["cpu"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_an_engine_refuses_is_one_line(engine: str, tmp_path: Path) -> None:
     with pytest.raises(CannotReadError) as refused:
