@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +33,7 @@ def measure(here: BenchEnvironment, measured: int) -> dict[str, Any]:
         shell.append(_shell(here, small.name, f"{NAMESPACE}.{small.name}_{number}"))
         here.check(f"{NAMESPACE}.{small.name}_{number}", small)
         here.drop(f"{NAMESPACE}.{small.name}_{number}")
-        with here.served(replace(here.job("ours", f"fresh_{number}", first), batch_rows=FIRST_ROWS)) as contender:
+        with here.served(here.job("ours", f"fresh_{number}", first, batch_rows=FIRST_ROWS)) as contender:
             sessions.append(rounds.land(here, contender, "ours", first, number).cpu)
         tell(f"  round {number + 1}: {shell[-1]:.2f} s, {sessions[-1]:.2f} CPU-s")
     here.drop_topics(small, first)
@@ -57,7 +55,6 @@ def _shell(here: BenchEnvironment, topic: str, table: str) -> float:
     ended = subprocess.run(
         [*command, "--env", str(here.world.environment_file), "--master", f"local[{here.cores}]"],
         cwd=folder,
-        env=os.environ,
         capture_output=True,
         text=True,
         check=False,

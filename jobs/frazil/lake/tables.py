@@ -19,7 +19,7 @@ from frazil.schemas.types import Struct
 ATTEMPTS = 5
 FEW_MANIFESTS = 10
 """A table of current state keeps fewer manifests than this of data and as few of deletes: its driver reads them for each batch, and
-so does each reader. An append table keeps Iceberg's 100: its batches read none."""
+so does each reader. Other tables keep Iceberg's default, 100."""
 REFUSALS = frozenset({"ValidationException", "IllegalArgumentException", "UnsupportedOperationException"})
 """Java's exceptions that say that a request is wrong: the same request is refused again."""
 _ONE = {"years": "year", "months": "month", "days": "day", "hours": "hour"}

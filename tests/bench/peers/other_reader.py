@@ -14,6 +14,7 @@ from typing import Any
 
 from frazil.local.duckdb_query import ask
 
+DUCKDB, PYICEBERG = "duckdb", "pyiceberg"
 LIMIT_SECONDS = 120.0
 """A reader that takes longer is ended. DuckDB takes minutes for some hundred thousand equality deletes."""
 
@@ -53,7 +54,7 @@ def _pyiceberg(metadata: str) -> tuple[int, int]:
     return rows.num_rows, int(pc.sum(rows["id"]).as_py())
 
 
-ENGINES: Mapping[str, Callable[[str], tuple[int, int]]] = {"duckdb": _duckdb, "pyiceberg": _pyiceberg}
+ENGINES: Mapping[str, Callable[[str], tuple[int, int]]] = {DUCKDB: _duckdb, PYICEBERG: _pyiceberg}
 
 
 def main() -> None:
@@ -62,7 +63,7 @@ def main() -> None:
     try:
         rows, ids = ENGINES[engine](metadata)
     except Exception as refused:  # noqa: BLE001 - each engine has errors of its own, and the page names them
-        sys.exit(str(refused).splitlines()[0])
+        sys.exit((str(refused) or type(refused).__name__).splitlines()[0])
     print(json.dumps({"rows": rows, "ids": ids, "wall": time.monotonic() - wall, "cpu": time.process_time() - cpu}))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tests.bench.peers.state_race import BATCH, DUCKDB, LOAD, PYICEBERG, SPARK, StateFigure
+from tests.bench.peers.other_reader import DUCKDB, PYICEBERG
+from tests.bench.peers.state_race import BATCH, LOAD, SPARK, StateFigure
 from tests.bench.peers.state_topics import Changes
 
 CAPTIONS = {

@@ -27,8 +27,8 @@ HOSTS = {"flink_upsert": "flink_state", "spark_merge": "merge_state", "frazil_st
 """The process of each contender."""
 FILLS_ITSELF = ("flink_upsert",)
 LOAD, BATCH = "load", "batch"
-SPARK, DUCKDB, PYICEBERG = "spark", "duckdb", "pyiceberg"
-"""Readers."""
+SPARK = "spark"
+"""The reader that is warm; the others are `ENGINES`."""
 
 
 @dataclass(frozen=True, slots=True)
