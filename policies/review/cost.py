@@ -16,6 +16,7 @@ SERVICES = (
     "EMR Serverless", "S3", "Glue", "NAT gateway", "Interface endpoints", "CloudWatch", "Kafka cluster", "Tableflow",
     "Confluent egress",
 )  # fmt: skip
+_Landings = Sequence[tuple[Landed, Decimal]]  # pipelines, and how many batches each lands in a month
 _FREE_DISK_GB = 20
 _FREE_GLUE = Decimal(1_000_000)
 
@@ -45,7 +46,7 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
     landed = list(pipelines(documents(listed)))
     ingest = {run.job: run for run in found if not run.is_maintenance}
     reads = {each.name: prices.gb_of(each.name) for each in landed if each.job in ingest}
-    batches = sum((_batches(each, ingest[each.job], prices) for each in landed if each.job in ingest), Decimal(0))
+    batches = [(each, _batches(each, ingest[each.job], prices)) for each in landed if each.job in ingest]
     kept = [*reads, *(name for name in left if name not in reads)]
     gb = sum(reads.values(), Decimal(0))
     lines = [
@@ -76,6 +77,12 @@ def _batches(pipeline: Landed, run: Run, prices: Prices) -> Decimal:
     if run.every_minutes is not None:
         return _times(run, prices)
     return prices.hours * 3600 / pipeline.target_seconds * prices.assumed("busy_share")
+
+
+def _requests(what: str, batches: _Landings, prices: Prices) -> Decimal:
+    """Return how many requests batches make, of the kinds of `Prices.of_a_batch`."""
+    made = (count * prices.of_a_batch(what, is_state=each.is_state) for each, count in batches)
+    return sum(made, Decimal(0))
 
 
 def _cloudwatch(
@@ -122,12 +129,12 @@ def _emr(run: Run, architecture: str, prices: Prices) -> Line:
     return _line("EMR Serverless", hours * hourly, how)
 
 
-def _s3(kept: Sequence[str], batches: Decimal, prices: Prices) -> list[Line]:
+def _s3(kept: Sequence[str], batches: _Landings, prices: Prices) -> list[Line]:
     stored = sum(
         (prices.gb_of(name) * prices.assumed("stored_share") * prices.assumed("months_stored") for name in kept),
         Decimal(0),
     )
-    puts, gets = (batches * prices.assumed(f"{kind}_a_batch") for kind in ("puts", "gets"))
+    puts, gets = (_requests(what, batches, prices) for what in ("puts", "gets"))
     return [
         _line(
             "S3",
@@ -137,13 +144,13 @@ def _s3(kept: Sequence[str], batches: Decimal, prices: Prices) -> list[Line]:
         _line(
             "S3",
             puts / 1000 * prices.price("s3_put_1000") + gets / 1000 * prices.price("s3_get_1000"),
-            f"{_n(batches)} batches: {_n(puts)} writes and {_n(gets)} reads",
+            f"{_n(sum((count for _, count in batches), Decimal(0)))} batches: {_n(puts)} writes and {_n(gets)} reads",
         ),
     ]
 
 
-def _glue(tables: int, batches: Decimal, prices: Prices) -> list[Line]:
-    requests = batches * prices.assumed("glue_requests_a_batch")
+def _glue(tables: int, batches: _Landings, prices: Prices) -> list[Line]:
+    requests = _requests("glue_requests", batches, prices)
     beyond = max(Decimal(0), requests - _FREE_GLUE)
     objects = max(Decimal(0), tables - _FREE_GLUE)
     amount = beyond / 1_000_000 * prices.price("glue_million_requests") + objects / 100_000 * prices.price(

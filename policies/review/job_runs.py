@@ -156,11 +156,12 @@ def _megabytes(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A pipeline of a document: its name, its group, and its target duration of a batch."""
+    """A pipeline of a document. `target_seconds` are those of a batch; `is_state`: its table is one of current state."""
 
     name: str
     group: str | None
     target_seconds: int
+    is_state: bool = False
 
     @property
     def job(self) -> str:
@@ -180,7 +181,8 @@ def pipelines(found: Iterable[Json]) -> Iterator[Landed]:
             name = str(own or _part(each, "topic").get("name", ""))
             group = each.get("group") if isinstance(each, Mapping) else None
             is_known = isinstance(seconds, int) and seconds > 0
-            yield Landed(name, str(group) if group else None, seconds if is_known else 10)
+            is_state = _part(each, "write").get("type") == "upsert"
+            yield Landed(name, str(group) if group else None, seconds if is_known else 10, is_state)
 
 
 def _part(value: Any, name: str) -> Json:

@@ -26,7 +26,7 @@ STARTS = {
     "first": "the first run, with its first batch: creates both tables",
     "idle": "a later run without new records",
 }
-_ASSUMED = {WRITES: "puts_a_batch", READS: "gets_a_batch", GLUE: "glue_requests_a_batch"}
+_ASSUMED = {WRITES: "puts", READS: "gets", GLUE: "glue_requests"}
 
 
 def section(document: Mapping[str, Any]) -> str:
@@ -65,8 +65,11 @@ def _requests(found: Sequence[Mapping[str, Any]], prices: Prices) -> Iterator[st
     dear = (price(billed_of_a_commit(each), prices) * 1000 for each in found)
     yield f"| {prices.currency} for 1,000 commits | {' | '.join(f'{each:.3f}' for each in dear)} |"
     for what, name in _ASSUMED.items():
-        counts = (f"{billed_of_a_commit(each)[what]:.1f}" for each in found)
-        yield f"| {what}, mean; the estimate of a review assumes {prices.assumed(name):g} | {' | '.join(counts)} |"
+        counts = (
+            f"{billed_of_a_commit(each)[what]:.1f} ({prices.of_a_batch(name, is_state=each['case'] == 'upsert'):g})"
+            for each in found
+        )
+        yield f"| {what}, mean (what the estimate of a review assumes) | {' | '.join(counts)} |"
     yield ""
     yield f"| requests of a start | {' | '.join(says[each['case']] for each in found)} |"
     yield "|---" * (len(found) + 1) + "|"

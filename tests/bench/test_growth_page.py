@@ -38,7 +38,7 @@ def test_a_run_becomes_tables_of_requests_cores_and_prices() -> None:
     assert "load average 0.5 before the landings and 2.5 after them" in written[0]
     assert "| GET metadata | 3 | 3 | 3 |" in written
     assert "| … of these in series | 20 | 20 | 20 |" in written
-    assert "| writes, mean; the estimate of a review assumes 10 | 2.0 | 2.0 | 2.0 |" in written
+    assert "| reads, mean (what the estimate of a review assumes) | 2.0 (10) | 2.0 (10) | 2.0 (60) |" in written
     assert "| a later run without new records | 4 writes, 2 Glue | 4 writes, 2 Glue | 4 writes, 2 Glue |" in written
     assert "| nested orders, Avro | 100 | 1.00 | 1.00 | 4.00 | 1.50 | 0.50 | 0.20 |" in written
     assert "| nested orders, Avro | 121,951 | 219,780 | 217,391 | 1.01 (1.01, 1.01, 1.10) |" in written

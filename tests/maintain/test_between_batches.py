@@ -15,6 +15,8 @@ from frazil.maintain import between_batches
 from frazil.maintain.between_batches import (
     GROUPS,
     LEAST_BYTES,
+    MANY_SMALL,
+    MANY_SMALL_AT_END,
     MIB,
     RETRY_SECONDS,
     BetweenBatches,
@@ -23,6 +25,7 @@ from frazil.maintain.between_batches import (
 )
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
+from frazil.maintain.target import MaintenanceRun
 
 PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=Upsert())
 
@@ -33,6 +36,7 @@ class Upkeep:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, sizes: list[int], late: int | None = None) -> None:
         self.sizes, self.late, self.now, self.rewritten = sizes, late, 1000.0, list[int]()
         self.fails: Exception | None = None
+        self.many_files: int | None = None
         self.budget: Any = None
         upkeep = self
 
@@ -58,7 +62,10 @@ class Upkeep:
         )
         self.between = BetweenBatches(job, PIPELINE, 10.0)
 
-    def compact(self, *_: Any, hold: Callable[[], bool], chosen: Callable[[Any, Why], bool]) -> Outcome:
+    def compact(
+        self, run: MaintenanceRun, *_: Any, hold: Callable[[], bool], chosen: Callable[[Any, Why], bool]
+    ) -> Outcome:
+        self.many_files = run.policy.many_files
         if self.fails:
             raise self.fails
         groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size, partition=""), Why.DELETED)]
@@ -129,6 +136,17 @@ def test_rows_that_would_change_end_the_upkeep_and_not_the_pipeline(monkeypatch:
     assert upkeep.between.compact(at_end=True) is None
 
 
+def test_fewer_small_files_are_enough_at_the_end_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    upkeep = Upkeep(monkeypatch, [MIB])
+    upkeep.look()
+    assert upkeep.many_files == MANY_SMALL
+    upkeep.between.compact(at_end=True)
+    assert upkeep.many_files == MANY_SMALL_AT_END
+    few = Counted(data_files=MANY_SMALL_AT_END, bytes=MIB)
+    assert not is_due(few, Counted(), MANY_SMALL)
+    assert is_due(few, Counted(), MANY_SMALL_AT_END)
+
+
 @pytest.mark.parametrize(
     ("now", "seen", "due"),
     [
@@ -148,4 +166,4 @@ def test_rows_that_would_change_end_the_upkeep_and_not_the_pipeline(monkeypatch:
     ],
 )
 def test_what_is_due_is_known_from_the_heads_summary(now: Counted, seen: Counted, due: bool) -> None:
-    assert is_due(now, seen) is due
+    assert is_due(now, seen, MANY_SMALL) is due

@@ -127,7 +127,7 @@ def test_a_budget_that_is_over_ends_a_compaction(shop_of: ShopOf, monkeypatch: p
     shop, state = busy(shop_of)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 99)
     with monkeypatch.context() as never:  # nor at the run's end
-        for many in ("MANY_DELETED_ROWS", "MANY_DELETE_FILES"):
+        for many in ("MANY_DELETED_ROWS", "MANY_DELETE_FILES", "MANY_SMALL_AT_END"):
             never.setattr(between_batches, many, 99)
         shop.drain()
     before = stored(shop).current_snapshot().snapshot_id
@@ -169,3 +169,14 @@ def test_the_files_of_a_small_table_stay_few_whatever_its_keys(
     partitions = 2 if partition_by else 1
     assert int(totals["total-data-files"]) <= 8 * partitions
     assert int(totals["total-delete-files"]) <= 8 * partitions
+
+
+@pytest.mark.long
+def test_a_run_leaves_few_small_files(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(key="order_id"), limits=Limits(first_rows=3, max_rows=3))
+    state = State(shop)
+    for key in range(3 * between_batches.MANY_SMALL_AT_END):
+        state.put(key, "new")
+    shop.drain()
+    state.check()
+    assert stored(shop).current_snapshot().summary["total-data-files"] == "1"

@@ -43,6 +43,8 @@ MANY_DELETED_ROWS = 10_000
 MANY_SMALL, SMALL_BYTES = 20, 16 * MIB
 """So many files below this size are rewritten, though no row of them is deleted. Larger ones are left to the maintenance job: each
 rewrite keeps the replaced files until that job expires them."""
+MANY_SMALL_AT_END = 5
+"""So many are enough at the end of a run: no batch waits for it, and readers find the table as it is left until the next run."""
 CANCEL_SECONDS = 0.2
 
 
@@ -100,6 +102,7 @@ class BetweenBatches:
         if began >= self.retry_at:
             self.too_large = self.retry_at = inf
         budget = _Budget(self.job, self.budget_seconds)
+        many_small = MANY_SMALL_AT_END if at_end else MANY_SMALL
         sizes, started, merged = list[int](), 0, list[Outcome]()
         rewritten = set[str]()
 
@@ -117,10 +120,10 @@ class BetweenBatches:
 
         try:
             table = self.job.iceberg.load(name)
-            if not is_due(Counted.of(table), self.seen) or not self._is_free(table):
+            if not is_due(Counted.of(table), self.seen, many_small) or not self._is_free(table):
                 return None
             policy = Policy(
-                group_bytes=self.group_bytes, groups_a_commit=1, many_files=MANY_SMALL, small_bytes=SMALL_BYTES
+                group_bytes=self.group_bytes, groups_a_commit=1, many_files=many_small, small_bytes=SMALL_BYTES
             )
             run, target = MaintenanceRun(self.job, policy), Target(self.pipeline, is_dead_letter_table=False)
             with budget:
@@ -170,13 +173,13 @@ def _with(found: Outcome, merged: Sequence[Outcome], seconds: float) -> Outcome:
     return replace(found, **sums, why=why, seconds=round(seconds, 3))
 
 
-def is_due(now: Counted, seen: Counted) -> bool:
+def is_due(now: Counted, seen: Counted, many_small: int) -> bool:
     """Return whether there are many deletes or small files, or many more than a look has `seen` and left."""
     small = now.data_files - now.bytes // SMALL_BYTES
     return (
         now.delete_files - seen.delete_files >= MANY_DELETE_FILES
         or now.deleted >= max(now.rows * float(DELETED_SHARE), MANY_DELETED_ROWS)
-        or min(small, now.data_files - seen.data_files) >= MANY_SMALL
+        or min(small, now.data_files - seen.data_files) >= many_small
     )
 
 

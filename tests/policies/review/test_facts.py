@@ -15,7 +15,7 @@ FACTS = {
         "create confluent_kafka_topic.topic-flights",
         "create aws_scheduler_schedule.ingest",
         "output dev-ingestion: environment_document",
-        "cost 0.00 -> 85.06",
+        "cost 0.00 -> 85.01",
     ],
     "pipeline_added": [
         "expected policy_widened: aws_iam_role_policy.ingest",
@@ -189,7 +189,7 @@ FACTS = {
         "create aws_vpc_endpoint.sts",
         "create aws_vpc_endpoint.secretsmanager",
         "create aws_vpc_endpoint.confluent",
-        "cost 103.96 -> 165.32",
+        "cost 103.93 -> 165.30",
     ],
 }
 
