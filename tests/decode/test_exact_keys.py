@@ -48,6 +48,8 @@ def test_a_string_of_a_key_is_a_string_of_json(spark: SparkSession) -> None:
     written = ('"1"', "1", "1.0", "1.00", "true", '["1"]', '{"a": 1}', "null", '""', '"null"', '"é\\u0000\\ud83d\\ude00?"', '"\\ud800"')  # fmt: skip
     landed = ["1", *[REJECTED] * 6, None, "", "null", "é\0😀?", REJECTED]
     assert of_json(spark, "x string", *written) == landed
+    halves = (r'"\\ud83d\ude00"', r'"\\ud83d\ude01"')  # Java reads both as `\ud83d?`
+    assert of_json(spark, "x string", *halves, r'"\\ud83d?"') == [REJECTED, REJECTED, r"\ud83d?"]
 
 
 @pytest.mark.spark

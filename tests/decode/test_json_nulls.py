@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.options import ValueFormat
-from frazil.decode.json_nulls import null_of, without_nulls
+from frazil.decode.json_nulls import as_read, null_of, without_nulls
 
 pytestmark = pytest.mark.spark
 
-OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b'{"type":"int64","field":"id"},' * 9 + b'],"optional":true},'
+OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b",".join([b'{"type":"int64","field":"id"}'] * 9) + b"]},"
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,13 @@ OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b'{"type":"int64","field"
         ),
         (
             ValueFormat.CONNECT_JSON,
-            [OF_SCHEMA + b'"payload":null}', b'{"schema":null, "payload" : null }\n'],
+            [
+                OF_SCHEMA + b'"payload":null}',
+                b'{"schema":null, "payload" : null }\n',
+                b'{"payload":null}',
+                b'{"schema":"\\"payload\\":null}","payload":null}',
+                b'{"schema":{"payload":{"payload":null}},"payload":null}',
+            ],
             [
                 OF_SCHEMA + b'"payload":{"payload":null}}',
                 OF_SCHEMA + b'"payload":{"a":null}}',
@@ -32,6 +38,14 @@ OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b'{"type":"int64","field"
                 b'{"schema":null}',
                 b'"payload":null',
                 b'{"payload":[null]}',
+                b'garbage "payload":null}',
+                b'{"schema":{"a":,"payload":null}',
+                b'{"payload":{"id":1,"payload":null}',  # cut by one byte
+                b'{"schema":1} "payload":null}',
+                b'{"schema":1,"payload":{"id":1},"payload":null}',
+                b'{"schema":"\xff","payload":null}',
+                b"{'schema':1,\"payload\":null}",
+                b'["payload":null}',
             ],
         ),
         (
@@ -48,8 +62,10 @@ def test_a_null_of_json_is_no_value(
     frame = spark.createDataFrame([(number, value) for number, value in enumerate(given)], "n int, value binary")
     is_null = null_of(value_format)
     assert is_null is not None
-    found = without_nulls(frame, "value", is_null).orderBy("n").collect()
+    records = without_nulls(frame, "value", is_null)
+    found = records.select("n", "value", as_read(records, "value").alias("as_read")).orderBy("n").collect()
     assert [None if row.value is None else bytes(row.value) for row in found] == [*[None] * len(null), *kept, None]
+    assert [None if row.as_read is None else bytes(row.as_read) for row in found] == given
 
 
 def test_other_formats_have_no_null() -> None:

@@ -222,6 +222,9 @@ def test_null_is_no_value_where_the_schema_has_an_optional_object(shop: Shop) ->
     shop.produce([framed(optional, "null"), frame(optional, b"nul"), frame(optional, b"null null")])
     assert shop.drain().rejected == {"tombstone": 3, "undecodable": 4}
     assert sorted((row["id"] or 0, row["name"]) for row in shop.landed()) == [(0, None), (1, "a"), (2, None)]
+    letters = [row for row in shop.dead() if row["reason"] == "tombstone"]
+    kept = sorted((row["schema_id"] or 0, row["value"] or b"") for row in letters)
+    assert kept == [(0, b""), (optional, frame(optional, b" null\n")), (optional, framed(optional, None))]
 
 
 @pytest.mark.long

@@ -31,7 +31,7 @@ from frazil.decode.frame_columns import (
     unframed_columns,
     with_frames,
 )
-from frazil.decode.json_nulls import without_framed_nulls, without_nulls
+from frazil.decode.json_nulls import as_read, without_framed_nulls, without_nulls
 from frazil.decode.rejection import (
     change_reason,
     has_row,
@@ -106,7 +106,7 @@ def rejected(
     reason = F.when(~F.coalesce(has_row(decoding), F.lit(False)), reason_of(decoding))
     open_reasons = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)
     columns = {
-        SCHEMA_ID: id_in_frame(decoding),
+        SCHEMA_ID: id_in_frame(decoding, as_read(decoded, decoding.column)),
         UNKNOWN: unknown_frame(decoding, *open_reasons),
         WAITING: waiting_frame(decoding, Reason.UNKNOWN_SCHEMA),
         UNKNOWN_KEY: F.lit(None).cast("string"),
@@ -124,6 +124,11 @@ def rejected(
             verdict = F.coalesce(verdict, F.when(unavailable, Reason.VALUE_UNAVAILABLE.value))
         reason = reason.otherwise(verdict)
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
+
+
+def with_bytes_as_read(rejected: DataFrame) -> DataFrame:
+    """Return rejected records with key and value as Kafka holds them; those that are JSON's null were taken for none."""
+    return rejected.withColumns({column: as_read(rejected, column) for column in ("key", "value")})
 
 
 def key_of_rejected(decoding: Decoding, row_key: RowKey) -> Column:

@@ -115,9 +115,9 @@ def choice(
     return otherwise if column is None else column
 
 
-def id_in_frame(decoding: Decoding) -> Column:
-    """Return the schema id that a frame names, whether known or not."""
+def id_in_frame(decoding: Decoding, value: Column) -> Column:
+    """Return the schema id that the frame of a record with these bytes names, whether known or not."""
     if not decoding.has_ids:
         return F.lit(None).cast("long")
     by_guid = lookup(frame_of(decoding), {f: str(schema_id) for f, schema_id in decoding.guids.items()}).cast("long")
-    return F.coalesce(wire_format.schema_id(F.col(decoding.column), header_of(decoding)), by_guid)
+    return F.coalesce(wire_format.schema_id(value, header_of(decoding)), by_guid)

@@ -36,12 +36,13 @@ from frazil.schemas.unknown_fields import UNKNOWN
 LONGEST_STRING = 1 << 30
 """Characters of one string value; Jackson's own limit, 20 million, is less than a topic may allow."""
 
-_OPTIONS = {
+OPTIONS = {
     "mode": "PERMISSIVE",
     "columnNameOfCorruptRecord": CORRUPT,
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
+"""How each document is read: what is no JSON, or not of the type, is in the column `CORRUPT`."""
 
 
 @lru_cache(maxsize=1024)
@@ -60,13 +61,13 @@ def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: b
     body takes integers that are written with a fraction of zero or an exponent.
     """
     columns_read = Struct(tuple(f for f in target.fields if not (keeps_unknown and f.name == UNKNOWN)))
-    unknown = UnknownFields([field.source for field in columns_read.fields], _OPTIONS)
+    unknown = UnknownFields([field.source for field in columns_read.fields], OPTIONS)
     reading = Reading(by_source=not is_ambiguous(columns_read))
     document = (
         next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
     )
     envelope = _envelope(document, single_value=single_value)
-    has, options = Has.of(document), {**_OPTIONS, **envelope.options}
+    has, options = Has.of(document), {**OPTIONS, **envelope.options}
 
     def text(body: Column) -> Column:
         around = envelope.around(body)

@@ -19,8 +19,9 @@ _BEFORE, _BEHIND = r"(?<=[:,\[\s])", r"(?=\s*[,}\]])"  # a number is between the
 _PAST_A_FLOAT = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{2,}}|\d{{30}})"
 _PAST_A_DOUBLE = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{3,}}|\d{{200}})"
 _LONG_INTEGER = rf"{_BEFORE}(-?\d{{39,}}){_BEHIND}"
+_ESCAPED_BACKSLASH = r"\\\\"
 _HALF_A_PAIR = (
-    r"(?<!\\)(?:\\\\)*+\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
+    r"\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     r"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u)[dD][c-fC-F][0-9a-fA-F]{2})"
 )
 _INFINITE = float("inf")
@@ -35,14 +36,13 @@ def is_finite(floats: Leaves, doubles: Leaves, text: Column) -> list[Column]:
 
 def is_text(strings: Leaves, text: Column) -> Column:
     """Return whether no string has half of a surrogate pair, which is no text; Java makes a question mark of it."""
-    return ~_any(_containing("?", strings)) | ~text.rlike(_HALF_A_PAIR)
+    return ~_any(_containing("?", strings)) | ~_has_half_a_pair(text)
 
 
 def is_json(text: Column) -> Column:
     """Return whether a variant holds what the document says: no half of a surrogate pair, and no number past a double."""
-    is_half = F.contains(text, F.lit(r"\u")) & text.rlike(_HALF_A_PAIR)
     is_past = text.rlike(_PAST_A_DOUBLE) & F.contains(F.to_json(F.try_parse_json(text)), F.lit('Infinity"'))
-    return ~is_half & ~F.coalesce(is_past, F.lit(True))
+    return ~_has_half_a_pair(text) & ~F.coalesce(is_past, F.lit(True))
 
 
 def with_long_integers_as_strings(text: Column) -> Column:
@@ -60,6 +60,12 @@ def digits(json: Column) -> Column:
 def has_no_digits(strings: Leaves, text: Column) -> Column:
     """Return whether no string is an integer that was made one."""
     return ~F.contains(text, F.lit(_DIGITS)) | ~_any(_containing(_DIGITS, strings))
+
+
+def _has_half_a_pair(text: Column) -> Column:
+    # Escaped backslashes go first, from the left: then each that is left begins an escape. What was around one stays apart.
+    bare = F.regexp_replace(text, _ESCAPED_BACKSLASH, " ")
+    return F.contains(text, F.lit(r"\u")) & bare.rlike(_HALF_A_PAIR)
 
 
 def _infinite(numbers: Leaves) -> list[Column]:

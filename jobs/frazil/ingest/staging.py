@@ -14,7 +14,7 @@ from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import Changelog, tombstones
-from frazil.decode.decode import columns_of, decode, rejected, rows
+from frazil.decode.decode import columns_of, decode, rejected, rows, with_bytes_as_read
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
@@ -178,7 +178,7 @@ class Staging:
 
     def _stage_letters(self, staged: StagedRows, rejects: DataFrame) -> Staged:
         letters = dead_letters(
-            rejects,
+            with_bytes_as_read(rejects),
             reason=REASON,
             schema_id=SCHEMA_ID,
             pipeline=self.pipeline.name,
