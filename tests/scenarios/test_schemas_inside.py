@@ -198,6 +198,26 @@ def test_values_and_keys_that_are_no_structs_are_one_column(shop_of: ShopOf) -> 
 
 
 @pytest.mark.long
+def test_bytes_that_only_end_like_a_null_payload_delete_no_row(shop_of: ShopOf) -> None:
+    shop = shop_of(**FORMATS, write=Upsert(), on_error=ErrorMode.LOG)
+    row, key = struct("V", [field("name", "string")], optional=True), record({"type": "int32", "optional": False}, 1)
+    none = record(row, None)
+    shop.produce([record(row, {"name": "a"})], key=key, partition=0)
+    bad = [b'garbage "payload":null}', none[1:], none.replace(b'"type"', b'"type":,'), none + none]
+    shop.produce(bad, key=key, partition=0)
+    no_key = record({"type": "int32", "optional": True}, None)
+    shop.produce([b"no JSON"], key=no_key, partition=0)
+    assert shop.drain().rejected == {"undecodable": 5}
+    assert [row["name"] for row in shop.landed()] == ["a"]
+    assert sorted((row["value"], row["key"]) for row in shop.dead()) == sorted(
+        [*((value, key) for value in bad), (b"no JSON", no_key)]
+    )
+    shop.produce([none], key=key, partition=0)
+    shop.drain()
+    assert shop.landed() == []
+
+
+@pytest.mark.long
 def test_a_key_of_one_value_is_that_of_a_state(shop_of: ShopOf) -> None:
     shop = shop_of(**FORMATS, write=Upsert())
     value, key = struct("V", [field("name", "string")]), {"type": "int32", "optional": False}

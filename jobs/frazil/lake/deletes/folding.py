@@ -80,8 +80,8 @@ def fold(
 
     `IS_LAST` distinguishes them. `observed` gets counts.
 
-    They are the number of `records`, of those that leave values out (`left_out`, 0 if these are filled), of keys that `moved`, of
-    `ties`, and of `repeated` deletes.
+    They are the number of `records`, of their `keys`, of records that leave values out (`left_out`, 0 if these are filled), of keys
+    that `moved`, of `ties`, and of `repeated` deletes.
 
     The later record is that of the higher order if rows are ordered, else that of the higher partition and offset; of a key that
     `moved`, that of the highest offset in the partition whose last record has the highest timestamp. A soft
@@ -111,6 +111,7 @@ def fold(
     ranked = changed.withColumns(columns).observe(
         observed,
         F.count(F.lit(1)).alias("records"),
+        F.count_if(F.col(_RANK) == 1).alias("keys"),
         (F.lit(0) if rules.ordered or rules.moved else F.count_if(F.col(_NEXT))).alias("moved"),
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
         (F.lit(0) if rules.fills or LEFT_OUT not in changed.columns else F.count(LEFT_OUT)).alias("left_out"),

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from frazil.errors import KeysMoved
+from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.batch_partitions import BatchPartitions, PartitionSources
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REPEATED, Rules, fold, value_columns
@@ -70,7 +71,7 @@ def stage_changes(
     are: it decides how many tasks fold them, and so how many files they become. Rules that need the rows in the table search these
     on its head: the batches before must be committed. Before a batch that `clears` the table, it has none. An `index` may answer
     the search of rules that need no rows; where data files are written again, it would have to read them again each time. Raises
-    `StageAgain` if the table changes meanwhile.
+    `StageAgain` if the table changes meanwhile, or if rows and keys are of two readings of the topic.
     """
     tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
     changed = changed.repartition(tasks, *key)
@@ -141,6 +142,9 @@ def stage_changes(
     finally:
         folded.unpersist()
     seen = observed.get
+    # A lost executor takes what it kept with it. Its part is read again then, and a compacted topic may hold fewer records.
+    if read.num_rows != seen["keys"] or (not rules.need_rows and files.rows != changes.writes):
+        raise StageAgain("the batch's rows and keys are not those of one reading of the topic", where=f"table {table}")
     if seen["moved"]:
         raise KeysMoved.of(pipeline, table, int(seen["moved"]))
     records, ties, left_out, repeated = (int(seen[name] or 0) for name in ("records", "ties", "left_out", "repeated"))
