@@ -121,7 +121,7 @@ def _difference(found: Review, reviewed: NormalForm | None) -> str:
         listed = differences(reviewed, found.form)
         lines += [f"- {prose(each)}" for each in listed[:_MOST]]
         lines += [f"- … and {len(listed) - _MOST} more"] if len(listed) > _MOST else []
-    line = f"frazil accept {now[:SHOWN]} {codes}: the reason"
+    line = f"frazil accept {now} {codes}: the reason"
     lines += ["", f"Review again. If this plan is intended, a code owner accepts it by a comment: {code(line, None)}"]
     return "\n".join(lines)
 

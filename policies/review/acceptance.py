@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.review.normal_form import SHOWN
+from policies.review.normal_form import DIGITS
 
 ALL = "all"
 
@@ -33,14 +33,19 @@ def on_command_line(reason: str) -> tuple[Acceptance, ...]:
 def in_comments(content: Mapping[str, Any], environment: str, digest: str) -> Iterator[Acceptance]:
     """Yield the acceptances of this plan, from what `frazil acceptances` printed. Those of another digest are void.
 
-    Raises `ValueError` if the content has another form, or is of another environment.
+    Raises `ValueError` if the content has another form, names a part of a digest, or is of another environment.
     """
     if content.get("environment") != environment or not isinstance(content.get("accepted"), list):
         raise ValueError(
             f"the acceptances are not those of {environment}. Write them with `frazil acceptances {environment}`"
         )
     for each in content["accepted"]:
-        beginning = str(each["digest"])
-        if len(beginning) >= SHOWN and digest.startswith(beginning):
+        named = str(each["digest"])
+        if len(named) != DIGITS:
+            raise ValueError(
+                f"the acceptance of {each['by']} names {len(named)} digits of a plan, and {DIGITS} are needed. "
+                f"Write the acceptances with `frazil acceptances {environment}`"
+            )
+        if named == digest:
             codes = tuple(map(str, each["codes"]))
             yield Acceptance(codes=codes, reason=str(each["reason"]), by=str(each["by"]), url=str(each["url"]))

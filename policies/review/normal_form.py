@@ -20,8 +20,10 @@ from policies.review.masking import cleaned
 Json = Mapping[str, Any]
 
 VERSION = 1
+DIGITS = 64
+"""Digits of a digest, all of which an acceptance repeats: two plans with the same first 16 can be made by 2^32 attempts."""
 SHOWN = 16
-"""Digits of a digest that a review shows, and that an acceptance must repeat at least."""
+"""Digits of a digest in titles, for people. They decide nothing."""
 _STAYS: tuple[list[str], ...] = (["no-op"], [])
 
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from tests.support.github_server import TOKEN, GitHub, serving
 
-LINE = "frazil accept 0123456789abcdef data_lost: it is empty"
+DIGEST = "0123456789abcdef" * 4
+LINE = f"frazil accept {DIGEST} data_lost: it is empty"
 
 
 @pytest.fixture
@@ -46,10 +47,21 @@ def test_a_code_owners_line_counts_with_its_reason_and_place(github: GitHub, ran
     github.comment(LINE)
     accepted, ignored = found(ran())
     assert accepted == [
-        {"digest": "0123456789abcdef", "codes": ["data_lost"], "reason": "it is empty", "by": "ann",
+        {"digest": DIGEST, "codes": ["data_lost"], "reason": "it is empty", "by": "ann",
          "url": "https://github.test/o/r/pull/7#issuecomment-2"}
     ]  # fmt: skip
     assert ignored == []
+
+
+@pytest.mark.parametrize("digits", [16, 63])
+def test_a_part_of_a_digest_does_not_count_and_the_reason_is_printed(github: GitHub, ran: Any, digits: int) -> None:
+    """Whoever chooses texts of two plans can make two digests with one beginning of 16 digits: that takes 2^32 attempts."""
+    github.comment(f"{LINE}\nfrazil accept {DIGEST[:digits]} forgotten: it is empty")
+    result = ran()
+    accepted, [why] = found(result)
+    assert [each["codes"] for each in accepted] == [["data_lost"]]
+    assert why == f"{DIGEST[:digits]} has {digits} digits, and a digest has 64. Copy the line of the review"
+    assert f"issuecomment-1: the comment does not count: {DIGEST[:digits]}" in result.stderr.replace("\n", "")
 
 
 def test_without_such_a_line_nothing_else_is_asked(github: GitHub, ran: Any) -> None:

@@ -6,14 +6,14 @@ import pytest
 
 from frazil.project.acceptances import lines
 
-D = "0123456789abcdef"
+D = "0123456789abcdef" * 4
 
 
 @pytest.mark.parametrize(
     ("line", "codes"),
     [
         (f"frazil accept {D} data_lost: it is empty", ("data_lost",)),
-        (f"frazil accept {D * 4} data_lost, forgotten: it is empty", ("data_lost", "forgotten")),
+        (f"frazil accept {D} data_lost, forgotten: it is empty", ("data_lost", "forgotten")),
         (f"frazil accept {D} data_lost forgotten : it is empty", ("data_lost", "forgotten")),
         (f"frazil accept {D} all: it is empty  \r", ("all",)),
     ],
@@ -26,7 +26,7 @@ def test_a_line_that_accepts(line: str, codes: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        f"frazil accept {D} all:", f"frazil accept {D} all:   ", f"frazil accept {D} all", f"frazil accept {D[:15]} all: few digits",
+        f"frazil accept {D} all:", f"frazil accept {D} all:   ", f"frazil accept {D} all",
         f"frazil accept {D.upper()} all: x", f"> frazil accept {D} all: quoted", f"  frazil accept {D} all: indented", f"`frazil accept {D} all: code`",
         f"please frazil accept {D} all: x", "frazil accept all: x", f"frazil accept {D}: x", f"frazil accept {D} all,: x",
         f"frazil accept {D} all: {'x' * 501}", f"frazil\u00a0accept {D} all: x", f"frazil accept {D} all: the reason",
@@ -35,6 +35,13 @@ def test_a_line_that_accepts(line: str, codes: tuple[str, ...]) -> None:
 )  # fmt: skip
 def test_a_line_that_does_not(line: str) -> None:
     assert lines(line) == []
+
+
+@pytest.mark.parametrize("digits", [1, 16, 63, 65])
+def test_a_line_with_another_number_of_digits_is_read_so_that_it_can_be_refused(digits: int) -> None:
+    """A person who copies the beginning of a digest gets to know why it does not count."""
+    [(digest, _, _)] = lines(f"frazil accept {(D * 2)[:digits]} all: it is empty")
+    assert len(digest) == digits
 
 
 def test_a_block_of_code_accepts_nothing_whatever_is_inside() -> None:

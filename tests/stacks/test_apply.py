@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -65,7 +66,7 @@ class Project:
         return file
 
     def accept(self, *codes: str, found: str = "") -> Path:
-        line = {"digest": (found or self.digest)[:16], "codes": codes, "reason": "r", "by": "ann", "url": ""}
+        line = {"digest": found or self.digest, "codes": codes, "reason": "r", "by": "ann", "url": ""}
         file = self.folder / "acceptances.json"
         file.write_text(json.dumps({"environment": "dev", "accepted": [line]}))
         return file
@@ -117,6 +118,8 @@ def test_another_plan_is_posted_and_not_applied(project: Project, ran: Ran) -> N
         "terraform_data", "terraform\\_data"
     )
     assert f"`{project.digest[:16]}` was reviewed" in out
+    [asked] = re.findall(r"`frazil accept ([0-9a-f]+) plan_differs: the reason`", out)
+    assert len(asked) == 64, "an acceptance names the complete digest"
 
 
 def test_a_state_that_changed_after_the_review_is_another_plan(project: Project, ran: Ran) -> None:

@@ -390,7 +390,7 @@ def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_ha
 def test_what_code_owners_accepted_counts_for_the_same_plan_only(ended: Ended, tmp_path: Path) -> None:
     digest = json.loads(ended(plan(UNCHANGED, LOST), "--json")[1])["digest"]
     file = tmp_path / "acceptances.json"
-    line = {"digest": digest[:16], "codes": ["data_lost"], "reason": "it is empty", "by": "ann", "url": ""}
+    line = {"digest": digest, "codes": ["data_lost"], "reason": "it is empty", "by": "ann", "url": ""}
     file.write_text(json.dumps({"environment": "dev", "accepted": [line]}))
     assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 4
     assert ended(plan(UNCHANGED, change(TOPIC, "delete", topic(3))), "--acceptances", str(file))[0] == 4, (

@@ -1,9 +1,9 @@
 """The dangers that code owners accepted by comments on a pull request, each for the plan of one digest.
 
-    frazil accept 0123456789abcdef data_lost, forgotten: the topic is empty since June
-    frazil accept 0123456789abcdef all: agreed with the readers
+    frazil accept DIGEST data_lost, forgotten: the topic is empty since June
+    frazil accept DIGEST all: agreed with the readers
 
-A line counts if its comment was never edited, and if its author is a person who owns the environment's file of deployed
+DIGEST has all digits of the plan's SHA-256. A line counts if its comment was never edited, and if its author is a person who owns the environment's file of deployed
 objects, may write to the repository, and did not write the pull request.
 """
 
@@ -17,7 +17,9 @@ from typing import Any, Protocol
 from frazil.project.code_owners import owners
 
 ALL = "all"
-_LINE = re.compile(r"frazil accept ([0-9a-f]{16,64}) ([a-z0-9_]+(?:(?: *, *| +)[a-z0-9_]+)*) ?: *(\S.{0,499})")
+DIGITS = 64
+"""Digits of a digest. Fewer do not count: who chooses texts of two plans can give both the same first digits."""
+_LINE = re.compile(r"frazil accept ([0-9a-f]{1,128}) ([a-z0-9_]+(?:(?: *, *| +)[a-z0-9_]+)*) ?: *(\S.{0,499})")
 _PLACEHOLDER = "the reason"
 """What the review suggests. A mail program may quote it without a mark."""
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -26,7 +28,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """Dangers that one person accepted. `digest` is the beginning of the plan's digest; `codes` may be `all`."""
+    """Dangers that one person accepted. `digest` is the plan's, complete; `codes` may be `all`."""
 
     digest: str
     codes: tuple[str, ...]
@@ -37,7 +39,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ignored:
-    """A comment with such a line that does not count, and why."""
+    """A comment, or a line of it, that does not count, and why."""
 
     by: str
     url: str
@@ -74,7 +76,10 @@ def owned_file(environment: str) -> str:
 
 
 def lines(body: str) -> list[tuple[str, tuple[str, ...], str]]:
-    """Return digest, codes and reason of each line that accepts. Quotes, blocks of code and HTML comments have none."""
+    """Return digest, codes and reason of each line that accepts, whatever number of digits it has.
+
+    Quotes, blocks of code and HTML comments have none.
+    """
     found = []
     fence = ""
     for line in _UNSEEN.sub("", body).replace("\r\n", "\n").split("\n"):
@@ -108,8 +113,16 @@ def acceptances(
         if why:
             ignored.append(Ignored(by=by, url=url, why=why))
             continue
-        accepted += [Accepted(digest=d, codes=codes, reason=reason, by=by, url=url) for d, codes, reason in said]
+        for digest, codes, reason in said:
+            if len(digest) == DIGITS:
+                accepted.append(Accepted(digest=digest, codes=codes, reason=reason, by=by, url=url))
+            else:
+                ignored.append(Ignored(by=by, url=url, why=_is_a_part(digest)))
     return accepted, ignored
+
+
+def _is_a_part(digest: str) -> str:
+    return f"{digest} has {len(digest)} digits, and a digest has {DIGITS}. Copy the line of the review"
 
 
 def _objections(

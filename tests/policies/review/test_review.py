@@ -140,7 +140,7 @@ def accepting(*codes: str, digest: str = "") -> Any:
 
     def accepted(found: str) -> list[Acceptance]:
         line = {
-            "digest": (digest or found)[:16],
+            "digest": digest or found,
             "codes": codes,
             "reason": "it is empty",
             "by": "ann",
@@ -168,14 +168,27 @@ def test_another_push_voids_an_acceptance() -> None:
     assert reviewed(pushed, accepted=accepting("all", digest=first)).verdict is Verdict.REFUSED
 
 
-def test_acceptances_of_another_environment_or_with_too_few_digits_do_not_count() -> None:
-    content = {
-        "environment": "dev",
-        "accepted": [{"digest": "ab", "codes": ["all"], "reason": "r", "by": "b", "url": ""}],
-    }
-    assert list(in_comments(content, "dev", "ab" * 32)) == []
+def of_digest(digest: str) -> dict[str, Any]:
+    line = {"digest": digest, "codes": ["all"], "reason": "r", "by": "ann", "url": ""}
+    return {"environment": "dev", "accepted": [line]}
+
+
+def test_acceptances_of_another_environment_do_not_count() -> None:
     with pytest.raises(ValueError, match="not those of prod"):
-        list(in_comments(content, "prod", "ab" * 32))
+        list(in_comments(of_digest("ab" * 32), "prod", "ab" * 32))
+
+
+@pytest.mark.parametrize("digits", [0, 2, 16, 63])
+def test_a_part_of_a_digest_accepts_nothing(digits: int) -> None:
+    """`frazil acceptances` prints complete digests, so such a file is from another version or was written by hand."""
+    digest = "ab" * 32
+    with pytest.raises(ValueError, match=f"the acceptance of ann names {digits} digits of a plan, and 64 are needed"):
+        list(in_comments(of_digest(digest[:digits]), "dev", digest))
+    assert len(list(in_comments(of_digest(digest), "dev", digest))) == 1
+
+
+def test_a_digest_with_the_same_first_63_digits_is_another_plan() -> None:
+    assert list(in_comments(of_digest("a" * 63 + "b"), "dev", "a" * 64)) == []
 
 
 def test_the_review_names_who_accepted_and_what_is_open() -> None:
@@ -183,4 +196,4 @@ def test_the_review_names_who_accepted_and_what_is_open() -> None:
     made = reviewed(gone, accepted=accepting("data_lost"))
     page = markdown(made)
     assert "`ann` accepts `data_lost`: it is empty" in page
-    assert f"`frazil accept {made.form.digest[:16]} access_lost: the reason`" in page
+    assert f"`frazil accept {made.form.digest} access_lost: the reason`" in page
