@@ -2,7 +2,11 @@
 
 A pull request from a fork is synthesised by its own code, without credentials. Planning that JSON reads the account and the
 machine. So the JSON may contain only what this version's stacks contain: their types and arguments, providers and states, and
-references. `foreign_stack.json` lists types and arguments; `python -m tests.stacks.synthesised` writes it from the stacks.
+in each argument their expressions. `foreign_stack.json` lists types, arguments and expressions; `python -m tests.stacks.synthesised`
+writes it from the stacks.
+
+The state holds secrets, and a provider's error or a planned argument shows what an expression carries into it. So the secret of an
+API key may be in `credentials`, and in the secret of the jobs, alone and as it is; both are sensitive for the provider.
 """
 
 from __future__ import annotations
@@ -25,7 +29,13 @@ _SECTIONS = frozenset({"//", "data", "locals", "moved", "output", "provider", "r
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ADDRESS = re.compile(r"(?:data\.)?[a-z0-9_]+\.[A-Za-z_][A-Za-z0-9_-]*")
 _ENDPOINT = re.compile(r"\$\{(?:data\.)?confluent_(?:kafka|schema_registry)_cluster\.[A-Za-z0-9_-]+\.rest_endpoint\}")
-_KEY = re.compile(r"\$\{confluent_api_key\.[A-Za-z0-9_-]+\.(?:id|secret)\}")
+_KEY_ID = re.compile(r"\$\{confluent_api_key\.([A-Za-z0-9_-]+)\.id\}")
+_SECRET_STRING = re.compile(
+    r'\{"kafka_key": "\$\{confluent_api_key\.(?P<kafka>[A-Za-z0-9_-]+)\.id\}", '
+    r'"kafka_secret": "\$\{confluent_api_key\.(?P=kafka)\.secret\}", '
+    r'"registry_key": "\$\{confluent_api_key\.(?P<registry>[A-Za-z0-9_-]+)\.id\}", '
+    r'"registry_secret": "\$\{confluent_api_key\.(?P=registry)\.secret\}"\}'
+)
 _SELF = re.compile(r"\$\{self\.write_mode == \"[A-Z]+\"\}")
 _LIFECYCLE = frozenset({"create_before_destroy", "postcondition", "prevent_destroy"})
 _OUTPUT = frozenset({"description", "sensitive", "value"})
@@ -88,7 +98,7 @@ def _refusals(stack: Json, trusted: Json, states: Sequence[Json]) -> Iterator[st
                 yield from _block(place, body, _LISTED[section][kind])
     yield from _rest(stack)
     for section in sorted(stack.keys() & {"data", "locals", "output", "resource"}):
-        yield from _texts(section, stack[section])
+        yield from _texts((section,), section, stack[section])
 
 
 def _blocks(section: Any) -> Iterator[tuple[str, str, Json | None]]:
@@ -113,13 +123,18 @@ def _block(place: str, body: Json, allowed: Sequence[str]) -> Iterator[str]:
     # The provider sends the credentials to this address, and some resources already while they are planned.
     if "rest_endpoint" in body and not _is(body["rest_endpoint"], _ENDPOINT):
         yield f"{place}.rest_endpoint: it is not that of a cluster"
-    credentials = body.get("credentials")
-    if credentials is not None and not (
-        isinstance(credentials, Mapping)
-        and credentials.keys() == {"key", "secret"}
-        and all(_is(each, _KEY) for each in credentials.values())
-    ):
+    if body.get("credentials") is not None and not _is_credentials(body["credentials"]):
         yield f"{place}.credentials: they are not those of an API key"
+    if "secret_string" in body and not _is(body["secret_string"], _SECRET_STRING):
+        yield f"{place}.secret_string: it is not the keys of the jobs"
+
+
+def _is_credentials(value: Any) -> bool:
+    """Return whether credentials are id and secret of one API key, as they are."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("key"), str):
+        return False
+    key = _KEY_ID.fullmatch(value["key"])
+    return key is not None and value == {"key": key[0], "secret": f"${{confluent_api_key.{key[1]}.secret}}"}
 
 
 def _lifecycle(place: str, body: Any) -> Iterator[str]:
@@ -154,8 +169,13 @@ def _rest(stack: Json) -> Iterator[str]:
     if not isinstance(stack.get("locals", {}), Mapping):
         yield "locals: it is no object"
     for index, moved in enumerate(_listed(stack.get("moved", []))):
-        if not isinstance(moved, Mapping) or moved.keys() != {"from", "to"} or not _is_addresses([*moved.values()]):
-            yield f"moved[{index}]: it is no pair of addresses"
+        if (
+            not isinstance(moved, Mapping)
+            or moved.keys() != {"from", "to"}
+            or not _is_addresses([*moved.values()])
+            or moved["from"].rpartition(".")[0] != moved["to"].rpartition(".")[0]
+        ):
+            yield f"moved[{index}]: it is no pair of addresses of one type"
     for index, removed in enumerate(_listed(stack.get("removed", []))):
         if (
             not isinstance(removed, Mapping)
@@ -187,7 +207,13 @@ def _is(value: Any, pattern: re.Pattern[str]) -> bool:
     return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def _texts(place: str, value: Any) -> Iterator[str]:
+def position(path: Sequence[str]) -> str:
+    """Return the argument of a path in a stack, without the name of its block: `resource.aws_vpc.tags`."""
+    named = 2 if path[0] in {"data", "resource"} else 1
+    return ".".join((*path[:named], *path[named + 1 :]))
+
+
+def _texts(path: tuple[str, ...], place: str, value: Any) -> Iterator[str]:
     """Yield the expressions that are not allowed, in values and in names."""
     if isinstance(value, Mapping):
         for name, part in value.items():
@@ -195,9 +221,9 @@ def _texts(place: str, value: Any) -> Iterator[str]:
                 yield f"{place}.{name}: it is not allowed"
             if "${" in name or "%{" in name:
                 yield f"{place}: a name has an expression"
-            yield from _texts(f"{place}.{name}", part)
+            yield from _texts((*path, name), f"{place}.{name}", part)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _texts(f"{place}[{index}]", part)
-    elif isinstance(value, str) and (reason := problem(value, _LISTED["resource"], _LISTED["data"])):
+            yield from _texts(path, f"{place}[{index}]", part)
+    elif isinstance(value, str) and (reason := problem(value, _LISTED["expressions"].get(position(path), ()))):
         yield f"{place}: {reason}"

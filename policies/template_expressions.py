@@ -1,97 +1,68 @@
 """Terraform's expressions in texts of JSON, `${…}`: which of them a stack from elsewhere may have.
 
-The stacks use references and three functions. Everything else is refused, whatever it does: functions read files and variables of
-the machine that plans (`file`, `templatefile`, `pathexpand`), and `nonsensitive` shows secrets.
+It may have those that this version's stacks have in the same argument, with other names of objects. Everything else is refused, whatever
+it does: functions read files of the machine that plans or take a secret apart, and references reach each secret of the state.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import cache
 
-FUNCTIONS = frozenset({"replace", "sha256", "substr"})
-_ROOTS = frozenset({"local", "self", "true", "false", "null"})
-_TOKEN = re.compile(
-    r"(?P<space>[ ]+)|(?P<name>[A-Za-z_][A-Za-z0-9_-]*)|(?P<number>[0-9]+)|(?P<sign>==|!=|&&|\|\||[.,()\[\]?:!])"
-    r"|(?P<quote>\")|(?P<end>\})"
-)
-
-
-class _Refused(Exception):
-    """An expression may not be used. The text is the reason."""
+_SIGN = re.compile(r"[$%]")
+_NAMED = re.compile(r"\b((?:aws|confluent)_[a-z0-9_]+|local|outputs|terraform_remote_state)\.[A-Za-z_][A-Za-z0-9_-]*")
+_NAME = r"\.[A-Za-z_][A-Za-z0-9_-]*"
+_EXPRESSION = re.compile(r'\$\{(?:[^{}"]|"[^"]*")*\}')
+_MOST_SHOWN = 80
 
 
-def problem(text: str, resources: Collection[str], data: Collection[str]) -> str:
-    """Return why a text has an expression that is not allowed; empty if it has none.
+def form(expression: str) -> str:
+    """Return an expression with `*` instead of each name of an object, such as `${aws_vpc.*.id}`."""
+    return _NAMED.sub(r"\1.*", expression)
 
-    `resources` and `data` are the types that an expression may refer to.
-    """
+
+def forms(text: str) -> Iterator[str]:
+    """Yield the forms of the expressions in a text of this version's stacks. Raises `ValueError` if it has a nested one."""
+    for at in _places(text):
+        found = _EXPRESSION.match(text, at)
+        if found is None:
+            raise ValueError(f"the expression has braces inside: {_shown(text, at)}")
+        yield form(found[0])
+
+
+def problem(text: str, allowed: Collection[str]) -> str:
+    """Return why a text has an expression that is not allowed; empty if it has none. `allowed` are forms of expressions."""
     try:
-        _template(text, 0, resources, data, is_quoted=False)
-    except _Refused as refused:
-        return str(refused)
+        for at in _places(text):
+            if not any(_pattern(each).match(text, at) for each in allowed):
+                return f"this version's stacks have no {_shown(text, at)} there"
+    except ValueError as error:
+        return str(error)
     return ""
 
 
-def _template(text: str, at: int, resources: Collection[str], data: Collection[str], *, is_quoted: bool) -> int:
-    """Check a template from `at` on, and return where it ends: at the end of the text, or after the closing quote."""
-    while at < len(text):
+@cache
+def _pattern(allowed: str) -> re.Pattern[str]:
+    return re.compile(re.escape(allowed).replace(r"\.\*", _NAME))
+
+
+def _places(text: str) -> Iterator[int]:
+    """Yield where expressions begin. Raises `ValueError` for other templates, and for an escape with further signs."""
+    at = 0
+    while (found := _SIGN.search(text, at)) is not None:
+        at = found.start()
         if text.startswith(("$${", "%%{"), at):
             if at and text[at - 1] in "$%":
-                raise _Refused("it has more signs than an escape has")
+                raise ValueError("it has more signs than an escape has")
             at += 3
         elif text.startswith("%{", at):
-            raise _Refused("it has a directive, %{")
-        elif text.startswith("${", at):
-            at = _expression(text, at + 2, resources, data)
-        elif is_quoted and text[at] == "\\":
-            at += 2
-        elif is_quoted and text[at] == '"':
-            return at + 1
+            raise ValueError("it has a directive, %{")
         else:
+            if text.startswith("${", at):
+                yield at
             at += 1
-    if is_quoted:
-        raise _Refused("a text in an expression has no end")
-    return at
 
 
-def _expression(text: str, at: int, resources: Collection[str], data: Collection[str]) -> int:
-    """Check an expression, and return where the template continues."""
-    tokens: list[str] = []
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
-            raise _Refused(f"its expression has {text[at]!r}")
-        at = found.end()
-        if found.lastgroup == "end":
-            for reason in _reasons(tokens, resources, data):
-                raise _Refused(reason)
-            return at
-        if found.lastgroup == "quote":
-            at = _template(text, at, resources, data, is_quoted=True)
-            tokens.append('"')
-        elif found.lastgroup != "space":
-            tokens.append(found[0])
-    raise _Refused("its expression has no end")
-
-
-def _reasons(tokens: list[str], resources: Collection[str], data: Collection[str]) -> Iterator[str]:
-    for index, word in enumerate(tokens):
-        before = tokens[index - 1] if index else ""
-        after = tokens[index + 1] if index + 1 < len(tokens) else ""
-        if not re.match(r"[A-Za-z_]", word):
-            if word == "(" and re.match(r"[])\"0-9]", before):
-                yield "it calls what is no function"
-        elif after == "(":
-            if word not in FUNCTIONS or before == ".":
-                yield f"it calls {word}"
-        elif before != "." and not _is_root(word, tokens[index + 1 : index + 3], resources, data):
-            yield f"it refers to {word}"
-
-
-def _is_root(word: str, following: list[str], resources: Collection[str], data: Collection[str]) -> bool:
-    if word == "data":
-        return len(following) == 2 and following[0] == "." and following[1] in data
-    if word == "terraform":
-        return following == [".", "workspace"]
-    return word in _ROOTS or word in resources
+def _shown(text: str, at: int) -> str:
+    return text[at : at + _MOST_SHOWN] + ("…" if len(text) > at + _MOST_SHOWN else "")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -20,6 +20,8 @@ from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
+from policies.foreign_stack import position
+from policies.template_expressions import forms
 from stacks.compose import compose
 from stacks.deployments import DEPLOYMENTS, Deployment, Workgroup, dev
 
@@ -150,16 +152,33 @@ def golden(name: str, what: str) -> str:
 
 
 def allowed() -> dict[str, dict[str, list[str]]]:
-    """The types and arguments of all goldens: what `policies/foreign_stack.json` lets a stack from elsewhere have."""
-    found: dict[str, dict[str, set[str]]] = {"data": {}, "resource": {}}
+    """What `policies/foreign_stack.json` lets a stack from elsewhere have: types and arguments of all goldens, and expressions by argument."""
+    found: dict[str, dict[str, set[str]]] = {"data": {}, "expressions": {}, "resource": {}}
     for environment, what in GOLDENS:
-        for section, kinds in found.items():
-            for kind, named in stacks_of(environment)[what].get(section, {}).items():
-                kinds.setdefault(kind, set()).update(*(values.keys() - {"//"} for values in named.values()))
+        stack = stacks_of(environment)[what]
+        for section in ("data", "resource"):
+            for kind, named in stack.get(section, {}).items():
+                found[section].setdefault(kind, set()).update(*(values.keys() - {"//"} for values in named.values()))
+        for section in ("data", "locals", "output", "resource"):
+            for path, text in _texts((section,), stack.get(section, {})):
+                if written := {*forms(text)}:
+                    found["expressions"].setdefault(position(path), set()).update(written)
     return {
         section: {kind: sorted(arguments) for kind, arguments in sorted(kinds.items())}
         for section, kinds in found.items()
     }
+
+
+def _texts(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each text of a section, with the names on the way to it."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _texts((*path, name), part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(path, part)
+    elif isinstance(value, str):
+        yield path, value
 
 
 def resources(stack: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
