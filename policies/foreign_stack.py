@@ -2,11 +2,11 @@
 
 A pull request from a fork is synthesised by its own code, without credentials. Planning that JSON reads the account and the
 machine. So the JSON may contain only what this version's stacks contain: their types and arguments, providers and states, and
-in each argument their expressions. `foreign_stack.json` lists types, arguments and expressions; `python -m tests.stacks.synthesised`
-writes it from the stacks.
+in each argument their expressions. `foreign_stack.json` lists types, arguments and expressions, and
+`python -m tests.stacks.synthesised` writes it from the stacks.
 
 The state holds secrets, and a provider's error or a planned argument shows what an expression carries into it. So the secret of an
-API key may be in `credentials`, and in the secret of the jobs, alone and as it is; both are sensitive for the provider.
+API key may be in `credentials` and in the secret of the jobs, alone and as it is. Both are sensitive for the provider.
 """
 
 from __future__ import annotations

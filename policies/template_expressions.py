@@ -1,7 +1,8 @@
 """Terraform's expressions in texts of JSON, `${…}`: which of them a stack from elsewhere may have.
 
-It may have those that this version's stacks have in the same argument, with other names of objects. Everything else is refused, whatever
-it does: functions read files of the machine that plans or take a secret apart, and references reach each secret of the state.
+It may have those that this version's stacks have in the same argument, with other names of objects. Everything else is refused,
+whatever it does: functions read files of the machine that plans or take a secret apart, and references reach each secret of the
+state.
 """
 
 from __future__ import annotations

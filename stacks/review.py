@@ -100,7 +100,10 @@ def _reviewed(
             folders = checked(deployment, chosen.synthesised, Path(folder), settings, app)
             if chosen.only_changed and is_as_trusted(Path(folder)):
                 return None
-        planned = list(given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform))
+        is_foreign = chosen.synthesised is not None
+        planned = list(
+            given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform, is_foreign=is_foreign)
+        )
         return review_of(
             deployment,
             planned,

@@ -102,7 +102,10 @@ def apply_saved(
             on_stack(stack.name)
             code, errors = TerraformCommand(saved.folders[stack.name], settings, terraform).applied()
             if code:
-                said = hidden(errors, stack.plan) or f"Terraform ended with {code}"
+                said = (
+                    hidden(errors, *(each.plan for each in saved.stacks if each.plan is not None))
+                    or f"Terraform ended with {code}"
+                )
                 return Applied(stacks=tuple(done), left=left, failed=stack.name, errors=said)
             done.append(stack.name)
             outdated = stack.name if changes_outputs(stack) else ""

@@ -20,7 +20,7 @@ from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
 from stacks.deployments import Deployment
 from stacks.generations import expect_generations, has_generations, raise_generations
-from stacks.terraform_command import NotPlanned, Planned, TerraformCommand, error_headings
+from stacks.terraform_command import NotPlanned, Planned, TerraformCommand
 
 STACKS = ("foundation", "confluent", "ingestion")
 """The stacks in the order of their deployment: each needs outputs of those before it. Those of groups follow."""
@@ -72,11 +72,17 @@ def synthesised(folder: Path) -> dict[str, Any]:
 
 
 def plans(
-    folders: Mapping[str, Path], settings: Mapping[str, str], terraform: str, *, is_again: bool = False
+    folders: Mapping[str, Path],
+    settings: Mapping[str, str],
+    terraform: str,
+    *,
+    is_again: bool = False,
+    is_foreign: bool = False,
 ) -> Iterator[StackPlan]:
     """Plan all stacks in parallel, with derived generations (`stacks/generations.py` has `is_again`).
 
-    Raises `NotPlanned` if Terraform fails for a reason other than the plan.
+    `is_foreign` says that the stacks are of another checkout: of errors, only the addresses are shown. Raises `NotPlanned` if
+    Terraform fails for a reason other than the plan.
     """
 
     def planned(run: TerraformCommand) -> Planned:
@@ -86,27 +92,28 @@ def plans(
         is_other = found[1] is not None and raise_generations(run.folder, found[1], is_again=is_again)
         return run.planned() if is_other else found
 
-    runs = [TerraformCommand(folder, settings, terraform) for folder in folders.values()]
+    runs = [TerraformCommand(folder, settings, terraform, is_foreign=is_foreign) for folder in folders.values()]
     for run in runs:  # one after another: they share the cache of providers
         run.initialised()
     with ThreadPoolExecutor(len(runs)) as pool:
         ended = list(pool.map(planned, runs))
+    known = [plan for _, plan in ended if plan is not None]
     waiting: list[str] = []
-    for (name, folder), (planning, plan) in zip(folders.items(), ended, strict=True):
+    for (name, folder), run, (planning, plan) in zip(folders.items(), runs, ended, strict=True):
         why_not = ""
         if planning.returncode == 1:
+            marked = known if plan is not None or is_foreign else [*known, run.known_values()]
             if plan is None and not waiting:
-                raise NotPlanned(f"{name}: {(planning.stderr or planning.stdout).strip()}")
-            why_not = _why_not(planning.stderr, plan or {}, waiting)
+                raise NotPlanned(f"{name}: {hidden(run.errors(planning), *marked)}")
+            why_not = _why_not(hidden(run.headings(planning), *marked) or "its log says why", waiting)
             plan = {**plan, "errored": True} if plan is not None else None
         yield StackPlan(name=name, synthesised=synthesised(folder), plan=plan, why_not=why_not)
         if plan is None or _makes_outputs(plan):
             waiting.append(name)
 
 
-def _why_not(stderr: str, plan: Mapping[str, Any], waiting: Sequence[str]) -> str:
-    """Return why Terraform made no complete plan: the headings of its errors, without the plan's secrets."""
-    said = hidden(error_headings(stderr), plan) or "its log says why"
+def _why_not(said: str, waiting: Sequence[str]) -> str:
+    """Return why Terraform made no complete plan, from what may be shown of its errors."""
     if not waiting:
         return f"Terraform refuses this plan: {said}"
     return f"Terraform cannot plan it: {said}. Outputs of {', '.join(waiting)} do not exist yet: apply that, then review again"

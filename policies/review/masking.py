@@ -55,9 +55,9 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
     }
 
 
-def hidden(text: str, plan: Json) -> str:
-    """Mask a plan's secrets in a text, for example in Terraform's output."""
-    return _hidden(text, _known(plan))
+def hidden(text: str, *plans: Json) -> str:
+    """Mask the secrets of plans in a text, for example in Terraform's output."""
+    return _hidden(text, _known(*plans))
 
 
 def _known(*plans: Json) -> list[str]:

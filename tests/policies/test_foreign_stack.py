@@ -65,7 +65,9 @@ def test_what_a_provider_calls_sensitive_comes_only_into_what_a_provider_calls_s
     carried = set()
     for place, written in allowed()["expressions"].items():
         for each in written:
-            for data, kind, attribute in re.findall(r"(data\.)?\b((?:aws|confluent)_[a-z0-9_]+)\.\*\.([a-z0-9_.]+)", each):
+            for data, kind, attribute in re.findall(
+                r"(data\.)?\b((?:aws|confluent)_[a-z0-9_]+)\.\*\.([a-z0-9_.]+)", each
+            ):
                 if attribute in sensitive(kind, is_data=bool(data)):
                     carried.add((each, place))
     assert {each for each, _ in carried} == {"${confluent_api_key.*.secret}"}
@@ -73,7 +75,9 @@ def test_what_a_provider_calls_sensitive_comes_only_into_what_a_provider_calls_s
         section, kind, argument = place.split(".", 2)
         assert section == "resource"
         assert argument in sensitive(kind, is_data=False)
-        assert argument in {"credentials.secret", "secret_string"}, "`policies/foreign_stack.py` checks the form of these two"
+        assert argument in {"credentials.secret", "secret_string"}, (
+            "`policies/foreign_stack.py` checks the form of these two"
+        )
 
 
 def test_each_reference_names_one_attribute_of_a_block() -> None:

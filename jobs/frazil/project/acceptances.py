@@ -3,8 +3,8 @@
     frazil accept DIGEST data_lost, forgotten: the topic is empty since June
     frazil accept DIGEST all: agreed with the readers
 
-DIGEST has all digits of the plan's SHA-256. A line counts if its comment was never edited, and if its author is a person who owns the environment's file of deployed
-objects, may write to the repository, and did not write the pull request.
+DIGEST is the complete digest of the plan. A line counts if its comment was never edited, and if its author is a person who owns
+the environment's file of deployed objects, may write to the repository, and did not write the pull request.
 """
 
 from __future__ import annotations
