@@ -58,7 +58,7 @@ def error_places(stderr: str, stack: Mapping[str, Any]) -> str:
         for kind, named in stack.get(section, {}).items()
         for name in named
     }
-    named = [each for each in dict.fromkeys(_PLACE.findall(stderr)) if each in blocks]
+    named = sorted(blocks & {*_PLACE.findall(stderr)})
     more = f" and {len(named) - _MOST_PLACES} more" if len(named) > _MOST_PLACES else ""
     said = f"its errors are at {', '.join(named[:_MOST_PLACES])}{more}" if named else "its errors name no block"
     return f"{said}. {NOT_SHOWN}"

@@ -15,15 +15,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
+from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Table, Tableflow, Topic, Upsert, ValueFormat
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
-from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from infra.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
 from policies.foreign_stack import position
 from policies.template_expressions import forms
 from stacks.compose import compose
-from stacks.deployments import DEPLOYMENTS, Deployment, Workgroup, dev
+from stacks.deployments import DEPLOYMENTS, Application, Deployment, Workgroup, dev
 
 GOLDEN = Path(__file__).parent / "golden"
 ALLOWED = Path("policies/foreign_stack.json")
@@ -33,6 +33,10 @@ FLOWING = "flowing"
 """Not an environment: dev with pipelines that Tableflow lands, which the example has none of."""
 GOVERNED = "governed"
 """Not an environment: dev with what an account may prescribe or wish: tags, a path in IAM, grants, a workgroup, flow logs."""
+MOVING = "moving"
+"""Not an environment: dev while its jobs move to another application."""
+ADMINISTERED = "administered"
+"""Not an environment: prod with an administrator of its cluster of others, and tables that Tableflow lands there."""
 
 AVRO_TEXT = '{"type":"record","name":"Click","fields":[{"name":"at","type":"long"},{"name":"note","type":"string","default":"${x}"}]}'
 
@@ -64,6 +68,12 @@ GOVERNED_DEV = replace(
     reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",),
     athena_workgroup=Workgroup(most_scanned_gb=100),
 )
+
+
+MOVING_DEV = replace(dev, application="b", former_applications=(Application(capacity=dev.runs.capacity),))
+ADMINISTERED_PROD = replace(DEPLOYMENTS["prod"], confluent=replace(DEPLOYMENTS["prod"].confluent, is_administered=True))
+STATE_PIPELINES = (replace(FLOWING_PIPELINES[0], write=Upsert()), FLOWING_PIPELINES[1])
+STATE_TOPICS = (ManagedTopic("clicks", cleanup=Cleanup.COMPACT), *EXAMPLE_TOPICS)
 
 
 def release(architecture: Architecture) -> Release:
@@ -113,7 +123,7 @@ def synthesised(
 
 @cache
 def stacks_of(name: str) -> dict[str, dict[str, Any]]:
-    """The stacks of an environment, or of `FLOWING`."""
+    """The stacks of an environment, or of what is none."""
     # The stand-ins' address must not depend on the shell that runs the tests.
     for variable in ("AWS_ENDPOINT_URL", "LOCALSTACK_HOST", "USE_SSL"):
         os.environ.pop(variable, None)
@@ -121,6 +131,10 @@ def stacks_of(name: str) -> dict[str, dict[str, Any]]:
         return synthesised(DEPLOYMENTS["dev"], (*EXAMPLE, *FLOWING_PIPELINES), (*EXAMPLE_TOPICS, *FLOWING_TOPICS))
     if name == GOVERNED:
         return synthesised(GOVERNED_DEV, (*EXAMPLE, *FLOWING_PIPELINES), (*EXAMPLE_TOPICS, *FLOWING_TOPICS))
+    if name == MOVING:
+        return synthesised(MOVING_DEV)
+    if name == ADMINISTERED:
+        return synthesised(ADMINISTERED_PROD, (*EXAMPLE, *STATE_PIPELINES), STATE_TOPICS)
     return synthesised(DEPLOYMENTS[name])
 
 
@@ -130,6 +144,8 @@ ALL = [(name, what) for name in (*DEPLOYMENTS, FLOWING) for what in STACKS]
 GOLDENS = [(name, what) for name, what in ALL if (name, what) != (FLOWING, "ingestion")]
 """Tableflow has no part in ingestion."""
 GOLDENS += [(GOVERNED, what) for what in STACKS]
+LISTED = [*GOLDENS, *((name, what) for name in (MOVING, ADMINISTERED) for what in STACKS)]
+"""The stacks that a stack from elsewhere is compared with: the goldens, and others that have further expressions."""
 
 
 def canonical(stack: Any) -> Any:
@@ -152,9 +168,9 @@ def golden(name: str, what: str) -> str:
 
 
 def allowed() -> dict[str, dict[str, list[str]]]:
-    """What `policies/foreign_stack.json` lets a stack from elsewhere have: types and arguments of all goldens, and expressions by argument."""
+    """What `policies/foreign_stack.json` lets a stack from elsewhere have: types, arguments, and expressions by argument."""
     found: dict[str, dict[str, set[str]]] = {"data": {}, "expressions": {}, "resource": {}}
-    for environment, what in GOLDENS:
+    for environment, what in LISTED:
         stack = stacks_of(environment)[what]
         for section in ("data", "resource"):
             for kind, named in stack.get(section, {}).items():

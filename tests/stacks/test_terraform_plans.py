@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tests.policies.review.planning import change, plan
 from tests.policies.reviewing import TODAY
 from tests.stacks.synthesised import stacks_of
 
+TERRAFORM = shutil.which("terraform")
 SECRET = "cflt0123456789abcdefSECRET"
 SPELT = "-".join(SECRET)
 ERROR = f"""
@@ -38,7 +40,7 @@ STACK = {
     "data": {"confluent_environment": {"x": {}, "y": {}}},
     "resource": {"confluent_kafka_topic": {"t": {}, "u": {}}},
 }
-NAMED = "its errors are at data.confluent_environment.x, confluent_kafka_topic.t"
+NAMED = "its errors are at confluent_kafka_topic.t, data.confluent_environment.x"
 PROGRAM = """#!/bin/sh
 case "$1" in
     init) if [ -f fails ]; then cat error >&2; exit 1; fi ;;
@@ -133,6 +135,18 @@ def test_another_command_that_fails_shows_its_text_for_an_own_stack_only(
     with pytest.raises(NotPlanned, match="^dev-one: ") as refused:
         planned(stack(fails="yes"), program, is_foreign=is_foreign)
     assert (SPELT in str(refused.value)) is not is_foreign
+
+
+@pytest.mark.skipif(TERRAFORM is None, reason="terraform is not installed")
+def test_the_addresses_are_read_from_terraforms_own_errors(stack: Stack) -> None:
+    refusing = {"precondition": [{"condition": '${terraform.workspace == "x"}', "error_message": f"no {SPELT}"}]}
+    content = {
+        "resource": {"terraform_data": {"a": {"lifecycle": refusing}, "b": {}}},
+        "data": {"terraform_remote_state": {"r": {"backend": "local", "config": {"path": "none.tfstate"}}}},
+    }
+    [found] = plans(stack(**{"cdk.tf.json": content}), dict(os.environ), TERRAFORM or "", is_foreign=True)
+    assert "its errors are at data.terraform_remote_state.r, terraform_data.a. Their text is" in found.why_not
+    assert SPELT not in found.why_not
 
 
 def test_an_own_stack_without_a_plan_hides_what_the_state_and_the_other_plans_mark(stack: Stack, program: Path) -> None:
