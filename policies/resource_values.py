@@ -52,6 +52,7 @@ class Facts:
         self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
         self.tables |= {f"{identifier}{HISTORY_SUFFIX}" for identifier in histories}
         """Identifiers of all declared tables, whoever lands them, of their dead letters, and of their histories."""
+        self._pipelines = pipelines
         self._groups = {_pipeline_name(each): each.get("group") for each in pipelines}
         self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}
 
@@ -66,6 +67,24 @@ class Facts:
             if any(watched.covers(name, self._groups[name]) for name in named)
         ]
         return max(limits, default=None)
+
+    def needs_last_records_only(self, topic: str) -> bool:
+        """Return whether pipelines read a topic, and each needs the last record of a key only: that of the highest offset."""
+        modes = self._write_modes(topic)
+        return bool(modes) and all(
+            mode.get("type") == "upsert" and not any(mode.get(name) for name in ("key", "order_by", "history"))
+            for mode in modes
+        )
+
+    def needs_deletes(self, topic: str) -> bool:
+        """Return whether a pipeline takes a record without a value for a delete. It may, if no document has the topic."""
+        modes = self._write_modes(topic)
+        return not modes or any(mode.get("type") in {"upsert", "changelog"} for mode in modes)
+
+    def _write_modes(self, topic: str) -> list[Json]:
+        """Return the write modes of the pipelines that read a topic. A mode without parameters may be its name."""
+        found = [each.get("write") or "append" for each in self._pipelines if str(each["topic"]["name"]) == topic]
+        return [each if isinstance(each, Mapping) else {"type": each} for each in found]
 
     def table_places(self) -> Iterator[Place]:
         """Return the locations of tables' files: environments' warehouses, databases' locations, Tableflow's buckets."""

@@ -7,38 +7,119 @@ from typing import Any
 
 from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Reviewed
+from policies.resources import Change, Reviewed
 
 RULE = "retention_under_lag"
-_KAFKAS_OWN_MS = 7 * 86_400_000  # retention.ms of a topic that does not set it
+_NEVER = -1
+_DEFAULTS = {
+    # Kafka's own, of a topic that does not set it
+    "retention.ms": 7 * 86_400_000,
+    "retention.bytes": _NEVER,
+    "min.compaction.lag.ms": 0,
+    "delete.retention.ms": 86_400_000,
+}
+_GIVE = "Give its pipeline's documents and alarms to the review, or leave it"
+
+Config = Mapping[str, Any]
 
 
 def retention_under_lag(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
-    """Report too short retention: a record that Kafka deletes before it is landed is lost, and the pipeline stops.
+    """Report too short retention: a record that Kafka deletes before it is landed is lost, and the pipeline may not notice.
 
     The limit is that of the pipeline's freshness alarm. A shorter retention of a topic without such an alarm is reported too.
+    So is a new limit of its size, because no declaration says how many bytes come in that time.
+
+    Compaction deletes a record that is not the newest one of its key, once it is `min.compaction.lag.ms` old. Only a table of
+    the topic's current state needs no other record. It needs the deletes: Kafka keeps them `delete.retention.ms` longer.
+    `segment.ms`, `segment.bytes` and `max.compaction.lag.ms` decide how much later Kafka deletes, and never how early.
     """
     for topic in reviewed.of("confluent_kafka_topic"):
-        name, kept_ms = topic.text("topic_name"), _retention_ms(topic.values)
-        lag = facts.lag_seconds(name)
-        if lag is not None and 0 <= kept_ms < lag * 1000:
-            what = f"records are kept for {kept_ms // 1000} s, rows may come {lag} s late"
-            yield Finding(RULE, topic.address, what, f"Keep them longer than {lag} s, several times as long is usual")
+        yield from _under_lag(topic.address, topic.text("topic_name"), _config(topic.values), facts)
     for change in reviewed.changes:
-        if change.type != "confluent_kafka_topic" or change.verb != "update":
-            continue
-        before, after = _retention_ms(change.before), _retention_ms(change.after)
-        is_cut = 0 <= after < before or (before < 0 <= after)
-        if is_cut and facts.lag_seconds(str(change.after.get("topic_name"))) is None:
-            what = f"retention is cut to {after // 1000} s, and nothing says how late rows of this topic may be"
-            yield Finding(
-                RULE, change.address, what, "Give its pipeline's documents and alarms to the review, or leave it"
-            )
+        if change.type == "confluent_kafka_topic" and change.verb == "update":
+            yield from _cut(change, _config(change.before), _config(change.after), facts)
 
 
-def _retention_ms(values: Mapping[str, Any]) -> int:
-    """Return the retention in milliseconds; -1 for no deletion, also for compaction without deletion."""
-    config: Mapping[str, Any] = values.get("config") or {}
-    if config.get("cleanup.policy") == "compact":
-        return -1
-    return int(config.get("retention.ms", _KAFKAS_OWN_MS))
+def _under_lag(address: str, name: str, config: Config, facts: Facts) -> Iterator[Finding]:
+    """Yield what a topic keeps for a shorter time than its rows may be late."""
+    lag = facts.lag_seconds(name)
+    if lag is None:
+        return
+    late = f"rows may come {lag} s late"
+    kept_ms, deletes_ms = _retention_ms(config), _deletes_ms(config)
+    if 0 <= kept_ms < lag * 1000:
+        what = f"records are kept for {kept_ms // 1000} s, {late}"
+        yield Finding(RULE, address, what, f"Keep them longer than {lag} s, several times as long is usual")
+    if 0 <= deletes_ms < lag * 1000 and facts.needs_deletes(name):
+        what = f"deletes are kept for {deletes_ms // 1000} s, {late}, and a row stays if its delete is never read"
+        yield Finding(RULE, address, what, f"Set delete.retention.ms to more than {lag} s")
+
+
+def _cut(change: Change, before: Config, after: Config, facts: Facts) -> Iterator[Finding]:
+    """Yield what a changed topic keeps for a shorter time than before, unless the lag allows it."""
+    name = str(change.after.get("topic_name"))
+    lag = facts.lag_seconds(name)
+    kept_ms, deletes_ms = _retention_ms(after), _deletes_ms(after)
+    if lag is None and _is_cut(_retention_ms(before), kept_ms):
+        what = f"retention is cut to {kept_ms // 1000} s, and nothing says how late rows of this topic may be"
+        yield Finding(RULE, change.address, what, _GIVE)
+    if lag is None and 0 <= deletes_ms < _deletes_ms(before) and facts.needs_deletes(name):
+        what = f"deletes are kept for {deletes_ms // 1000} s only, and nothing says how late rows of this topic may be"
+        yield Finding(RULE, change.address, what, _GIVE)
+    if _is_cut(_retention_bytes(before), _retention_bytes(after)):
+        what = (
+            f"a partition keeps {_retention_bytes(after)} bytes only: Kafka deletes a record by the size of what follows, "
+            "whatever its age and whether it is landed"
+        )
+        yield Finding(RULE, change.address, what, "Leave it, or set retention.ms, which is held against the lag")
+    spared_ms = _spared_ms(after)
+    is_too_soon = _is_cut(_spared_ms(before), spared_ms) and (lag is None or spared_ms < lag * 1000)
+    if is_too_soon and not facts.needs_last_records_only(name):
+        what = f"compaction {'is new' if _spared_ms(before) == _NEVER else 'begins sooner'}, and removes a record as soon as "
+        what += f"a newer one has its key, {spared_ms // 1000} s after it was written at the earliest, "
+        what += "and nothing says how late rows may come" if lag is None else f"and rows may come {lag} s late"
+        do = (
+            "Leave it, or set min.compaction.lag.ms to more than rows may be late. Only an upsert without key, order_by and "
+            "history loses nothing by it"
+        )
+        yield Finding(RULE, change.address, what, do)
+
+
+def _is_cut(before: int, after: int) -> bool:
+    """Return whether a limit is new or lower. `_NEVER` is none."""
+    return after >= 0 and (before < 0 or after < before)
+
+
+def _config(values: Mapping[str, Any]) -> Config:
+    found: Config = values.get("config") or {}
+    return found
+
+
+def _setting(config: Config, name: str) -> int:
+    return int(config.get(name, _DEFAULTS[name]))
+
+
+def _has_policy(config: Config, policy: str) -> bool:
+    """Return whether a topic is deleted from (`delete`) or compacted (`compact`); it may be both."""
+    return policy in {each.strip() for each in str(config.get("cleanup.policy", "delete")).split(",")}
+
+
+def _retention_ms(config: Config) -> int:
+    """Return the age in milliseconds from which Kafka deletes a record; `_NEVER` also for compaction without deletion."""
+    return _setting(config, "retention.ms") if _has_policy(config, "delete") else _NEVER
+
+
+def _retention_bytes(config: Config) -> int:
+    """Return the size of a partition, in bytes, from which Kafka deletes its oldest records."""
+    return _setting(config, "retention.bytes") if _has_policy(config, "delete") else _NEVER
+
+
+def _spared_ms(config: Config) -> int:
+    """Return how long compaction spares a record that a newer one of its key replaces, in milliseconds."""
+    return _setting(config, "min.compaction.lag.ms") if _has_policy(config, "compact") else _NEVER
+
+
+def _deletes_ms(config: Config) -> int:
+    """Return how long compaction keeps a record without a value at least, in milliseconds."""
+    spared_ms = _spared_ms(config)
+    return spared_ms if spared_ms == _NEVER else spared_ms + _setting(config, "delete.retention.ms")
