@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from frazil.declaration import Pipeline
 from policies.finding import Finding
@@ -106,7 +105,7 @@ def effect_danger(effect: Effect) -> Danger:
 
 def expected(
     found: Iterable[Finding],
-    changes: Mapping[str, Change],
+    changes: Mapping[str, Sequence[Change]],
     facts: Facts,
     *,
     before: Sequence[Pipeline],
@@ -118,7 +117,7 @@ def expected(
 
     If a role gets permissions on exactly the tables that this change declares, or on the application to which it moves runs,
     they follow from the declaration. A rule alone cannot know that. `applications` are ids. `tolerated` maps rules to the
-    reason why this environment allows them.
+    reason why this environment allows them. `changes` are by address; those of an address must all follow.
     """
     tables = _tables(after) - _tables(before)
     databases = {each.table.namespace for each in after} - {each.table.namespace for each in before}
@@ -126,40 +125,14 @@ def expected(
     for finding in found:
         if finding.rule in tolerated:
             yield finding, tolerated[finding.rule]
-        elif finding.rule == _WIDENED and finding.resource in changes:
+        elif finding.rule == _WIDENED and changes.get(finding.resource):
             if finding.resource not in narrow:
-                change = changes[finding.resource]
-                narrow[finding.resource] = follows_from(change, tables, databases, facts, applications)
+                narrow[finding.resource] = all(
+                    follows_from(change, tables, databases, facts, applications) for change in changes[finding.resource]
+                )
             if narrow[finding.resource]:
                 needed = "the tables need that this change declares"
                 yield finding, f"it is what {'runs need on another application' if applications else needed}"
-
-
-def right_dangers(changes: Sequence[Planned], plans: Iterable[Mapping[str, Any]]) -> Iterator[Danger]:
-    """Yield the attachments of policies that this code does not define, whose text no plan holds."""
-    known = {
-        str(side.get("arn"))
-        for plan in plans
-        for each in plan["resource_changes"]
-        if each.get("type") == "aws_iam_policy"
-        for side in (each["change"].get("before") or {}, each["change"].get("after") or {})
-        if side.get("arn")
-    }
-    for change in changes:
-        attached = change.after.get("policy_arn") if change.type == "aws_iam_role_policy_attachment" else None
-        listed = [attached] if attached else []
-        if change.type == "aws_iam_role":
-            had = change.before.get("managed_policy_arns") or []
-            listed += [each for each in change.after.get("managed_policy_arns") or [] if each not in had]
-        for arn in listed:
-            if str(arn) not in known:
-                yield Danger(
-                    rule=_WIDENED,
-                    where=change.address,
-                    what=f"it gets the policy {arn}, whose text is not in this plan, so its permissions cannot be reviewed",
-                    do="Declare the policy here, as a document",
-                    stack=change.stack,
-                )
 
 
 def _tables(pipelines: Iterable[Pipeline]) -> set[str]:

@@ -13,10 +13,11 @@ from policies.finding import Finding
 from policies.resource_values import Facts
 from policies.resources import Resource, Reviewed, read, together
 from policies.review.acceptance import Acceptance
+from policies.review.attached_policies import AttachedPolicies, attachment_dangers
 from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
 from policies.review.danger import Danger
-from policies.review.dangers import change_dangers, effect_danger, expected, right_dangers
+from policies.review.dangers import change_dangers, effect_danger, expected
 from policies.review.declared_schemas import declared_schema_effects
 from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
@@ -25,11 +26,12 @@ from policies.review.masking import cleaned
 from policies.review.normal_form import NormalForm, form_of_cleaned
 from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, planned
 from policies.review.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
+from policies.review.planned_resources import planned_resources
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
-from policies.review.role_permissions import RoleRights, role_rights
+from policies.review.role_findings import explainable, with_roles
+from policies.review.role_permissions import role_rights
 from policies.rules import findings
-from policies.rules.new_permissions import policy_widened
 
 Json = Mapping[str, Any]
 
@@ -140,12 +142,20 @@ def review(
         all_effects += declared_schema_effects(old, new)
     all_effects += column_effects(changes, new)
     all_effects += desired_effects(documents(old_resources), new_documents)
-    rights = [each for name, plan in plans.items() for each in role_rights(plan, name)]
-    found = _findings(reviewed, facts, rights)
-    by_address = {each.address: each for each in (*reviewed.changes, *(each.change for each in rights))}
-    moved_to = _applications(new_documents) - _applications(old_documents)
+    resources = planned_resources(plans, synthesised)
+    attached = AttachedPolicies(resources)
+    rights = [*role_rights(attached)]
+    found = with_roles(findings(reviewed, facts), rights, facts)
     anticipated = tuple(
-        expected(found, by_address, facts, before=old, after=new, applications=moved_to, tolerated=tolerated or {})
+        expected(
+            found,
+            explainable(reviewed.changes, rights),
+            facts,
+            before=old,
+            after=new,
+            applications=_applications(new_documents) - _applications(old_documents),
+            tolerated=tolerated or {},
+        )
     )
     refusing = [each for each in found if each not in {finding for finding, _ in anticipated}]
     policies = (
@@ -155,7 +165,7 @@ def review(
     dangers = [
         *unreviewed(stacks, plans),
         *change_dangers(refusing, changes, policies, old),
-        *right_dangers(changes, plans.values()),
+        *attachment_dangers(resources, attached),
         *(effect_danger(effect) for effect in all_effects if effect.is_dangerous),
         *(Danger.unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
     ]
@@ -184,18 +194,6 @@ def review(
         acceptances=tuple(accepted(form.digest)),
         origin=Origin(commit=commit, time=time, terraform=", ".join(versions)),
     )
-
-
-def _findings(reviewed: Reviewed, facts: Facts, rights: Sequence[RoleRights]) -> list[Finding]:
-    """Return the rules' findings. Permissions of a role are compared with all of its policies together."""
-    parts = {address for each in rights for address in each.addresses}
-    apart = [
-        each
-        for each in findings(reviewed, facts)
-        if not (each.rule == policy_widened.__name__ and each.resource in parts)
-    ]
-    together_changed = Reviewed(changes=tuple(each.change for each in rights if not each.is_new))
-    return [*apart, *sorted(policy_widened(together_changed, facts))]
 
 
 def _before(plans: Iterable[Json]) -> list[Resource]:

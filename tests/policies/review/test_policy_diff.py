@@ -9,9 +9,9 @@ import pytest
 
 from policies.documents import fill, split
 from policies.evaluate import Request, evaluate
+from policies.review.gathered_policies import gathered
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Verdict
-from policies.review.role_permissions import gathered
 from tests.policies.example import ACCOUNT, REGION, VALUES
 from tests.policies.review.cases import BOATS, DESIRED, TRUST, rights, role
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
@@ -241,8 +241,13 @@ def test_our_own_policy_may_be_attached() -> None:
     known = plan(
         stays("aws_iam_policy.rights-1", own), change("aws_iam_role_policy_attachment.x", "create", None, attached)
     )
+    named = {"policy_arn": {"references": ["aws_iam_policy.rights-1.arn", "aws_iam_policy.rights-1"]}}
     later = plan(
-        change("aws_iam_role_policy_attachment.x", "create", None, {"role": NAME}, unknown={"policy_arn": True})
+        stays("aws_iam_policy.rights-1", own),
+        change("aws_iam_role_policy_attachment.x", "create", None, {"role": NAME}, unknown={"policy_arn": True}),
+        configuration={
+            "root_module": {"resources": [{"address": "aws_iam_role_policy_attachment.x", "expressions": named}]}
+        },
     )
     assert reviewed(known).dangers == reviewed(later).dangers == ()
 

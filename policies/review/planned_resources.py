@@ -1,0 +1,67 @@
+"""The managed resources of plans with both sides, and the expressions of values that are known only after an apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.resources import Json
+
+Place = tuple[str, str]
+"""A stack and an address. The stacks of two groups have the same addresses."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedResource:
+    """A managed resource. `expressions` are its arguments as its stack declares them."""
+
+    place: Place
+    type: str
+    before: Json
+    after: Json
+    unknown: Json
+    expressions: Json
+    is_changed: bool
+
+    def is_later(self, argument: str) -> bool:
+        """Return whether an argument is declared, and known only after the apply."""
+        return bool(self.unknown.get(argument)) and not self.after.get(argument) and argument in self.expressions
+
+
+def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]) -> list[PlannedResource]:
+    """Return the managed resources of cleaned plans, the unchanged ones too. Both arguments are by stack.
+
+    The expressions are those of the synthesised stack. Without it they are those of the plan, which names the references of an
+    expression only: so they are there for an expression that has one reference.
+    """
+    found = []
+    for stack, plan in plans.items():
+        configured = plan.get("configuration", {}).get("root_module", {}).get("resources", ())
+        references = {each["address"]: _expressions(each["expressions"]) for each in configured}
+        declared = synthesised.get(stack, {}).get("resource", {})
+        for each in plan["resource_changes"]:
+            if each.get("mode", "managed") != "managed" or each.get("deposed"):
+                continue
+            address, kind, change = str(each.get("address", "")), str(each.get("type", "")), each["change"]
+            unknown = change.get("after_unknown")
+            made = PlannedResource(
+                place=(stack, address),
+                type=kind,
+                before=change.get("before") or {},
+                after=change.get("after") or {},
+                unknown=unknown if isinstance(unknown, Mapping) else {},
+                expressions=declared.get(kind, {}).get(address.partition(".")[2]) or references.get(address, {}),
+                is_changed=bool(set(change["actions"]) - {"no-op", "read"}),
+            )
+            found.append(made)
+    return found
+
+
+def _expressions(configured: Json) -> dict[str, str]:
+    """Return the arguments of a plan's configuration as expressions; empty if one has another form than one reference."""
+    found = {}
+    for name, expression in configured.items():
+        named = list(expression.get("references", ()))
+        is_one = bool(named) and all(named[0].startswith(each) for each in named)
+        found[name] = f"${{{named[0]}}}" if is_one else ""
+    return found
