@@ -8,7 +8,7 @@ from dataclasses import replace
 from policies.finding import Finding
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed
-from policies.review.attached_policies import ROLE
+from policies.review.attached_policies import ATTACHMENT, ROLE
 from policies.review.role_permissions import RoleRights
 from policies.rules.new_permissions import policy_widened
 
@@ -16,7 +16,12 @@ from policies.rules.new_permissions import policy_widened
 def with_roles(found: Iterable[Finding], rights: Sequence[RoleRights], facts: Facts) -> list[Finding]:
     """Return the findings of rules, with those on roles instead of those on the single policies of a role."""
     parts = _parts(rights)
-    apart = [each for each in found if not (each.rule == policy_widened.__name__ and each.resource in parts)]
+    apart = [
+        each
+        for each in found
+        if each.rule != policy_widened.__name__
+        or not (each.resource in parts or each.resource.startswith(f"{ATTACHMENT}."))
+    ]
     of_roles = [
         replace(one, what=f"policy of {each.role}{one.what.removeprefix('policy')}")
         for each in rights

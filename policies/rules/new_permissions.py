@@ -14,8 +14,10 @@ from policies.resources import Change, Reviewed, policy
 
 Grant = tuple[str, str, str]
 _POLICIES = ("assume_role_policy", "policy")
-_PART, _ROLE = "aws_iam_policy", "aws_iam_role"
+_PART, _ROLE, _ATTACHMENT = "aws_iam_policy", "aws_iam_role", "aws_iam_role_policy_attachment"
 _DO = "Have whoever owns the data agree to it; narrow it where you can"
+_LATER = "is known only after it is applied, so its permissions cannot be reviewed"
+_APPLY = "Apply what it depends on first, then plan again"
 _PROTECTIONS = (
     # type, arguments
     (
@@ -40,13 +42,31 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             continue
         for name in _POLICIES:
             if name in change.unknown and change.before.get(name):
-                what = f"{name} is known only after it is applied, so its permissions cannot be reviewed"
-                yield Finding("policy_widened", change.address, what, "Apply what it depends on first, then plan again")
+                yield Finding("policy_widened", change.address, f"{name} {_LATER}", _APPLY)
             elif change.type != _PART and change.after.get(name) not in (None, change.before.get(name)):
                 before, after = policy(change.before.get(name)), policy(change.after.get(name))
                 yield from _widened(change.address, name, [before], [after])
     yield from _parts_widened(reviewed)
+    yield from _attached(reviewed)
     yield from _granted(reviewed)
+
+
+def _attached(reviewed: Reviewed) -> Iterator[Finding]:
+    """Yield the policies that exist and are attached to a role. The policies of a new role are new, like all their parts."""
+    changes = [change for change in reviewed.changes if change.type == _ATTACHMENT]
+    had = {(change.before.get("role"), change.before.get("policy_arn")) for change in changes}
+    made = {
+        each.address for each in reviewed.changes if (each.type, each.verb) in {(_PART, "create"), (_PART, "replace")}
+    }
+    declared = {each.address: reviewed.named(each.text("policy_arn")) for each in reviewed.of(_ATTACHMENT)}
+    for change in changes:
+        role, arn = change.after.get("role"), change.after.get("policy_arn")
+        if arn and (role, arn) not in had:
+            yield Finding("policy_widened", change.address, f"{role or 'a role'} now has the policy {arn}", _DO)
+        elif "policy_arn" in change.unknown:
+            named = declared.get(change.address)
+            if named is None or named.address not in made:
+                yield Finding("policy_widened", change.address, f"policy_arn {_LATER}", _APPLY)
 
 
 def _granted(reviewed: Reviewed) -> Iterator[Finding]:
@@ -77,10 +97,7 @@ def _parts_widened(reviewed: Reviewed) -> Iterator[Finding]:
         if any(document is not None for document in before):
             for change in changes:
                 if change.verb == "create" and "policy" in change.unknown:
-                    what = "policy is known only after it is applied, so its permissions cannot be reviewed"
-                    yield Finding(
-                        "policy_widened", change.address, what, "Apply what it depends on first, then plan again"
-                    )
+                    yield Finding("policy_widened", change.address, f"policy {_LATER}", _APPLY)
             yield from _widened(changes[0].address, "policy", before, after)
 
 

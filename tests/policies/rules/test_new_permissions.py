@@ -160,6 +160,36 @@ def test_the_parts_of_a_new_role_widen_nothing() -> None:
     assert told(policy_widened, plan(part(1, "create", None, [READ]), part(2, "create", None, [WRITE]))) == []
 
 
+# ── Attachments ─────────────────────────────────────────────────────────────────────────────────
+ATTACHED = "aws_iam_role_policy_attachment.a"
+MAINTAIN = {"role": "frazil-dev-reader", "policy_arn": "arn:aws:iam::111111111111:policy/frazil-dev-maintain-1"}
+
+
+def test_a_policy_that_exists_and_is_attached_to_a_role_is_told() -> None:
+    [(address, what)] = told(policy_widened, plan(change(ATTACHED, "create", None, MAINTAIN)))
+    assert address == ATTACHED
+    assert what == f"frazil-dev-reader now has the policy {MAINTAIN['policy_arn']}"
+    other = {**MAINTAIN, "role": "frazil-dev-maintain"}
+    assert len(told(policy_widened, plan(change(ATTACHED, "replace", other, MAINTAIN)))) == 1
+
+
+def test_an_attachment_at_another_address_widens_nothing() -> None:
+    moved = change(ATTACHED, "delete", MAINTAIN), change(f"{ATTACHED}2", "create", None, MAINTAIN)
+    assert told(policy_widened, plan(*moved)) == []
+    assert told(policy_widened, plan(change(ATTACHED, "delete", MAINTAIN))) == []
+
+
+def test_a_new_policy_may_be_attached_and_another_one_that_is_known_later_may_not() -> None:
+    later = change(ATTACHED, "create", None, {"role": "frazil-dev-ingest"}, unknown=("policy_arn",))
+    made = plan(part(1, "create", None, [READ]), later)
+    expressions = {"policy_arn": {"references": ["aws_iam_policy.rights-1.arn", "aws_iam_policy.rights-1"]}}
+    configured = {"root_module": {"resources": [{"address": ATTACHED, "expressions": expressions}]}}
+    assert told(policy_widened, {**made, "configuration": configured}) == []
+    assert "known only after" in told(policy_widened, made)[0][1]
+    stands = {**plan(part(1, "update", [READ], [READ]), later), "configuration": configured}
+    assert "known only after" in told(policy_widened, stands)[0][1]
+
+
 # ── Lake Formation ──────────────────────────────────────────────────────────────────────────────
 READER = "arn:aws:iam::111111111111:role/data/frazil-dev-reader"
 
