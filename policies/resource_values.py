@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from frazil.declaration import SubjectStrategy
 from frazil.declaration.from_json import from_json
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX
 from frazil.rollout.worker_sizes import Worker, Workers
+from policies.declared_access import NONE_DECLARED, DeclaredAccess
 from policies.metric_alarms import TYPE, watch
 from policies.resources import Json, Reviewed, policy
 
@@ -42,16 +44,24 @@ class Job:
 
 
 class Facts:
-    """The facts about the reviewed resources. `today` is the day of the review."""
+    """The facts about the reviewed resources. `today` is the day of the review, `access` what a deployment declares."""
 
-    def __init__(self, reviewed: Reviewed, today: date) -> None:
-        self.reviewed, self.today = reviewed, today
+    def __init__(self, reviewed: Reviewed, today: date, access: DeclaredAccess = NONE_DECLARED) -> None:
+        self.reviewed, self.today, self.access = reviewed, today, access
         pipelines = [each for document in reviewed.documents for each in document.get("pipelines", ())]
         declared = {str(each["table"]["identifier"]) for each in pipelines}
         histories = {str(each["table"]["identifier"]) for each in pipelines if _has_history(each)}
         self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
         self.tables |= {f"{identifier}{HISTORY_SUFFIX}" for identifier in histories}
         """Identifiers of all declared tables, whoever lands them, of their dead letters, and of their histories."""
+        self.topics = {str(each["topic"]["name"]) for each in pipelines}
+        self.subjects = {f"{topic}-{part}" for topic in self.topics for part in ("key", "value")}
+        """The subjects of the topics; also `*` if a subject depends on a record's name."""
+        self.subjects |= {
+            "*"
+            for each in pipelines
+            if each["topic"].get("subject_strategy", SubjectStrategy.TOPIC) != SubjectStrategy.TOPIC
+        }
         self._pipelines = pipelines
         self._groups = {_pipeline_name(each): each.get("group") for each in pipelines}
         self._topics = {_pipeline_name(each): str(each["topic"]["name"]) for each in pipelines}

@@ -51,11 +51,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The reviewed resources, changes and documents (of pipelines, environments, desired state)."""
+    """The reviewed resources, changes and documents (of pipelines, environments, desired state).
+
+    `declared` are the arguments of the stacks' resources and data sources by address, with their expressions.
+    """
 
     resources: tuple[Resource, ...] = ()
     changes: tuple[Change, ...] = ()
     documents: tuple[Json, ...] = field(default=())
+    declared: Json = field(default_factory=dict)
 
     def of(self, *types: str) -> Iterator[Resource]:
         """Return the resources of these types."""
@@ -108,6 +112,7 @@ def together(parts: Iterable[Reviewed]) -> Reviewed:
         ),
         changes=tuple(each for part in several for each in part.changes),
         documents=tuple(each for part in several for each in part.documents),
+        declared={address: values for part in several for address, values in part.declared.items()},
     )
 
 
@@ -153,7 +158,13 @@ def _stack(document: Json) -> Reviewed:
         for kind, named in document.get("resource", {}).items()
         for name, values in named.items()
     )
-    return Reviewed(resources=resources, documents=tuple(_embedded(resources)))
+    data = {
+        f"data.{kind}.{name}": values
+        for kind, named in document.get("data", {}).items()
+        for name, values in named.items()
+    }
+    declared = {**data, **{each.address: each.values for each in resources}}
+    return Reviewed(resources=resources, documents=tuple(_embedded(resources)), declared=declared)
 
 
 def _plan(document: Json) -> Reviewed:

@@ -11,6 +11,7 @@ from policies.evaluate import Document, many, statements
 from policies.finding import Finding
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed, policy
+from policies.rules.kafka_permissions import kafka_widened
 
 Grant = tuple[str, str, str]
 _POLICIES = ("assume_role_policy", "policy")
@@ -49,6 +50,7 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     yield from _parts_widened(reviewed)
     yield from _attached(reviewed)
     yield from _granted(reviewed)
+    yield from kafka_widened(reviewed, facts)
 
 
 def _attached(reviewed: Reviewed) -> Iterator[Finding]:
