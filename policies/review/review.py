@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, parse
+from policies.declared_access import NONE_DECLARED, DeclaredAccess
 from policies.finding import Finding
 from policies.resource_values import Facts
 from policies.resources import Resource, Reviewed, read, together
@@ -23,6 +24,7 @@ from policies.review.desired_effects import desired_effects
 from policies.review.effects import Effect, effects
 from policies.review.job_runs import documents
 from policies.review.masking import cleaned
+from policies.review.new_trusts import trust_dangers
 from policies.review.normal_form import NormalForm, form_of_cleaned
 from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, planned
 from policies.review.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
@@ -110,14 +112,15 @@ def review(
     region: str = "",
     accepted: Callable[[str], Iterable[Acceptance]] = lambda digest: (),
     tolerated: Mapping[str, str] | None = None,
+    access: DeclaredAccess = NONE_DECLARED,
     commit: str = "",
     time: str = "",
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
     `before` is the deployed pipeline document, if the plans do not hold it. `tolerated` maps rules whose findings are
-    expected in this environment to the reason. `accepted` returns the acceptances of a plan by its digest. Plans are
-    Terraform's output; the first step removes their secrets.
+    expected in this environment to the reason. `access` is what the deployment declares of it. `accepted` returns the
+    acceptances of a plan by its digest. Plans are Terraform's output; the first step removes their secrets.
     """
     versions = sorted({str(each.plan.get("terraform_version", "")) for each in stacks if each.plan is not None} - {""})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
@@ -129,7 +132,7 @@ def review(
             *(read(as_declared(plan, synthesised.get(name))) for name, plan in plans.items()),
         ]
     )
-    facts = Facts(reviewed, today)
+    facts = Facts(reviewed, today, access)
     changes = tuple(change for name, plan in plans.items() for change in planned(plan, name))
     old_resources = _before(plans.values())
     old_documents = [before] if before is not None else documents(old_resources)
@@ -166,6 +169,7 @@ def review(
         *unreviewed(stacks, plans),
         *change_dangers(refusing, changes, policies, old),
         *attachment_dangers(resources, attached),
+        *trust_dangers(resources, access),
         *(effect_danger(effect) for effect in all_effects if effect.is_dangerous),
         *(Danger.unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
     ]
