@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from frazil.exit_codes import Exit
+from policies.declared_access import DeclaredAccess
 from policies.review.acceptance import in_comments, on_command_line
 from policies.review.json_document import document
 from policies.review.markdown import markdown, unchanged
@@ -145,8 +146,25 @@ def review_of(
             *(() if comments is None else in_comments(comments, deployment.name, digest)),
         ),
         tolerated=ON_STAND_INS if deployment.is_local else {},
+        access=access_of(deployment),
         commit=commit or head_commit(),
         time=time,
+    )
+
+
+def access_of(deployment: Deployment) -> DeclaredAccess:
+    """Return the access that a deployment declares: a review of another checkout's stacks has it from this one."""
+    confluent = deployment.confluent
+    repositories = [deployment.github.repository] if deployment.github is not None else []
+    workflows = (f"{what}-{deployment.name}" for what in ("review", "deploy"))
+    return DeclaredAccess(
+        principals=frozenset(
+            (*deployment.reader_principals, *deployment.reconciler_principals, *deployment.deployer_principals)
+        ),
+        external_ids=deployment.reader_external_ids,
+        subjects=frozenset(f"repo:{one}:environment:{workflow}" for workflow in workflows for one in repositories),
+        prefixes=frozenset((*confluent.topic_prefixes, *confluent.subject_prefixes)),
+        administers=confluent.is_administered,
     )
 
 

@@ -10,11 +10,12 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from policies.resources import read
 from policies.review.masking import hidden
 from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
@@ -99,6 +100,7 @@ def plans(
         ended = list(pool.map(planned, runs))
     known = [plan for _, plan in ended if plan is not None]
     waiting: list[str] = []
+    declared = _pipelines(folders.values())
     for (name, folder), run, (planning, plan) in zip(folders.items(), runs, ended, strict=True):
         why_not = ""
         if planning.returncode == 1:
@@ -107,7 +109,7 @@ def plans(
                 raise NotPlanned(f"{name}: {hidden(run.errors(planning), *marked)}")
             why_not = _why_not(hidden(run.headings(planning), *marked) or "its log says why", waiting)
             plan = {**plan, "errored": True} if plan is not None else None
-        yield StackPlan(name=name, synthesised=synthesised(folder), plan=plan, why_not=why_not)
+        yield StackPlan(name=name, synthesised=synthesised(folder), plan=plan, why_not=why_not, pipelines=declared)
         if plan is None or _makes_outputs(plan):
             waiting.append(name)
 
@@ -137,9 +139,17 @@ def given(named: Sequence[str], folders: Mapping[str, Path]) -> Iterator[StackPl
     unknown = sorted(files.keys() - folders.keys())
     if unknown:
         raise NotPlanned(f"{', '.join(unknown)}: the stack does not exist. Name one of {', '.join(folders)}")
+    declared = _pipelines(folders.values())
     for name, folder in folders.items():
         if name in files:
-            yield StackPlan(name=name, synthesised=synthesised(folder), plan=_read(files[name]))
+            yield StackPlan(name=name, synthesised=synthesised(folder), plan=_read(files[name]), pipelines=declared)
+
+
+def _pipelines(folders: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
+    """Return the documents of pipelines in all stacks that were synthesised together, of which these are some."""
+    beside = sorted({file.parent for folder in folders for file in folder.parent.glob("*/cdk.tf.json")})
+    stacks = [stack for each in beside if "resource" in (stack := synthesised(each))]
+    return tuple(document for each in stacks for document in read(each).documents if "pipelines" in document)
 
 
 def _read(file: Path) -> dict[str, Any]:

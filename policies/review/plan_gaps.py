@@ -14,12 +14,16 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
-    """A stack, its synthesised JSON, and its plan (`terraform show -json`), or why it has none."""
+    """A stack, its synthesised JSON, and its plan (`terraform show -json`), or why it has none.
+
+    `pipelines` are the documents of pipelines that the stacks synthesised with it declare, reviewed here or not.
+    """
 
     name: str
     synthesised: Json | None = None
     plan: Json | None = None
     why_not: str = ""
+    pipelines: tuple[Json, ...] = ()
 
 
 def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[Danger]:

@@ -128,6 +128,7 @@ def review(
     synthesised = {each.name: each.synthesised for each in stacks if each.synthesised is not None}
     reviewed = together(
         [
+            Reviewed(documents=tuple(document for each in stacks for document in each.pipelines)),
             *(read(stack) for stack in synthesised.values()),
             *(read(as_declared(plan, synthesised.get(name))) for name, plan in plans.items()),
         ]

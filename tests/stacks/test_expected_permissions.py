@@ -1,0 +1,157 @@
+"""What deployments change day by day asks nobody for new permissions, and one foreign permission among it does."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Pipeline, SubjectStrategy, Table, Topic, Upsert, ValueFormat
+from infra.capacity import Capacity
+from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from infra.tf import App
+from policies.review.prices import price_table
+from policies.review.review import Review, review
+from stacks.account_setup import Owner
+from stacks.deployments import DEPLOYMENTS, Deployment, GitHub
+from stacks.review import access_of
+from tests.policies.reviewing import TODAY
+from tests.stacks.simulated_plans import planned
+from tests.stacks.synthesised import (
+    EXAMPLE,
+    EXAMPLE_TOPICS,
+    FLOWING_PIPELINES,
+    FLOWING_TOPICS,
+    GOVERNED_DEV,
+    named,
+    synthesised,
+)
+
+WEATHER = Pipeline(topic=Topic("weather", value_format=ValueFormat.AVRO), table=Table("sky.weather"))
+MANAGED = ManagedTopic("weather", schema=ValueSchema(format=SchemaFormat.AVRO, file="w.avsc"))
+PROD = DEPLOYMENTS["prod"]
+ROOMY = replace(DEPLOYMENTS["dev"].runs, capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000))
+DEV = named(DEPLOYMENTS["dev"], runs=ROOMY)
+ANALYSTS, VENDOR = "arn:aws:iam::111111111111:role/a", "arn:aws:iam::222222222222:user/v"
+ENVIRONMENTS = {
+    "dev": DEV,
+    "prod": PROD,
+    "administered": named(PROD, confluent=replace(PROD.confluent, is_administered=True)),
+    "prefixes": named(
+        PROD, confluent=replace(PROD.confluent, topic_prefixes=("pay.",), subject_prefixes=("pay.", "ord-"))
+    ),
+    "governed": named(GOVERNED_DEV, runs=ROOMY),
+    "readers": named(
+        DEV,
+        reader_principals=(ANALYSTS, VENDOR),
+        reader_external_ids={VENDOR: "AB12345"},
+        deployer_principals=(ANALYSTS,),
+        github=GitHub(repository="shop/lake"),
+    ),
+}
+PERMISSIONS = {"policy_widened", "access_interrupted", "retention_under_lag"}
+
+
+def made(deployment: Deployment, *pipelines: Pipeline, topics: tuple[ManagedTopic, ...] = ()) -> dict[str, Any]:
+    return synthesised(deployment, (*EXAMPLE, *pipelines), (*EXAMPLE_TOPICS, *topics))
+
+
+def reviewed(
+    deployment: Deployment,
+    after: dict[str, Any],
+    before: dict[str, Any] | None = None,
+    *,
+    access: Deployment | None = None,
+) -> Review:
+    """The review of stacks, by what this deployment or another one declares."""
+    stacks = planned(deployment.name, after, before)
+    return review(deployment.name, stacks, prices=price_table(), today=TODAY, access=access_of(access or deployment))
+
+
+def permissions(found: Review) -> list[tuple[str, str, str]]:
+    return [(each.rule, each.where, each.what) for each in found.dangers if each.rule in PERMISSIONS]
+
+
+@pytest.fixture(scope="module", params=ENVIRONMENTS)
+def environment(request: pytest.FixtureRequest) -> tuple[Deployment, dict[str, Any]]:
+    """A deployment, and the stacks of the example."""
+    deployment = ENVIRONMENTS[request.param]
+    return deployment, made(deployment)
+
+
+def test_a_first_deployment_has_no_new_permission(environment: tuple[Deployment, dict[str, Any]]) -> None:
+    deployment, stacks = environment
+    assert permissions(reviewed(deployment, stacks)) == []
+    assert permissions(reviewed(deployment, stacks, stacks)) == []
+
+
+@pytest.mark.parametrize("group", [None, "payments"])
+def test_a_pipeline_that_is_added_has_no_new_permission(
+    environment: tuple[Deployment, dict[str, Any]], group: str | None
+) -> None:
+    deployment, before = environment
+    other = replace(WEATHER, group=group, write=Upsert())
+    record = Pipeline(
+        topic=Topic("pay.orders", value_format=ValueFormat.AVRO, subject_strategy=SubjectStrategy.RECORD),
+        table=Table("sky.orders"),
+        group=group,
+    )
+    after = made(deployment, other, record, topics=(MANAGED,))
+    found = reviewed(deployment, after, before)
+    # The scheduler's role exists, and may start the runs of one more group: a person agrees to that.
+    scheduler = {where.partition("_rights")[0] for _, where, _ in permissions(found)}
+    assert scheduler == ({"aws_iam_policy.scheduler-role"} if group else set())
+    assert {each.verb for each in found.changes if each.type in {"confluent_role_binding", "confluent_kafka_acl"}}
+    back = permissions(reviewed(deployment, before, after))
+    assert back == [], "what is no longer declared goes"
+
+
+def test_a_first_pipeline_of_tableflow_has_no_new_permission() -> None:
+    after = made(DEV, *FLOWING_PIPELINES, topics=FLOWING_TOPICS)
+    assert permissions(reviewed(DEV, after, made(DEV))) == []
+
+
+def test_the_roles_of_the_owner_let_in_whom_the_deployment_declares(tmp_path: Path) -> None:
+    deployment = ENVIRONMENTS["readers"]
+    app = App(outdir=str(tmp_path))
+    Owner(app, deployment, EXAMPLE)
+    app.synth()
+    stack = {"owner": json.loads((tmp_path / "stacks" / "dev-owner" / "cdk.tf.json").read_text())}
+    of_roles, found = (
+        {where for _, where, _ in permissions(reviewed(deployment, stack, access=access)) if "_role." in where}
+        for access in (deployment, DEV)
+    )
+    assert of_roles == set()
+    assert found == {f"aws_iam_role.{name}" for name in stack["owner"]["resource"]["aws_iam_role"]}
+
+
+def test_a_foreign_permission_among_it_is_the_one_danger(environment: tuple[Deployment, dict[str, Any]]) -> None:
+    deployment, before = environment
+    after = copy.deepcopy(made(deployment, WEATHER, topics=(MANAGED,)))
+    ingestion, confluent = after["ingestion"]["resource"], after["confluent"]["resource"]
+    roles, policies = ingestion["aws_iam_role"], ingestion["aws_iam_policy"]
+    [ingest] = [name for name in roles if name.startswith("ingest-role")]
+    [maintains] = [name for name in policies if name.startswith("maintain-role_rights")]
+    ingestion["aws_iam_role_policy_attachment"]["more"] = {
+        "role": f"${{aws_iam_role.{ingest}.name}}",
+        "policy_arn": f"${{aws_iam_policy.{maintains}.arn}}",
+    }
+    [account] = [name for name in confluent["confluent_service_account"] if name.startswith("reader")]
+    [crn] = {
+        each["crn_pattern"].replace("=flights-value", "=salaries-value")
+        for each in confluent["confluent_role_binding"].values()
+        if each["crn_pattern"].endswith("/subject=flights-value")
+    }
+    confluent["confluent_role_binding"]["more"] = {
+        "principal": f"User:${{confluent_service_account.{account}.id}}",
+        "role_name": "DeveloperRead",
+        "crn_pattern": crn,
+    }
+    for of in (None, before):
+        found = {(rule, where) for rule, where, _ in permissions(reviewed(deployment, after, of))}
+        attached = {("policy_widened", "aws_iam_role_policy_attachment.more")} if of else set()
+        assert found == {("policy_widened", "confluent_role_binding.more"), *attached}
