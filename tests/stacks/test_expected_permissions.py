@@ -19,8 +19,9 @@ from policies.review.review import Review, review
 from stacks.account_setup import Owner
 from stacks.deployments import DEPLOYMENTS, Deployment, GitHub
 from stacks.review import access_of
+from stacks.terraform_plans import given
 from tests.policies.reviewing import TODAY
-from tests.stacks.simulated_plans import planned
+from tests.stacks.simulated_plans import planned, simulated
 from tests.stacks.synthesised import (
     EXAMPLE,
     EXAMPLE_TOPICS,
@@ -33,9 +34,8 @@ from tests.stacks.synthesised import (
 
 WEATHER = Pipeline(topic=Topic("weather", value_format=ValueFormat.AVRO), table=Table("sky.weather"))
 MANAGED = ManagedTopic("weather", schema=ValueSchema(format=SchemaFormat.AVRO, file="w.avsc"))
-PROD = DEPLOYMENTS["prod"]
 ROOMY = replace(DEPLOYMENTS["dev"].runs, capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000))
-DEV = named(DEPLOYMENTS["dev"], runs=ROOMY)
+DEV, PROD = (named(DEPLOYMENTS[name], runs=ROOMY) for name in ("dev", "prod"))
 ANALYSTS, VENDOR = "arn:aws:iam::111111111111:role/a", "arn:aws:iam::222222222222:user/v"
 ENVIRONMENTS = {
     "dev": DEV,
@@ -155,3 +155,21 @@ def test_a_foreign_permission_among_it_is_the_one_danger(environment: tuple[Depl
         found = {(rule, where) for rule, where, _ in permissions(reviewed(deployment, after, of))}
         attached = {("policy_widened", "aws_iam_role_policy_attachment.more")} if of else set()
         assert found == {("policy_widened", "confluent_role_binding.more"), *attached}
+
+
+def test_a_stack_that_is_deployed_alone_is_reviewed_with_the_pipelines_of_all(tmp_path: Path) -> None:
+    before, after = made(DEV), made(DEV, WEATHER, topics=(MANAGED,))
+    for what, stack in after.items():
+        (tmp_path / f"dev-{what}").mkdir()
+        (tmp_path / f"dev-{what}" / "cdk.tf.json").write_text(json.dumps(stack))
+    (tmp_path / "dev-confluent.json").write_text(json.dumps(simulated(after["confluent"], before["confluent"])))
+    [alone] = given([str(tmp_path / "dev-confluent.json")], {"dev-confluent": tmp_path / "dev-confluent"})
+    of_all, of_none = (
+        review("dev", [each], prices=price_table(), today=TODAY, access=access_of(DEV))
+        for each in (alone, replace(alone, pipelines=()))
+    )
+    assert permissions(of_all) == []
+    assert {where.partition(".")[0] for _, where, _ in permissions(of_none)} == {
+        "confluent_kafka_acl",
+        "confluent_role_binding",
+    }
