@@ -27,7 +27,7 @@ def offered(root: Path) -> set[str]:
     folders = [Path(place) for place in found.submodule_search_locations or ()]
     aws = {f"aws_{module.name}" for folder in folders for module in folder.iterdir() if module.is_dir()}
     schema = json.loads((root / "infra" / "provider_schemas" / "confluent.json").read_text())
-    return aws | set(schema["resource_schemas"])
+    return aws | {*schema["resource_schemas"], *schema["data_source_schemas"]}
 
 
 def test_every_type_that_a_rule_names_exists(root: Path) -> None:
@@ -43,6 +43,21 @@ def test_every_type_that_a_rule_names_exists(root: Path) -> None:
         ("confluent_kafka_topic", {"topic_name", "partitions_count", "config"}),
         ("confluent_tableflow_topic", {"byob_aws", "kafka_cluster"}),
         ("confluent_catalog_integration", {"aws_glue"}),
+        ("confluent_role_binding", {"principal", "role_name", "crn_pattern"}),
+        (
+            "confluent_kafka_acl",
+            {
+                "principal",
+                "permission",
+                "operation",
+                "resource_type",
+                "resource_name",
+                "pattern_type",
+                "host",
+                "kafka_cluster",
+            },
+        ),
+        ("confluent_service_account", {"display_name"}),
     ],
 )
 def test_every_argument_of_confluents_that_a_rule_reads_exists(root: Path, kind: str, arguments: set[str]) -> None:
