@@ -21,7 +21,8 @@ from tests.support.rollout_world import BUCKET, JOB, PIPELINES, Calls, World
 
 NAMES = tuple(pipeline.name for pipeline in PIPELINES)
 TICK_MINUTES, DRAIN_MINUTES = 5, 15
-Driver = Callable[[str], Reached]
+Driver = Callable[[str], Reached | None]
+"""How far a driver has come with a pipeline; None: it had no turn yet."""
 
 
 def lands(topics: Mapping[str, bool]) -> Driver:
@@ -47,6 +48,8 @@ class Deployed:
     drivers: dict[int, Driver | None]
     fails: set[int] = field(default_factory=set)
     """Generations whose drains end with an error."""
+    hangs: set[int] = field(default_factory=set)
+    """Generations whose drains never end by themselves."""
     seed: int = 1
     calls_of_pass: Callable[[], Calls] = Calls
     errors: list[str] = field(default_factory=list)
@@ -95,6 +98,7 @@ class Deployed:
         for run in self.runs():
             generation, state = int(run.tags["frazil:generation"]), run.state(now)
             driver = self.drivers[generation]
+            run.hangs = generation in self.hangs
             if run.admitted is None or now < run.admitted + 180 or (state != "RUNNING" and run.id in self._proven):
                 continue
             is_over = driver is None or (not run.is_streaming and generation in self.fails)
@@ -104,7 +108,13 @@ class Deployed:
                 arguments = run.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
                 name = RunName.of(f"{arguments[arguments.index('--run') + 1]}{run.id}")
                 assert name is not None
-                proof = name.proof({each: driver(each) for each in NAMES}, at_ms=round(now * 1000))
+                reached, at_ms = {each: driver(each) for each in NAMES}, round(now * 1000)
+                proof = name.proof(
+                    {each: how or Reached.NOTHING for each, how in reached.items()},
+                    at_ms=at_ms,
+                    began_ms=round((run.admitted + 180) * 1000),
+                    reported={each: at_ms for each, how in reached.items() if how is not None},
+                )
                 self.world.store.put(name.proof_key, proof.document())
                 self._proven.add(run.id)
 

@@ -1,7 +1,8 @@
 """EMR Serverless in memory, at the level of boto3's client, with the service's rules for job runs and for stopping applications.
 
 A run takes a fake minute for each step of its start and runs for `standin:minutes` of its tags (5), a streaming one without
-end; `standin:outcome` is its result. `tests/clients/test_emr_service.py` tests its behaviour.
+end; `standin:outcome` is its result. A run that `hangs` does not end by itself. The service cancels what runs longer than its
+timeout. `tests/clients/test_emr_service.py` tests its behaviour.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class FakeRun:
     cancelled: float | None = None
     grace: float = 0.0
     killed: float | None = None
+    hangs: bool = False
 
     @property
     def tags(self) -> dict[str, str]:
@@ -41,7 +43,9 @@ class FakeRun:
         assert self.admitted is not None
         minutes = self.tags.get("standin:minutes")
         runs_for = float(minutes or 5) * 60 if minutes or not self.is_streaming or self._outcome() else float("inf")
-        ends = [(self.admitted + 180 + runs_for, self._outcome() or "SUCCESS")]
+        ends = [(self.admitted + 180 + (float("inf") if self.hangs else runs_for), self._outcome() or "SUCCESS")]
+        if timeout := self.request.get("executionTimeoutMinutes", 0 if self.is_streaming else 720):
+            ends.append((self.admitted + 180 + timeout * 60, "CANCELLED"))
         if self.cancelled is not None:
             ends.append((self.cancelled + self.grace, "CANCELLED"))
         if self.killed is not None:
@@ -121,6 +125,8 @@ class FakeEmr:
         run = self._run(applicationId, jobRunId)
         asked = {name: run.request.get(name) for name in ("jobDriver", "configurationOverrides")}
         began = run.admitted + 180 if run.admitted is not None else None
+        queued = (self.clock() if run.admitted is None else run.admitted) - run.born
+        asked["queuedDurationMilliseconds"] = round(queued * 1000)
         if began is not None and began <= self.clock() and (run.cancelled is None or run.cancelled > began):
             asked["startedAt"] = datetime.fromtimestamp(began, UTC)
         return {"jobRun": {**self._summary(run), "tags": run.tags, **asked}}

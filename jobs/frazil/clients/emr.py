@@ -64,6 +64,8 @@ class Run:
     tags: Mapping[str, str] = field(default_factory=dict)
     started_at: datetime | None = None
     """When it first began to run."""
+    queued_for: timedelta = timedelta(0)
+    """How long it waited for room on its application."""
     log_uri: str = ""
     """Where on S3 its logs are; empty for a run that leaves none there."""
 
@@ -202,6 +204,7 @@ class Emr:
             created_at=answer["createdAt"],
             updated_at=answer["updatedAt"],
             started_at=answer.get("startedAt"),
+            queued_for=timedelta(milliseconds=answer.get("queuedDurationMilliseconds") or 0),
             tags=dict(answer.get("tags") or {}),
             log_uri=(monitoring.get("s3MonitoringConfiguration") or {}).get("logUri") or "",
         )

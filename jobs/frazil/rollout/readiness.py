@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.run_proof import Reached
+from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import Store
 from frazil.rollout.stopped_pipelines import pipeline_names
 from frazil.rollout.stored_proofs import stored_proofs
+
+TRIES = 3
+"""How many runs of a generation may end, or of its drains leave a pipeline without a commit, before it is given up."""
 
 
 class Readiness(StrEnum):
@@ -20,6 +25,10 @@ class Readiness(StrEnum):
     and its tables hold all records of their topics. `nothing_yet`: a pipeline has neither committed nor caught up; if that
     lasts, it is evidence of a failure. `partly`: some pipelines have committed, and others lack a service. `unknown`: none
     has committed, and some lack a service. `no_proof`: its release writes no proofs.
+
+    Two are of drains, whose runs may end before all pipelines had their turn. `behind`: a pipeline waits for its turn, or
+    others have committed and it has landed nothing in its turns so far. `stuck`: that was so in three runs in which it had
+    its turn.
     """
 
     COMMITTED = "committed"
@@ -28,6 +37,8 @@ class Readiness(StrEnum):
     PARTLY = "partly committed"
     UNKNOWN = "unknown"
     NO_PROOF = "no proof"
+    BEHIND = "behind"
+    STUCK = "stuck"
 
 
 class ProofReadiness:
@@ -39,21 +50,36 @@ class ProofReadiness:
     def of(self, desired: Desired) -> Readiness:
         """Return the readiness of a generation. Raises `InvalidInput` if its document or release is missing.
 
-        A commit of any of its runs counts. For the other pipelines, the newest proof does. A successful drain has completed
-        all its pipelines, so one commit among them is enough. Releases of version 0.1.0 write no proof.
+        A commit of any of its runs counts. For the other pipelines, the newest proof does. Releases of version 0.1.0 write no
+        proof.
         """
         if not stored_release(self._store, desired).writes_proofs:
             return Readiness.NO_PROOF
-        names = [name for name in pipeline_names(desired, self._store) if name not in desired.stopped]
+        names = {name for name in pipeline_names(desired, self._store) if name not in desired.stopped}
         proofs = sorted(
             stored_proofs(self._store, desired.job, desired.run_prefix), key=lambda proof: (proof.at_ms, proof.run)
         )
         committed = {name for p in proofs for name, reached in p.pipelines.items() if reached is Reached.COMMITTED}
-        if committed & set(names) and desired.mode is Mode.DRAIN:
-            return Readiness.COMMITTED
+        others, has_commit = names - committed, bool(committed & names)
+        if desired.mode is Mode.DRAIN and (found := _of_drain(others, proofs, has_commit=has_commit)) is not None:
+            return found
         newest = proofs[-1].pipelines if proofs else {}
-        others = {newest.get(name, Reached.NOTHING) for name in names if name not in committed}
-        return _readiness(others, has_commit=bool(committed & set(names)))
+        return _readiness({newest.get(name, Reached.NOTHING) for name in others}, has_commit=has_commit)
+
+
+def _of_drain(others: Collection[str], proofs: Sequence[RunProof], *, has_commit: bool) -> Readiness | None:
+    """Return what proofs of drains say about the pipelines that have not committed; None if it is what others would say."""
+    if not proofs:
+        return None
+    newest = proofs[-1]
+    empty = [name for name in others if newest.pipelines.get(name, Reached.NOTHING) is Reached.NOTHING]
+    waiting = [name for name in empty if newest.reported and name not in newest.reported]
+    if not empty or (len(empty) > len(waiting) and not has_commit):
+        return None
+    turns = Counter(
+        name for p in proofs for name in p.reported if p.pipelines.get(name, Reached.NOTHING) is Reached.NOTHING
+    )
+    return Readiness.STUCK if any(turns[name] >= TRIES for name in empty) else Readiness.BEHIND
 
 
 def _readiness(others: set[Reached], *, has_commit: bool) -> Readiness:

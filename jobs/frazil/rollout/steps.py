@@ -13,13 +13,13 @@ from uuid import UUID, uuid5
 
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.ended_drains import failures, is_proof, lacked_services
 from frazil.rollout.job_run_request import TAG_DESIRED
-from frazil.rollout.readiness import Readiness
+from frazil.rollout.readiness import TRIES, Readiness
 from frazil.rollout.state import RolloutState
 
-TRIES = 3
-"""How many runs of a generation may end before it is given up; of a proven one, within an hour."""
 _TRIES_WITHIN = timedelta(hours=1)
+"""In which `TRIES` runs of a proven generation may end."""
 _QUEUED_FOR = timedelta(hours=6)
 """How long a drain may wait for room. EMR Serverless ends a queued run after the same time by default."""
 _NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
@@ -162,7 +162,7 @@ def _running(target: Desired, state: RolloutState, run: Run, readiness: Readines
         return (Prove(target, f"run {run.id} runs, and there is nothing to read"),)
     if readiness is Readiness.PARTLY and is_running and is_late and is_following:
         return (Prove(target, f"run {run.id} has committed, and nothing shows that a pipeline fails"),)
-    has_committed = readiness in (Readiness.COMMITTED, Readiness.PARTLY)
+    has_committed = readiness in (Readiness.COMMITTED, Readiness.PARTLY, Readiness.BEHIND, Readiness.STUCK)
     if is_late and (readiness is Readiness.NOTHING_YET or not (is_running or has_committed)):
         return (GiveUp(target, f"run {run.id} has committed nothing in {target.proof_seconds} s, and is {run.state}"),)
     if is_late and is_running and is_following:
@@ -200,12 +200,11 @@ def _no_drain(
     scheduled = () if execution is None else (Start(target, _token(target, f"execution {execution}")),)
     if state.has_proven(target):
         return scheduled
-    if last is not None and last.state is RunState.SUCCESS and readiness is not Readiness.NOTHING_YET:
-        return (Prove(target, f"run {last.id} ended well, {readiness}"),)
-    if last is not None and last.state is RunState.FAILED and readiness in (Readiness.UNKNOWN, Readiness.PARTLY):
+    if last is not None and is_proof(last, target, readiness):
+        return (Prove(target, f"run {last.id} is {last.state}, {readiness}"),)
+    if last is not None and lacked_services(last, target, readiness):
         return scheduled or (Leave(last, "a service was unavailable; the schedule starts the next run"),)
-    is_failure = {RunState.FAILED} | ({RunState.SUCCESS} if readiness is Readiness.NOTHING_YET else set())
-    return _tried(target, [run for run in ended if run.state in is_failure], last, now)
+    return _tried(target, failures(ended, target, readiness), last, now)
 
 
 def _tried(target: Desired, failed: Sequence[Run], last: Run | None, now: datetime) -> tuple[Step, ...]:

@@ -114,6 +114,7 @@ class JobRuns(Applications):
             "executionTimeoutMinutes": run.timeout_minutes,
             "startedAt": run.started_at,
             "endedAt": run.ended_at,
+            "queuedDurationMilliseconds": run.queued_ms,
             "totalExecutionDurationSeconds": int(seconds),
         }
         return ActionResult({"jobRun": {name: value for name, value in described.items() if value is not None}})

@@ -82,6 +82,7 @@ class JobRun:
         self.created_at = around.today()
         self.started_at: datetime | None = None
         self.ended_at: datetime | None = None
+        self.admitted_at: datetime | None = None
         self._around = around
         self._work: Work | None = None
         self._since = around.clock()
@@ -119,8 +120,15 @@ class JobRun:
         given = self.request["executionTimeoutMinutes"]
         return int(given) if given is not None else 0 if self.is_streaming else BATCH_MINUTES
 
+    @property
+    def queued_ms(self) -> int:
+        """How long it has been in the queue, in milliseconds."""
+        left = self.admitted_at or self.ended_at or self._around.today()
+        return round((left - self.created_at).total_seconds() * 1000)
+
     def admit(self) -> None:
         """Take the run out of the queue."""
+        self.admitted_at = self._around.today()
         self._enter(RunState.SUBMITTED)
 
     def cancel(self, grace_seconds: int | None) -> None:
