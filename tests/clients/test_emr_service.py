@@ -150,6 +150,24 @@ def test_a_running_run_is_cancelled_after_its_grace(ground: Ground) -> None:
     assert ground.until(run, "CANCELLED", "SUCCESS") == "CANCELLED"
 
 
+def test_a_run_that_takes_too_long_is_cancelled_by_the_service(ground: Ground) -> None:
+    emr = Emr(ground.client, clock=ground.clock)
+    run = ground.start(executionTimeoutMinutes=7, tags={"frazil:job": "orders", "standin:minutes": "60"})
+    assert ground.until(run, "CANCELLED", "SUCCESS") == "CANCELLED"
+    (found,) = emr.runs(ground.application, {"frazil:job": "orders"}, names="frazil-.*")
+    assert found.updated_at > found.created_at + found.queued_for
+
+
+def test_our_client_tells_how_long_a_run_was_queued(ground: Ground) -> None:
+    emr, small = Emr(ground.client, clock=ground.clock), ground.small_application
+    first = ground.start(applicationId=small)
+    second = ground.start(applicationId=small)
+    ground.until(second, "SUCCESS", application=small)
+    runs = {run.id: run for run in emr.runs(small, {"frazil:job": "orders"}, names="frazil-.*")}
+    assert runs[first].queued_for.total_seconds() < 0.1
+    assert runs[second].created_at + runs[second].queued_for >= runs[first].updated_at
+
+
 def test_a_run_that_has_ended_cannot_be_cancelled(ground: Ground) -> None:
     run = ground.start()
     ground.until(run, "SUCCESS")

@@ -91,6 +91,16 @@ def test_only_a_change_is_written() -> None:
     assert changes == [True, False, True, False, False]
 
 
+def test_the_first_report_of_a_pipeline_is_written_because_it_has_its_turn() -> None:
+    landed, started = Landed(["orders", "users"]), event(Event.PIPELINE_STARTED)
+    assert [landed.note(one) for one in (started, started, event(Event.PIPELINE_STARTED, "flights"))] == [
+        True,
+        False,
+        False,
+    ]
+    assert set(landed.reported()) == {"orders"}
+
+
 def ran(bucket: Bucket | None, run: str = RUN, retry_seconds: float = 3600.0, **more: Any) -> Iterator[Any]:
     said: list[Mapping[str, Any]] = []
     with proving(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -22,10 +23,20 @@ def store() -> FakeStore:
     return World().store
 
 
-def proven(store: FakeStore, wanted: Desired, *, at_ms: int = 1, id: str = "0f", **pipelines: Reached) -> None:
+def proven(
+    store: FakeStore,
+    wanted: Desired,
+    *,
+    at_ms: int = 1,
+    id: str = "0f",
+    turns: Sequence[str] = ("orders", "users"),
+    **pipelines: Reached,
+) -> None:
+    """Write a proof of a run in which the pipelines `turns` had their turn."""
     name = RunName.of(f"{wanted.run_prefix}{id}")
     assert name is not None
-    store.put(name.proof_key, name.proof(pipelines, at_ms=at_ms).document())
+    proof = name.proof(pipelines, at_ms=at_ms, reported=dict.fromkeys(turns, at_ms))
+    store.put(name.proof_key, proof.document())
 
 
 @pytest.mark.parametrize(
@@ -33,8 +44,8 @@ def proven(store: FakeStore, wanted: Desired, *, at_ms: int = 1, id: str = "0f",
     [
         (COMMITTED, COMMITTED, Readiness.COMMITTED, Readiness.COMMITTED),
         (COMMITTED, CAUGHT_UP, Readiness.COMMITTED, Readiness.COMMITTED),
-        (COMMITTED, NOTHING, Readiness.NOTHING_YET, Readiness.COMMITTED),
-        (COMMITTED, UNAVAILABLE, Readiness.PARTLY, Readiness.COMMITTED),
+        (COMMITTED, NOTHING, Readiness.NOTHING_YET, Readiness.BEHIND),
+        (COMMITTED, UNAVAILABLE, Readiness.PARTLY, Readiness.PARTLY),
         (CAUGHT_UP, CAUGHT_UP, Readiness.CAUGHT_UP, Readiness.CAUGHT_UP),
         (CAUGHT_UP, NOTHING, Readiness.NOTHING_YET, Readiness.NOTHING_YET),
         (CAUGHT_UP, UNAVAILABLE, Readiness.UNKNOWN, Readiness.UNKNOWN),
@@ -76,6 +87,51 @@ def test_a_commit_counts_whichever_run_made_it_and_else_the_newest_proof(store: 
     assert ProofReadiness(store).of(wanted) is Readiness.NOTHING_YET
     proven(store, wanted, at_ms=3, id="2", orders=NOTHING, users=CAUGHT_UP)
     assert ProofReadiness(store).of(wanted) is Readiness.COMMITTED
+
+
+# ── Drains, which may end before all pipelines had their turn ───────────────────────────────────
+DRAIN = desired(2, mode=Mode.DRAIN)
+
+
+@pytest.mark.parametrize(
+    ("orders", "readiness"),
+    [
+        (COMMITTED, Readiness.BEHIND),
+        (CAUGHT_UP, Readiness.BEHIND),
+        (UNAVAILABLE, Readiness.BEHIND),
+        (NOTHING, Readiness.NOTHING_YET),
+    ],
+)
+def test_a_pipeline_that_waits_for_its_turn_in_a_drain_shows_nothing(
+    store: FakeStore, orders: Reached, readiness: Readiness
+) -> None:
+    for at_ms in range(9):
+        proven(store, DRAIN, at_ms=at_ms, id=f"{at_ms}", turns=["orders"], orders=orders, users=NOTHING)
+        assert ProofReadiness(store).of(DRAIN) is readiness
+
+
+def test_a_drain_that_hangs_before_its_first_pipeline_has_landed_nothing(store: FakeStore) -> None:
+    proven(store, DRAIN, turns=[], orders=NOTHING, users=NOTHING)
+    assert ProofReadiness(store).of(DRAIN) is Readiness.NOTHING_YET
+
+
+@pytest.mark.parametrize("last", [["orders", "users"], ["orders"]], ids=["a turn", "no turn"])
+def test_a_pipeline_that_lands_nothing_in_three_turns_is_stuck(store: FakeStore, last: list[str]) -> None:
+    for at_ms in range(3):
+        proven(store, DRAIN, at_ms=at_ms, id=f"{at_ms}", orders=COMMITTED, users=NOTHING)
+        assert ProofReadiness(store).of(DRAIN) is (Readiness.STUCK if at_ms == 2 else Readiness.BEHIND)
+    proven(store, DRAIN, at_ms=3, id="3", turns=last, orders=NOTHING, users=NOTHING)
+    assert ProofReadiness(store).of(DRAIN) is Readiness.STUCK
+    proven(store, DRAIN, at_ms=4, id="4", orders=NOTHING, users=CAUGHT_UP)
+    assert ProofReadiness(store).of(DRAIN) is Readiness.COMMITTED
+
+
+def test_turns_without_a_service_do_not_count(store: FakeStore) -> None:
+    for at_ms, users in enumerate((UNAVAILABLE, CAUGHT_UP, UNAVAILABLE, NOTHING, NOTHING)):
+        proven(store, DRAIN, at_ms=at_ms, id=f"{at_ms}", orders=COMMITTED, users=users)
+    assert ProofReadiness(store).of(DRAIN) is Readiness.BEHIND
+    proven(store, DRAIN, at_ms=9, id="9", orders=COMMITTED, users=NOTHING)
+    assert ProofReadiness(store).of(DRAIN) is Readiness.STUCK
 
 
 def test_another_generations_proofs_do_not_count(store: FakeStore) -> None:

@@ -45,15 +45,16 @@ class Landed:
         self._reported: dict[str, int] = {}
 
     def note(self, event: Mapping[str, Any]) -> bool:
-        """Note an event of a pipeline. Return whether it changes the proof."""
+        """Note an event of a pipeline. Return whether it changes the proof, as its first one does: the pipeline has its turn."""
         name, reached = str(event.get("pipeline", "")), _reached(event)
         with self._lock:
+            is_first = name in self._reached and name not in self._reported
             if name in self._reached:
                 self._reported[name] = round(event["time"] * 1000)
             before = self._reached.get(name)
             # A commit of records is evidence for good.
             if reached is None or before in (None, Reached.COMMITTED, reached):
-                return False
+                return is_first
             self._reached[name] = reached
             return True
 
