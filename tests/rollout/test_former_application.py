@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from frazil.clients.emr import Emr
-from frazil.errors import EmrUnavailable, RolloutFailed
+from frazil.errors import EmrUnavailable, LockHeld, RolloutFailed
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.former_application import need_of, stop_former
 from frazil.rollout.readiness import Readiness
@@ -130,12 +131,84 @@ def test_an_application_that_is_no_longer_declared_blocks_no_job() -> None:
         world.run()
 
 
+def test_an_application_that_is_deleted_after_the_move_is_forgotten_once_and_is_no_drift() -> None:
+    made, _, second = deployed(Mode.FOLLOW, lands(BUSY))
+    made.live(60)
+    assert stopped(made.world)
+    assert stored_state(made.world.store, JOB).applications == ("app1", "app2")
+    made.world.emr.closed.add("app1")
+    assert made.world.reconciler().drift(JOB) == ()
+    assert made.world.reconciler().watch(JOB, patience_seconds=0) == second
+    made.live(5)
+    assert stored_state(made.world.store, JOB).applications == ("app2",)
+    writes = made.world.store.writes
+    for _ in range(3):
+        made.reconcile({})
+    assert (made.world.store.writes, made.errors) == (writes, [])
+
+
 def test_the_application_to_which_a_job_returned_is_never_taken_for_deleted() -> None:
     made, _, _ = deployed(Mode.FOLLOW, None)
     made.live(60)
     made.world.emr.closed.add("app1")
     with pytest.raises(EmrUnavailable, match="AccessDenied"):
         made.world.run()
+
+
+# ── A reconciler that pauses before it starts a run, while another one moves the job ────────────
+def paused(mode: Mode) -> tuple[Deployed, Calls, Desired]:
+    """A job whose move to the second application happens while calls of a reconciler pause before the start of a run.
+
+    Its clock and its lease go on. A run of the first generation has just died, so the reconciler starts the next one.
+    """
+    world, calls = World(), Calls()
+    made = Deployed(world, {1: lands(BUSY), 2: lands(BUSY)})
+    first = world.want(desired(mode=mode))
+    made.live(62 if mode is Mode.DRAIN else 60)
+    for run in world.emr.active():
+        world.emr.kill(run.id)
+    second = replaced(first, application="app2")
+
+    def move() -> None:
+        if calls.made[-1] == "start_job_run" and world.emr.started is not beside:
+            world.want(second)
+            made.live(90)
+            assert stored_state(world.store, JOB).proven == second
+            assert stopped(world), "no job needs the former application"
+            world.emr.started = beside
+
+    calls.at = dict.fromkeys(range(1000), move)
+    return made, calls, second
+
+
+def beside(request: dict[str, Any]) -> None:
+    """Allow a start beside another run, which no lease can exclude: EMR Serverless knows no fencing token."""
+
+
+def assert_only_the_second_runs(made: Deployed, second: Desired) -> None:
+    (late,) = (run for run in made.world.emr.active() if run.tags["frazil:generation"] == "1")
+    assert (late.request["applicationId"], made.world.emr.states["app1"]) == ("app1", "STARTED")
+    made.live(60)
+    assert late.state(made.world.time.now) == "CANCELLED"
+    assert {run.tags["frazil:generation"] for run in made.world.emr.active()} <= {"2"}
+    assert "CANCELLED" not in {run.state(made.world.time.now) for run in made.world.runs_of(second)}
+    assert made.generations()[-1] == (2 if second.mode is Mode.DRAIN else 1)
+    assert stopped(made.world)
+    assert made.errors == []
+
+
+@MODES
+def test_a_pass_that_pauses_through_a_move_leaves_no_run_on_the_former_application(mode: Mode) -> None:
+    made, calls, second = paused(mode)
+    made.world.reconciler(calls).one_pass(JOB, holder="a", execution="late")
+    assert_only_the_second_runs(made, second)
+
+
+def test_a_reconciler_that_pauses_through_a_move_leaves_no_run_on_the_former_application() -> None:
+    made, calls, second = paused(Mode.FOLLOW)
+    with pytest.raises(LockHeld):
+        made.world.run(calls, holder="a")
+    assert_only_the_second_runs(made, second)
 
 
 @pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])

@@ -465,7 +465,7 @@ def test_a_new_application_gets_its_run_after_the_old_ones_has_ended(world: Worl
     second = world.want(replaced(first, application="app2"))
     assert world.run() == second
     assert world.running().request["applicationId"] == "app2"
-    assert stored_state(world.store, JOB).applications == ("app2",)
+    assert stored_state(world.store, JOB).applications == ("app1", "app2")
 
 
 def test_going_back_goes_back_to_the_application_of_before(world: World) -> None:

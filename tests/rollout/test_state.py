@@ -113,6 +113,9 @@ def test_memory_does_not_grow_without_end() -> None:
     assert state.given_up[-1] == desired(3 * REMEMBERED - 1).digest
 
 
-def test_a_generation_that_is_proven_leaves_only_its_own_application() -> None:
+def test_a_generation_that_is_proven_forgets_no_application() -> None:
+    """A reconciler that was paused may yet start a run on one that the job has left."""
     state = RolloutState().with_application("app1").with_application("app2").with_proven(desired(application="app2"))
-    assert state.applications == ("app2",)
+    assert state.applications == ("app1", "app2")
+    assert state.with_proven(desired(3, application="app1")).applications == ("app2", "app1")
+    assert state.without_application("app1").applications == ("app2",)

@@ -26,7 +26,6 @@ from frazil.rollout.steps import (
     Wait,
     judged,
     next_steps,
-    token,
 )
 from tests.support.rollout_world import desired
 
@@ -241,18 +240,6 @@ def test_a_stopped_job_starts_nothing_whatever_is_remembered() -> None:
     stopped = desired(3, is_stopped=True)
     assert decided(stopped, PROVEN, []) == []
     assert decided(stopped, RolloutState().with_given_up(stopped), [run(OLD), run(NEW, id="r2")]) == [Cancel, Cancel]
-
-
-def test_whoever_decides_the_same_asks_for_the_same_run_and_the_next_one_is_another() -> None:
-    first, again = token(NEW, None, NOW), token(NEW, None, NOW)
-    after, later = (token(NEW, run(NEW, RunState.FAILED, id=f"r{n}"), NOW) for n in (1, 2))
-    assert first == again
-    assert len({first, after, later, token(OLD, None, NOW)}) == 4
-    assert after == token(NEW, run(NEW, RunState.FAILED, id="r1"), NOW + timedelta(days=1))
-
-
-def test_a_generation_whose_runs_are_too_old_to_be_listed_gets_a_new_run() -> None:
-    assert token(NEW, None, NOW) != token(NEW, None, NOW + timedelta(days=400))
 
 
 def test_a_decision_changes_nothing_that_it_is_given() -> None:

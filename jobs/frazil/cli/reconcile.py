@@ -181,14 +181,14 @@ def _print_drift(drifts: Mapping[str, tuple[Step, ...]], *, as_json: bool) -> No
 def sentence(step: Step) -> str:
     """Return a step for people: `cancel run 00f1: it is of another generation`."""
     members = document(step)
-    what = " ".join(str(members[key]) for key in ("step", "run", "generation") if key in members)
+    what = " ".join(str(members[key]) for key in ("step", "run", "generation", "application") if key in members)
     return f"{what}: {members['why']}" if members.get("why") else what
 
 
 def document(step: Step) -> dict[str, Any]:
     """Return a step as JSON."""
     names = {"Cancel": "cancel run", "Start": "start generation", "Prove": "proven generation"}
-    names |= {"GiveUp": "give up generation", "Wait": "wait", "Leave": "leave", "Halt": "halt"}
+    names |= {"GiveUp": "give up generation", "Forget": "forget application", "Wait": "wait", "Leave": "leave", "Halt": "halt"}
     members: dict[str, Any] = {"step": names[type(step).__name__]}
     for field in fields(step):
         value = getattr(step, field.name)

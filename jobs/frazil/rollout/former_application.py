@@ -32,14 +32,14 @@ class Applications(Protocol):
 def need_of(store: Store, application: str) -> str:
     """Return why a job still needs an application; empty if no job does.
 
-    A job needs it while its runs start there, and until the generation on another application has proven itself: before
-    that, a rollback returns to it.
+    A job needs it while its runs start there, and until a generation on another application has proven itself: before
+    that, a rollback returns to it. A run that a paused reconciler starts later is none that the job needs.
     """
     for job in ingest_jobs(store):
         held, state = store.read(desired_key(job)), stored_state(store, job)
         if held is not None and parse_desired(held.data).application == application:
             return f"the runs of job {job} start on it"
-        used = {*state.applications, *([state.proven.application] if state.proven is not None else [])}
+        used = state.applications if state.proven is None else (state.proven.application,)
         if application in used:
             return f"job {job} has not proven a generation on another application"
     return ""

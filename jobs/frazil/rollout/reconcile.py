@@ -25,6 +25,7 @@ from frazil.rollout.runs_everywhere import ListedRuns, runs_everywhere
 from frazil.rollout.state import Lease, RolloutState, Store, stored_state
 from frazil.rollout.steps import (
     Cancel,
+    Forget,
     GiveUp,
     Halt,
     Leave,
@@ -37,7 +38,7 @@ from frazil.rollout.steps import (
     target_of,
 )
 from frazil.rollout.stopped_pipelines import with_stops
-from frazil.rollout.taken_steps import needs_time, refuse_halt
+from frazil.rollout.taken_steps import needs_time, refuse_halt, stored
 
 LOOK_SECONDS = 10.0
 """Between two rounds while a run starts or ends."""
@@ -150,7 +151,9 @@ class Reconciler:
         return self._passed(job, stored_state(self.store, job), ()).target
 
     def _next(self, job: str) -> tuple[Step, ...]:
-        return self._decided(self.desired(job), stored_state(self.store, job))
+        """Return the next steps, without those that change no run."""
+        steps = self._decided(self.desired(job), stored_state(self.store, job))
+        return tuple(step for step in steps if not isinstance(step, Forget))
 
     def _wait(self, job: str, began: float, patience_seconds: float, do: str = "Run again") -> None:
         self.wait(self.look_seconds)
@@ -195,16 +198,17 @@ class Reconciler:
 
     def _decided(self, desired: Desired, state: RolloutState, execution: str | None = None) -> tuple[Step, ...]:
         state = self._with_stops(state, desired)
-        runs = self.runs(desired, state)
-        run = judged(desired, state, runs)
+        everywhere = runs_everywhere(self.emr, desired, state)
+        run = judged(desired, state, everywhere.runs)
         target = target_of(desired, state)
         readiness = self.readiness.of(target) if run is not None and target is not None else Readiness.NOTHING_YET
         now = datetime.fromtimestamp(self.clock(), UTC)
-        return next_steps(desired, state, runs, readiness, now, execution=execution)
+        steps = next_steps(desired, state, everywhere.runs, readiness, now, execution=execution)
+        return steps or tuple(Forget(each, "it is no longer declared") for each in everywhere.deleted)
 
     def runs(self, desired: Desired, state: RolloutState) -> list[Run]:
         """Return the runs of a job on every application that may have some."""
-        return runs_everywhere(self.emr, desired, state)
+        return runs_everywhere(self.emr, desired, state).runs
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
         state = self._with_stops(lease.state, desired)
@@ -219,16 +223,12 @@ class Reconciler:
                     self.emr.cancel(step.run, grace_seconds=step.grace_seconds)
                 case Start():
                     request = self._request(step.desired, state)
-                    lease.keep(partial(RolloutState.with_application, application=step.desired.application))
+                    lease.keep(partial(stored, step=step))
                     self.emr.start(request, token=step.token)
-                case Prove():
-                    lease.keep(partial(RolloutState.with_proven, desired=step.desired))
-                case GiveUp():
-                    lease.keep(partial(RolloutState.with_given_up, desired=step.desired))
                 case Halt():
                     refuse_halt(step, desired.job)
-                case Wait() | Leave():
-                    lease.keep()
+                case Prove() | GiveUp() | Forget() | Wait() | Leave():
+                    lease.keep(partial(stored, step=step))
 
     def _request(self, wanted: Desired, state: RolloutState) -> dict[str, Any]:
         """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""

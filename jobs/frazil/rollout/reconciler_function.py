@@ -21,7 +21,7 @@ from frazil.rollout.function_settings import EXECUTION, Settings
 from frazil.rollout.readiness import ProofReadiness
 from frazil.rollout.reconcile import Passed, Reconciler
 from frazil.rollout.silent_pipelines import silent_pipelines
-from frazil.rollout.steps import Step
+from frazil.rollout.steps import Forget, Step
 
 
 class Context(Protocol):
@@ -93,6 +93,8 @@ def _facts(step: Step) -> dict[str, Any]:
     facts: dict[str, Any] = {"step": type(step).__name__.lower(), "message": getattr(step, "why", "")}
     if (run := getattr(step, "run", None)) is not None:
         facts["run"] = run.id
+    if isinstance(step, Forget):
+        facts["application"] = step.application
     if (desired := getattr(step, "desired", None)) is not None:
         facts |= {"generation": desired.generation, "release": desired.release}
     return facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from frazil.clients.emr import NotAllowed, Run
@@ -19,7 +20,15 @@ class ListedRuns(Protocol):
         ...
 
 
-def runs_everywhere(emr: ListedRuns, desired: Desired, state: RolloutState) -> list[Run]:
+@dataclass(frozen=True, slots=True)
+class RunsEverywhere:
+    """The runs of a job, and the applications that the job has left and that are deleted."""
+
+    runs: list[Run]
+    deleted: tuple[str, ...]
+
+
+def runs_everywhere(emr: ListedRuns, desired: Desired, state: RolloutState) -> RunsEverywhere:
     """Return the runs of a job on every application that may have some.
 
     Rights cover the declared applications. One that the job has left, and that may not be listed, is no longer declared: it is
@@ -29,11 +38,12 @@ def runs_everywhere(emr: ListedRuns, desired: Desired, state: RolloutState) -> l
         desired.application,
         *([state.proven.application] if state.proven and state.has_given_up(desired) else []),
     }
-    found: list[Run] = []
+    found, deleted = list[Run](), list[str]()
     for application in dict.fromkeys((*state.applications, desired.application)):
         try:
             found += emr.runs(application, {TAG_JOB: desired.job}, names=names_of_runs(desired.job))
         except NotAllowed:
             if application in needed:
                 raise
-    return found
+            deleted.append(application)
+    return RunsEverywhere(found, tuple(deleted))

@@ -46,8 +46,11 @@ class RolloutState:
         return canonical({"version": VERSION, **to_json(self)})
 
     def with_proven(self, desired: Desired) -> RolloutState:
-        """Return the state after a generation has proven itself. By then, no other application has runs of the job."""
-        return replace(self, proven=desired, applications=(desired.application,))
+        """Return the state after a generation has proven itself.
+
+        The applications that the job has left stay: a reconciler that was paused may yet start a run there.
+        """
+        return replace(self.with_application(desired.application), proven=desired)
 
     def with_given_up(self, desired: Desired) -> RolloutState:
         """Return the state after a generation was given up, whichever of its pipelines an operator had stopped."""
@@ -71,6 +74,10 @@ class RolloutState:
         """Return the state before a run is started on an application."""
         others = (a for a in self.applications if a != application)
         return replace(self, applications=(*others, application)[-REMEMBERED:])
+
+    def without_application(self, application: str) -> RolloutState:
+        """Return the state after an application was deleted."""
+        return replace(self, applications=tuple(a for a in self.applications if a != application))
 
 
 class Stored(Protocol):

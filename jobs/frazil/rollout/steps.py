@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from uuid import UUID, uuid5
+from datetime import datetime, timedelta
 
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.ended_drains import failures, is_proof, lacked_services
 from frazil.rollout.job_run_request import TAG_DESIRED
 from frazil.rollout.readiness import TRIES, Readiness
+from frazil.rollout.run_token import scheduled_token, token
 from frazil.rollout.state import RolloutState
 
 _TRIES_WITHIN = timedelta(hours=1)
 """In which `TRIES` runs of a proven generation may end."""
 _QUEUED_FOR = timedelta(hours=6)
 """How long a drain may wait for room. EMR Serverless ends a queued run after the same time by default."""
-_NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +58,14 @@ class GiveUp:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """Store that an application is deleted, so that its runs are no longer listed."""
+
+    application: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Wait, then read the runs again."""
 
@@ -80,7 +87,7 @@ class Halt:
     why: str
 
 
-Step = Cancel | Start | Prove | GiveUp | Wait | Leave | Halt
+Step = Cancel | Start | Prove | GiveUp | Forget | Wait | Leave | Halt
 
 
 def target_of(desired: Desired, state: RolloutState) -> Desired | None:
@@ -197,7 +204,7 @@ def _no_drain(
 ) -> tuple[Step, ...]:
     """Return the steps while no drain runs: the schedule starts those of a proven generation, however the last one ended."""
     last = _newest(ended)
-    scheduled = () if execution is None else (Start(target, _token(target, f"execution {execution}")),)
+    scheduled = () if execution is None else (Start(target, scheduled_token(target, execution)),)
     if state.has_proven(target):
         return scheduled
     if last is not None and is_proof(last, target, readiness):
@@ -216,20 +223,6 @@ def _tried(target: Desired, failed: Sequence[Run], last: Run | None, now: dateti
 
 def _newest(runs: Iterable[Run]) -> Run | None:
     return max(runs, key=lambda run: (run.created_at, run.id), default=None)
-
-
-def token(target: Desired, last: Run | None, now: datetime) -> str:
-    """Return the client token of the run after `last`: two reconcilers with the same decision request the same run.
-
-    Without a last run, the token depends on the day: the generation may have had runs that are no longer listed, and a
-    token works once.
-    """
-    after = last.id if last is not None else f"{now.astimezone(UTC):%Y-%m-%d}"
-    return _token(target, after)
-
-
-def _token(target: Desired, after: str) -> str:
-    return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {after}"))
 
 
 def _said(last: Run | None) -> str:

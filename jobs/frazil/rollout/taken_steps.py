@@ -1,11 +1,27 @@
-"""What a reconciler does with steps that it cannot or need not take."""
+"""What the steps of a reconciler store, and which ones it cannot or need not take."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from frazil.errors import RolloutFailed
-from frazil.rollout.steps import Cancel, Halt, Leave, Start, Step, Wait
+from frazil.rollout.state import RolloutState
+from frazil.rollout.steps import Cancel, Forget, GiveUp, Halt, Leave, Prove, Start, Step, Wait
+
+
+def stored(state: RolloutState, step: Step) -> RolloutState:
+    """Return the state that is written when a step is taken."""
+    match step:
+        case Start():
+            return state.with_application(step.desired.application)
+        case Prove():
+            return state.with_proven(step.desired)
+        case GiveUp():
+            return state.with_given_up(step.desired)
+        case Forget():
+            return state.without_application(step.application)
+        case _:
+            return state
 
 
 def refuse_halt(step: Step, job: str) -> None:
