@@ -135,6 +135,18 @@ def test_what_was_done_is_told(world: World, place: str) -> None:
     assert acts == ["cancel run", "start generation", "proven generation"]
 
 
+def test_a_deleted_application_is_forgotten_and_told(world: World, place: str) -> None:
+    first = world.want(desired())
+    ran("reconcile", place, "--job", JOB)
+    world.want(replaced(first, application="app2"))
+    ran("reconcile", place, "--job", JOB)
+    world.emr.closed.add("app1")
+    assert answered("reconcile", place, "--job", JOB, "--check") == (0, {"drift": False, "steps": []})
+    ended = ran("reconcile", place, "--job", JOB)
+    assert (ended.exit_code, "forget application app1: it is no longer declared" in ended.stderr) == (0, True)
+    assert answered("reconcile", place, "--job", JOB)[1]["steps"] == []
+
+
 def test_going_back_ends_with_1_and_says_so(world: World, place: str) -> None:
     first = world.want(desired())
     ran("reconcile", place, "--job", JOB)

@@ -188,7 +188,13 @@ def sentence(step: Step) -> str:
 def document(step: Step) -> dict[str, Any]:
     """Return a step as JSON."""
     names = {"Cancel": "cancel run", "Start": "start generation", "Prove": "proven generation"}
-    names |= {"GiveUp": "give up generation", "Forget": "forget application", "Wait": "wait", "Leave": "leave", "Halt": "halt"}
+    names |= {
+        "GiveUp": "give up generation",
+        "Forget": "forget application",
+        "Wait": "wait",
+        "Leave": "leave",
+        "Halt": "halt",
+    }
     members: dict[str, Any] = {"step": names[type(step).__name__]}
     for field in fields(step):
         value = getattr(step, field.name)

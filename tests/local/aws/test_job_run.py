@@ -165,3 +165,5 @@ def test_those_who_wait_get_a_place_in_their_order(ground: Ground) -> None:
     runs[0].cancel(None)
     admit(runs, 1)
     assert [run.state for run in runs] == [RunState.CANCELLED, RunState.SUBMITTED, RunState.QUEUED]
+    assert [run.admitted_at is None for run in runs] == [False, False, True]
+    assert all(run.queued_ms >= 0 for run in runs)
