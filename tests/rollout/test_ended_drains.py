@@ -51,7 +51,9 @@ def one_hangs(name: str) -> Reached:
 )
 def test_a_generation_that_hangs_is_rolled_back(second: Driver) -> None:
     made, first, wanted = deployed(second)
-    made.live(180)
+    made.live(60)
+    assert stored_state(made.world.store, JOB).given_up == (wanted.digest,)
+    made.live(120)
     state = stored_state(made.world.store, JOB)
     assert (state.proven, state.given_up) == (first, (wanted.digest,))
     tried = made.world.runs_of(wanted)

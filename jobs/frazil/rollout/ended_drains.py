@@ -1,6 +1,6 @@
 """What the ended drains of an unproven generation show about it.
 
-EMR Serverless ends a run that exceeds its timeout as it ends one that somebody cancels: its state is `CANCELLED`. Only the
+EMR Serverless ends a run that exceeds its timeout as it ends one that an operator cancels: its state is `CANCELLED`. Only the
 time that it lasted distinguishes them.
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/job-states.html
 """
@@ -41,7 +41,7 @@ def lacked_services(last: Run, desired: Desired, readiness: Readiness) -> bool:
 def failures(ended: Iterable[Run], desired: Desired, readiness: Readiness) -> list[Run]:
     """Return the drains that are evidence against their generation, given its readiness.
 
-    A drain that its timeout ended is none if the generation makes progress. One that somebody cancelled is never evidence.
+    A drain that its timeout ended is none if the generation makes progress. One that an operator cancelled is never evidence.
     """
     lands_nothing = readiness is Readiness.NOTHING_YET
     has_hung = lands_nothing or readiness is Readiness.STUCK
