@@ -119,9 +119,9 @@ def test_turns_that_were_too_short_roll_nothing_back_until_there_were_three() ->
 
 def test_drains_that_hang_because_of_an_outage_roll_nothing_back() -> None:
     made, _, wanted = deployed(without_services)
-    made.live(6 * 60)
+    made.live(3 * 60)
     assert stored_state(made.world.store, JOB).given_up == ()
-    assert made.generations().count(2) < 6 * 60 // 15, "the schedule starts them, not each pass"
+    assert made.generations().count(2) < 3 * 60 // 15, "the schedule starts them, not each pass"
     made.drivers[2], made.hangs = lands(BUSY), set()
     made.live(60)
     assert stored_state(made.world.store, JOB).proven == wanted
@@ -131,7 +131,7 @@ def test_drains_that_hang_because_of_an_outage_roll_nothing_back() -> None:
 def test_drains_that_fail_while_a_service_of_one_pipeline_does_not_answer_roll_nothing_back() -> None:
     made, _, wanted = deployed(lambda name: Reached.COMMITTED if name == "orders" else Reached.UNAVAILABLE, hangs=False)
     made.fails = {2}
-    made.live(6 * 60)
+    made.live(3 * 60)
     assert stored_state(made.world.store, JOB).given_up == ()
     made.drivers[2], made.fails = lands(BUSY), set()
     made.live(60)
