@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from frazil.audit.finding import Flaw
-from frazil.declaration import Deletes, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Deletes, ErrorMode, History, KeyFormat, Upsert
 from frazil.errors import PartitionsMoved
 from frazil.lake.commit.entries import entry
 from frazil.lake.deletes import batch_partitions
@@ -16,6 +16,7 @@ from frazil.lake.key_account import KeyAccount
 from tests.scenarios.test_debezium import ALL_GONE, LARGE, NAMES, check, debezium
 from tests.scenarios.test_ordered_upserts import BY_TIME
 from tests.scenarios.test_upserts import ShopOf, State, verified
+from tests.support import oracle
 from tests.support.debezium_events import Source
 from tests.support.state_replay import StateReplay
 
@@ -107,6 +108,48 @@ def test_a_deep_verification_finds_what_no_check_had(shop_of: ShopOf) -> None:
     state.put(2, "c again")
     state.shop.drain()
     state.check()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("deletes", list(Deletes))
+def test_the_repair_of_a_key_with_two_rows_is_one_change_of_its_history(
+    shop_of: ShopOf, deletes: Deletes, version: int
+) -> None:
+    """The commit deletes both rows. Until then a commit may write both to other files, which is no change."""
+    write = replace(STABLE, history=History(keep_days=30), deletes=deletes)
+    state = filled(state_of(shop_of, write=write, version=version))
+    shop = state.shop
+    for number in (2, 4):
+        state.put(number, "c moved")
+    shop.drain()
+    assert len(shop.landed()) == 10
+    state.put(0, "a second")
+    state.put(20, "c new")
+    shop.drain()
+    state.put(20, "c second")
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, write=replace(write, stable_partition=False))
+    state.put(2, "c again")
+    state.delete(4)
+    shop.drain()
+    assert account(state).doubled == 2
+    state.check()
+    rows = sorted(
+        oracle.rows(shop.lake, shop.pipeline.table.history), key=lambda row: (row["_sequence"], row["order_id"] or 0)
+    )
+    places = [(row["_kafka_key"], row["_sequence"]) for row in rows]
+    assert len(set(places)) == len(places)
+    assert [(row["_kafka_key"], row["_op"], (row["_before"] or {}).get("user")) for row in rows[8:]] == [
+        ("k2", "c", None),
+        ("k4", "c", None),
+        ("k0", "u", "a first"),
+        ("k20", "c", None),
+        ("k20", "u", "c new"),
+        ("k4", "d", "c moved"),
+        ("k2", "u", "c moved"),
+    ]
 
 
 @pytest.mark.long

@@ -18,12 +18,13 @@ from frazil.lake import ledger
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entries_of, entry_of_head, of
 from frazil.lake.history import history_columns
+from frazil.lake.history.changed_keys import AFTER, CAME, WENT, is_there
+from frazil.lake.history.changed_keys import BEFORE as ROW_BEFORE
 from frazil.lake.history.history_commit import commit
 from frazil.lake.history.history_ledger import BEGUN, HISTORY, HistoryAccount, Recorded
 from frazil.lake.history.history_rows import history_values
 from frazil.lake.history.recorded import recorded, summary
-from frazil.lake.history.row_changes import AFTER, CannotFollow, ChangedFiles, changed_rows, is_there
-from frazil.lake.history.row_changes import BEFORE as ROW_BEFORE
+from frazil.lake.history.row_changes import CannotFollow, ChangedFiles, changed_rows
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
@@ -209,7 +210,8 @@ class Follower:
             F.count_if(is_after & ~is_before).alias("inserted"),
             F.count_if(is_after & is_before).alias("updated"),
             F.count_if(is_before & ~is_after).alias("deleted"),
-            F.sum(F.when(is_after & ~is_before, hashes).when(is_before & ~is_after, -hashes)).alias("hash"),
+            F.sum(F.col(WENT) - F.col(CAME)).alias("fewer"),
+            F.sum(hashes * (F.col(CAME) - F.col(WENT))).alias("hash"),
         )
         rows = counted.select(*history_values(changed, columns, by, sequence, offsets))
         staged = stage(iceberg, self.history, rows, unique_id=self.job.new_id(), at=self.job.clock())
@@ -217,7 +219,8 @@ class Follower:
         said = {name: int(counts[name] or 0) for name in ("inserted", "updated", "deleted")}
         if staged.rows != sum(said.values()):
             raise AssertionError(f"{staged.rows} rows of a history were staged, and {said} were counted")
-        return staged, last.account.after(**said, hash_difference=int(counts["hash"] or 0))
+        doubled = int(counts["fewer"] or 0) - said["deleted"] + said["inserted"]
+        return staged, last.account.after(**said, doubled=doubled, hash_difference=int(counts["hash"] or 0))
 
     def _summary(
         self, offsets: Mapping[str, str], account: HistoryAccount, state: Java, at: tuple[int, int]

@@ -25,7 +25,8 @@ class HistoryAccount:
 
     `rows` and `hash` are as in `KeyAccount`, computed from the changes. The history begins behind the state's snapshot of the
     sequence number `since`, which had `began` rows; the history of a state that began empty is complete. `inserted`, `updated`
-    and `deleted` count the changes since then: rows that came, that were replaced, and that went.
+    and `deleted` count the changes since then: rows that came, that were replaced, and that went. `doubled` is how many rows went
+    beside the one of each key, without those that came so.
     """
 
     rows: int
@@ -35,10 +36,12 @@ class HistoryAccount:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
+    doubled: int = 0
 
     def __str__(self) -> str:
         """Return canonical JSON; the hash is 16 hexadecimal digits."""
-        return canonical({**asdict(self), "hash": f"{self.hash:016x}"})
+        document = {**asdict(self), "hash": f"{self.hash:016x}"}
+        return canonical(document if self.doubled else {k: v for k, v in document.items() if k != "doubled"})
 
     @classmethod
     def parse(cls, text: str) -> HistoryAccount:
@@ -46,16 +49,19 @@ class HistoryAccount:
         document = json.loads(text)
         return cls(**{**document, "hash": int(document["hash"], 16)})
 
-    def after(self, *, inserted: int, updated: int, deleted: int, hash_difference: int) -> HistoryAccount:
-        """Return the account after a commit with so many changes; the keys that came minus those that went have this hash."""
+    def after(
+        self, *, inserted: int, updated: int, deleted: int, hash_difference: int, doubled: int = 0
+    ) -> HistoryAccount:
+        """Return the account after a commit with so many changes; the rows that came minus those that went have this hash."""
         return HistoryAccount(
-            rows=self.rows + inserted - deleted,
+            rows=self.rows + inserted - deleted - doubled,
             hash=(self.hash + hash_difference) % 2**64,
             since=self.since,
             began=self.began,
             inserted=self.inserted + inserted,
             updated=self.updated + updated,
             deleted=self.deleted + deleted,
+            doubled=self.doubled + doubled,
         )
 
 

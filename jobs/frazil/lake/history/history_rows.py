@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.lake import ledger
+from frazil.lake.history.changed_keys import AFTER, CAME, WENT, is_there
+from frazil.lake.history.changed_keys import BEFORE as ROW_BEFORE
 from frazil.lake.history.history_columns import BEFORE, COMMITTED_AT, END, SEQUENCE
-from frazil.lake.history.row_changes import AFTER, is_there
-from frazil.lake.history.row_changes import BEFORE as ROW_BEFORE
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets, canonical
 from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, OP
@@ -33,7 +33,7 @@ def history_values(
     row = changed.schema[AFTER].dataType
     assert isinstance(row, T.StructType)
     names = {field.name: field.dataType for field in row.fields}
-    keys = {*changed.columns} - {AFTER, ROW_BEFORE}
+    keys = {*changed.columns} - {AFTER, ROW_BEFORE, CAME, WENT}
     committed = F.timestamp_millis(F.lit(by.at_ms))
     staged_us = by.summary.get(ledger.STAGED_AT)
     batch = F.timestamp_micros(F.lit(int(staged_us))) if staged_us else committed

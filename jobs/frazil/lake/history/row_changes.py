@@ -1,8 +1,8 @@
 """What one commit of a table of current state changed: its rows after the commit, beside those before it.
 
 The files that the commit added have the rows after it. The rows before it are those of its parent at the positions that its delete
-files name, and those of the data files that it removed. Of data files that got a deletion vector, they are the rows whose keys
-these have no longer, as a key has one row. Both are read with the schema that the table has now.
+files name, and those of the data files that it removed. Of data files that got a deletion vector, they are the rows that these have
+no longer, by key and record. Both are read with the schema that the table has now.
 """
 
 from __future__ import annotations
@@ -10,28 +10,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes import position_files
 from frazil.lake.deletes.positions import BROADCAST_AT_MOST, FILE, POSITION
+from frazil.lake.history.changed_keys import changed_keys, quoted
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.lake.stage import CATALOG
-from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
+from frazil.schemas.metadata import INGESTED_AT
 
-_OF_A_ROW = ("_kafka_partition", "_kafka_offset", INGESTED_AT.name, DELETED_AT.name)
-TEXT = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-    "ignoreNullFields": "false",
-}
-"""Options with which the JSON of two rows is the same only if they are: Spark's own formats end with milliseconds."""
-AFTER, BEFORE = "_frazil_after", "_frazil_before"
-_FILE_NUMBER = "_frazil_file"
+_FILE_NUMBER, _RECORD = "_frazil_file", "_frazil_record"
+_OF_A_RECORD = ("_kafka_partition", "_kafka_offset", INGESTED_AT.name)
 ROWS_A_TASK, MOST_ROWS_A_TASK = 50_000, 500_000
 
 
@@ -43,8 +36,8 @@ class CannotFollow(Exception):
 class ChangedFiles:
     """The files of a commit: paths of data files that it `added` and `removed`, and positions that it deleted in others.
 
-    `by_key`: which rows were deleted is found by key, as deletion vectors are no list of positions, and Spark gives no positions
-    of rows to staged reads of version 3.
+    `by_key`: which rows were deleted is found by key and record, as deletion vectors are no list of positions, and Spark gives no
+    positions of rows to staged reads of version 3.
     """
 
     added: frozenset[str]
@@ -88,11 +81,8 @@ def changed_rows(
     *,
     is_own: bool = False,
 ) -> Iterator[DataFrame]:
-    """Yield the changed keys of a commit: the key's columns, and its row `AFTER` and `BEFORE` it, null where there is none.
-
-    `is_own` says that the commit is the pipeline's.
-    """
-    touched, names = files.removed | files.deleted.keys(), [*map(_quoted, key)]
+    """Yield the changed keys of a commit, as `changed_keys` returns them. `is_own` says that the commit is the pipeline's."""
+    touched = files.removed | files.deleted.keys()
     columns = [column["name"] for column in iceberg.schema_json(table)["fields"]]
     here, parent = snapshot.snapshotId(), snapshot.parentId()
     places = (FILE, POSITION) if files.deleted and not files.by_key else ()
@@ -106,23 +96,26 @@ def changed_rows(
         after = read(here, files.added, columns) if files.added else None
         before = read(parent, touched, [*columns, *places]) if touched else None
         if before is not None and files.by_key and files.deleted:
-            stay = read(here, files.deleted.keys(), key)
+            place = [*key, *(name for name in _OF_A_RECORD if name in columns)]
+            record, names = F.xxhash64(*map(quoted, place)), [*map(quoted, key)]
+            before = before.withColumn(_RECORD, record)
+            stay = read(here, files.deleted.keys(), place).withColumn(_RECORD, record)
             tasks = _tasks_of(iceberg, _count(snapshot, "total-records"))
-            had, stay = (rows.select(*names).repartition(tasks, *names) for rows in (before, stay))
-            gone_keys = had.join(stay, list(key), "left_anti")
-            gone_keys = F.broadcast(gone_keys) if changed <= BROADCAST_AT_MOST else gone_keys
-            before = before.join(gone_keys, list(key), "left_semi")
+            had, stay = (rows.select(*names, _RECORD).repartition(tasks, *names) for rows in (before, stay))
+            gone = had.join(stay, [*key, _RECORD], "left_anti")
+            gone = F.broadcast(gone) if changed <= BROADCAST_AT_MOST else gone
+            before = before.join(gone, [*key, _RECORD], "left_semi")
         elif before is not None and files.deleted:
             named = _at_positions(iceberg, before, files.deleted)
             removed = before.where(F.col(FILE).isin(sorted(files.removed)))
             before = named.unionByName(removed) if files.removed else named
         there = next(side for side in (after, before) if side is not None)
-        row = F.struct(*map(_quoted, columns))
-        came, gone = (there.where(F.lit(False)) if side is None else side for side in (after, before))
-        tasks = _tasks_of(iceberg, changed)
-        came = came.select(*names, row.alias(AFTER)).repartition(tasks, *names)
-        both = came.join(gone.select(*names, row.alias(BEFORE)).repartition(tasks, *names), list(key), "full")
-        yield both.where(~_is_same(columns, is_own=is_own)) if files.added and files.removed else both
+        came, went = (
+            (there.where(F.lit(False)) if side is None else side).select(*map(quoted, columns))
+            for side in (after, before)
+        )
+        is_rewritten = bool(files.added and files.removed)
+        yield changed_keys(came, went, key, _tasks_of(iceberg, changed), is_rewritten=is_rewritten, is_own=is_own)
 
 
 def _count(snapshot: Java, name: str) -> int:
@@ -133,20 +126,6 @@ def _tasks_of(iceberg: Iceberg, rows: int) -> int:
     """Return how many tasks join about so many rows. Spark's own number, 200, would be as many files of a commit."""
     cores = iceberg.spark.sparkContext.defaultParallelism
     return max(1, min(-(-rows // ROWS_A_TASK), max(cores, -(-rows // MOST_ROWS_A_TASK))))
-
-
-def _is_same(columns: Collection[str], *, is_own: bool) -> Column:
-    """Return whether a row was only written to another file, as copy-on-write does.
-
-    In a commit of Frazil's own it is if it is of the same record and batch; another engine changes values and leaves these.
-    """
-    names = [name for name in _OF_A_ROW if name in columns]
-    after, before = F.col(AFTER), F.col(BEFORE)
-    if is_own and INGESTED_AT.name in names:
-        same = reduce(Column.__and__, (after[name].eqNullSafe(before[name]) for name in names))
-    else:  # as text: maps cannot be compared
-        same = F.to_json(after, TEXT) == F.to_json(before, TEXT)
-    return after.isNotNull() & before.isNotNull() & same
 
 
 def _at_positions(iceberg: Iceberg, rows: DataFrame, positions: Mapping[str, Any]) -> DataFrame:
@@ -178,7 +157,7 @@ def _read(
     cache.add(unique_id, table)
     sets.stageTasks(table, unique_id, _tasks(table, snapshot_id, paths))
     try:
-        rows = iceberg.spark.read.table(f"{CATALOG}.`{unique_id}`").select(*map(_quoted, columns))
+        rows = iceberg.spark.read.table(f"{CATALOG}.`{unique_id}`").select(*map(quoted, columns))
         yield rows
     finally:
         sets.removeTasks(table, unique_id)
@@ -216,12 +195,3 @@ def _positions(table: Java, file: Java) -> dict[str, Any]:
             raise CannotFollow("a delete file has no positions")
         return positions
     raise CannotFollow(f"the delete file {file.location()} is of a kind that names no rows, and no writer of Frazil's")
-
-
-def _quoted(name: str) -> Column:
-    return F.col(f"`{name.replace('`', '``')}`").alias(name)
-
-
-def is_there(side: str) -> Column:
-    """Return whether a changed key has a row `AFTER` or `BEFORE` the commit."""
-    return F.col(side).isNotNull()
