@@ -1,7 +1,8 @@
 """SQL over a table of current state and its history: the state as it was before offsets. Pure: text from the table's columns.
 
 It is the state without the changes behind that point: the rows of keys that have none, and the rows before the first of them for
-the others. The changes of the history are those of the newest days, so a point before the first of them is unknown.
+the others. The changes of the history are those of the newest days, so a point before the first of them is unknown. Where offsets
+went back, they name commits of the topic as it is now.
 """
 
 from __future__ import annotations
@@ -14,22 +15,27 @@ from frazil.errors import InvalidInput
 from frazil.lake import ledger
 from frazil.lake.history.history_columns import BEFORE, END, SEQUENCE
 from frazil.lake.history.history_ledger import HISTORY, Recorded
+from frazil.lake.history.set_backs import SetBack, present_from
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.lake.sql_engine import SqlEngine
 from frazil.schemas.iceberg import identifier_fields
 
-_LATER, _FIRST, _NUMBER = "_frazil_later", "_frazil_first", "_frazil_number"
+_LATER, _LAST, _NUMBER = "_frazil_later", "_frazil_last", "_frazil_number"
 UNKNOWN = "the history has no change at or before these offsets, so the state there is unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """A table of current state and its history: columns, key, partitions, and a snapshot of each that are of one commit."""
+    """A table of current state and its history: columns, key, the offsets that it `held`, and a snapshot of each of one commit.
+
+    `set_backs` are as in `HistoryAccount`.
+    """
 
     columns: tuple[str, ...]
     key: tuple[str, ...]
-    partitions: tuple[int, ...]
+    held: Mapping[int, int]
+    set_backs: tuple[SetBack, ...]
     state_snapshot: int
     history_snapshot: int
 
@@ -51,11 +57,11 @@ class PastState:
                 do=f"Run `frazil run {pipeline}`",
             )
         schema: dict[str, Any] = state.schema
-        ended = Offsets.parse(newest.entry.summary[ledger.END]).at
         return cls(
             columns=tuple(field.name for field in state.columns.fields),
             key=tuple(identifier_fields(schema)),
-            partitions=tuple(sorted(ended)),
+            held=Offsets.parse(newest.entry.summary[ledger.END]).at,
+            set_backs=last.account.set_backs,
             state_snapshot=last.snapshot_id,
             history_snapshot=newest.id,
         )
@@ -64,13 +70,16 @@ class PastState:
         """Return the query of the rows that the table had when it held the records before these offsets, by partition.
 
         It is that of the last commit that ended there or before; of a partition that is not named, no record counts. `state` and
-        `history` are SQL of both tables as they were at one commit. The query fails if the history has no change so early.
+        `history` are SQL of both tables as they were at one commit. The query fails if the history has no change so early. Raises
+        `InvalidInput` if offsets went back, and these may be those of before.
         """
         q = engine.quoted
         sequence, end = q(SEQUENCE.name), q(END.name)
-        ends = {partition: engine.number_in(end, str(partition)) for partition in sorted({*self.partitions, *at})}
+        ends = {partition: engine.number_in(end, str(partition)) for partition in sorted({*self.held, *at})}
         is_later = " OR ".join(f"COALESCE({ended}, 0) > {at.get(partition, 0):d}" for partition, ended in ends.items())
-        first = f"COALESCE(MIN(CASE WHEN {_LATER} THEN {sequence} END), MAX({sequence}) + 1)"
+        if since := present_from(self.set_backs, at, self.held):
+            is_later = f"{sequence} > {since:d} AND ({is_later})"
+        last = f"MAX(CASE WHEN {_LATER} THEN NULL ELSE {sequence} END)"
         key = ", ".join(map(q, self.key))
         same = " AND ".join(f"l.{q(name)} = s.{q(name)}" for name in self.key)
         rows = ", ".join(f"s.{q(name)}" for name in self.columns)
@@ -78,9 +87,9 @@ class PastState:
         return (
             f"WITH changes AS (\n  SELECT *, ({is_later}) AS {_LATER}\n  FROM {history}\n),\n"
             f"point AS (\n  SELECT CASE WHEN COUNT(CASE WHEN {_LATER} THEN NULL ELSE 1 END) = 0\n"
-            f"    THEN {engine.fails(UNKNOWN)} ELSE {first} END AS {_FIRST}\n  FROM changes\n),\n"
+            f"    THEN {engine.fails(UNKNOWN)} ELSE {last} END AS {_LAST}\n  FROM changes\n),\n"
             f"later AS (\n  SELECT c.*, ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY {sequence}) AS {_NUMBER}\n"
-            f"  FROM changes c CROSS JOIN point p\n  WHERE c.{sequence} >= p.{_FIRST}\n)\n"
+            f"  FROM changes c CROSS JOIN point p\n  WHERE c.{sequence} > p.{_LAST}\n)\n"
             f"SELECT {rows}\nFROM {state} s\nWHERE NOT EXISTS (SELECT 1 FROM later l WHERE {same})\n"
             f"UNION ALL\nSELECT {before}\nFROM later\nWHERE {_NUMBER} = 1 AND {q(BEFORE)} IS NOT NULL"
         )

@@ -28,6 +28,7 @@ from frazil.lake.history.row_changes import CannotFollow, ChangedFiles, changed_
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
+from frazil.lake.offsets import Offsets
 from frazil.lake.row_offsets import quoted
 from frazil.lake.spark_key_hash import key_hash
 from frazil.lake.stage import Staged, empty_commit, stage
@@ -179,14 +180,16 @@ class Follower:
         self, state: Java, snapshot: Java, files: ChangedFiles, offsets: Mapping[str, str], last: Recorded
     ) -> int | None:
         """Record one commit; return the number of changed keys, None if another driver committed first."""
-        iceberg, account = self.job.iceberg, last.account
+        iceberg, sequence = self.job.iceberg, int(snapshot.sequenceNumber())
+        assert last.entry.end is not None
+        account = last.account.moved(last.entry.end, Offsets.parse(offsets[ledger.END]), sequence)
         staged = empty_commit(iceberg, self.history, at=self.job.clock())
         if not files.is_empty:
             key = identifier_fields(iceberg.schema_json(state))
             by = of(snapshot)
             is_own = by.keys is not None and by.summary.get(ledger.PIPELINE) == self.pipeline
             with changed_rows(iceberg, state, snapshot, files, key, self.job.new_id, is_own=is_own) as changed:
-                staged, account = self._stage(changed, key, by, int(snapshot.sequenceNumber()), offsets, last)
+                staged, account = self._stage(changed, key, by, sequence, offsets, account)
         self.job.failpoint("history.staged")
         said = self._summary(offsets, account, state, _at(snapshot))
         is_done = commit(self.job, staged, said, pipeline=self.pipeline, on=last.entry.snapshot_id)
@@ -199,7 +202,7 @@ class Follower:
         by: Entry,
         sequence: int,
         offsets: Mapping[str, str],
-        last: Recorded,
+        account: HistoryAccount,
     ) -> tuple[Staged, HistoryAccount]:
         observed, iceberg = Observation(), self.job.iceberg
         columns = iceberg.spark.table(quoted(f"{iceberg.name}.{self.history}")).schema.fields
@@ -220,7 +223,7 @@ class Follower:
         if staged.rows != sum(said.values()):
             raise AssertionError(f"{staged.rows} rows of a history were staged, and {said} were counted")
         doubled = int(counts["fewer"] or 0) - said["deleted"] + said["inserted"]
-        return staged, last.account.after(**said, doubled=doubled, hash_difference=int(counts["hash"] or 0))
+        return staged, account.after(**said, doubled=doubled, hash_difference=int(counts["hash"] or 0))
 
     def _summary(
         self, offsets: Mapping[str, str], account: HistoryAccount, state: Java, at: tuple[int, int]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from frazil.lake import ledger
+from frazil.lake.history.set_backs import SetBack, set_backs_after
 from frazil.lake.ledger import Entry
-from frazil.lake.offsets import canonical
+from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.read.stored_tables import StoredTable
 
 HISTORY = "history"
@@ -17,6 +19,8 @@ OF_SEQUENCE = "frazil.of-sequence"  # the sequence number of that snapshot
 BEGUN = "frazil.history-of."
 """How a property of the state begins, with the pipeline's name behind it: uuid of the history that has its changes."""
 ACCOUNT = "frazil.history"  # canonical JSON of `HistoryAccount`
+_SELDOM = ("doubled", "set_backs")
+"""What an account names only if there is some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,8 @@ class HistoryAccount:
     `rows` and `hash` are as in `KeyAccount`, computed from the changes. The history begins behind the state's snapshot of the
     sequence number `since`, which had `began` rows; the history of a state that began empty is complete. `inserted`, `updated`
     and `deleted` count the changes since then: rows that came, that were replaced, and that went. `doubled` is how many rows went
-    beside the one of each key, without those that came so.
+    beside the one of each key, without those that came so. `set_backs` are the commits since then that set offsets back, as far as
+    they matter, oldest first.
     """
 
     rows: int
@@ -37,32 +42,39 @@ class HistoryAccount:
     updated: int = 0
     deleted: int = 0
     doubled: int = 0
+    set_backs: tuple[SetBack, ...] = ()
 
     def __str__(self) -> str:
         """Return canonical JSON; the hash is 16 hexadecimal digits."""
-        document = {**asdict(self), "hash": f"{self.hash:016x}"}
-        return canonical(document if self.doubled else {k: v for k, v in document.items() if k != "doubled"})
+        document: dict[str, Any] = {**asdict(self), "hash": f"{self.hash:016x}"}
+        document["set_backs"] = [[one.sequence, {str(p): o for p, o in one.at.items()}] for one in self.set_backs]
+        return canonical({name: value for name, value in document.items() if value or name not in _SELDOM})
 
     @classmethod
     def parse(cls, text: str) -> HistoryAccount:
         """Return the account that `str()` wrote."""
         document = json.loads(text)
-        return cls(**{**document, "hash": int(document["hash"], 16)})
+        known = document.pop("set_backs", ())
+        set_backs = tuple(SetBack(sequence, {int(p): o for p, o in at.items()}) for sequence, at in known)
+        return cls(**{**document, "hash": int(document["hash"], 16), "set_backs": set_backs})
 
     def after(
         self, *, inserted: int, updated: int, deleted: int, hash_difference: int, doubled: int = 0
     ) -> HistoryAccount:
         """Return the account after a commit with so many changes; the rows that came minus those that went have this hash."""
-        return HistoryAccount(
+        return replace(
+            self,
             rows=self.rows + inserted - deleted - doubled,
             hash=(self.hash + hash_difference) % 2**64,
-            since=self.since,
-            began=self.began,
             inserted=self.inserted + inserted,
             updated=self.updated + updated,
             deleted=self.deleted + deleted,
             doubled=self.doubled + doubled,
         )
+
+    def moved(self, before: Offsets, now: Offsets, sequence: int) -> HistoryAccount:
+        """Return the account after the state's commit of this sequence number moved its offsets, perhaps back."""
+        return replace(self, set_backs=set_backs_after(self.set_backs, before, now, sequence))
 
 
 @dataclass(frozen=True, slots=True)

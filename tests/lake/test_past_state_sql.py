@@ -1,0 +1,161 @@
+"""The query of an earlier state, run by DuckDB on tables that a model of commits made."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass, field
+
+import duckdb
+import pytest
+
+from frazil.errors import InvalidInput
+from frazil.lake.history.history_ledger import HistoryAccount
+from frazil.lake.offsets import Offsets
+from frazil.lake.past_state_sql import UNKNOWN, PastState
+from frazil.lake.sql_engine import SqlEngine
+
+KEYS = 4
+NOTHING, BEGIN = HistoryAccount(rows=0, hash=0, since=0, began=0), Offsets("t", "T1", {0: 0, 1: 0})
+Rows = dict[int, str]
+At = dict[int, int]
+
+
+@dataclass
+class Model:
+    """A state and its history. `states` are those behind each commit, with their offsets; some of them change no row."""
+
+    dice: random.Random
+    account: HistoryAccount = NOTHING
+    rows: Rows = field(default_factory=dict)
+    offsets: Offsets = BEGIN
+    changes: list[tuple[int, str, int, str | None]] = field(default_factory=list)
+    states: list[tuple[At, Rows]] = field(default_factory=list)
+
+    def commit(self, at: At, topic_id: str = "T1", *, keys: int) -> None:
+        sequence, now = len(self.states) + 1, Offsets("t", topic_id, at)
+        self.account, self.offsets = self.account.moved(self.offsets, now, sequence), now
+        end = json.dumps({str(partition): offset for partition, offset in at.items()})
+        for key in self.dice.sample(range(KEYS), keys):
+            self.changes.append((key, end, sequence, self.rows.get(key)))
+            if self.dice.random() < 0.3:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = f"word of {sequence}"
+        self.states.append((at, dict(self.rows)))
+
+    def land(self, commits: int) -> None:
+        for _ in range(commits):
+            at = {partition: offset + self.dice.randrange(20) for partition, offset in self.offsets.at.items()}
+            self.commit(at, self.offsets.topic_id, keys=self.dice.randrange(KEYS))
+
+    def at(self, at: At, kept_from: int = 0) -> Rows:
+        past = PastState(
+            columns=("key", "word"),
+            key=("key",),
+            held=self.offsets.at,
+            set_backs=self.account.set_backs,
+            state_snapshot=1,
+            history_snapshot=1,
+        )
+        lake = duckdb.connect()
+        lake.execute("CREATE TABLE state (key INT, word VARCHAR)")
+        lake.execute(
+            "CREATE TABLE changes (key INT, _end VARCHAR, _sequence BIGINT, _before STRUCT(key INT, word VARCHAR))"
+        )
+        for row in self.rows.items():
+            lake.execute("INSERT INTO state VALUES (?, ?)", row)
+        for key, end, sequence, word in self.changes:
+            if sequence >= kept_from:
+                before = {"key": key, "word": word} if word is not None else None
+                lake.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", (key, end, sequence, before))
+        return dict(lake.execute(past.query(SqlEngine.DUCKDB, "state", "changes", at)).fetchall())
+
+
+@pytest.fixture
+def model() -> Model:
+    """Three commits: of one row, of another one, and of its update."""
+    made = Model(random.Random(1))
+    for at in ({0: 40, 1: 0}, {0: 40, 1: 50}, {0: 100, 1: 90}):
+        made.commit(at, keys=KEYS)
+    return made
+
+
+def test_the_state_is_that_of_the_last_commit_at_these_offsets_or_before(model: Model) -> None:
+    (_, first), (_, second), (_, third) = model.states
+    assert model.at({0: 40}) == model.at({0: 99, 1: 49}) == first
+    assert model.at({0: 40, 1: 50}) == model.at({0: 100, 1: 89}) == second
+    assert model.at({0: 100, 1: 90}) == model.at({0: 10**6, 1: 10**6}) == third
+
+
+def test_offsets_before_the_first_change_that_is_kept_are_unknown(model: Model) -> None:
+    with pytest.raises(duckdb.Error, match=UNKNOWN):
+        model.at({0: 39, 1: 90})
+    with pytest.raises(duckdb.Error, match=UNKNOWN):
+        model.at({0: 40, 1: 50}, kept_from=3)
+
+
+def test_offsets_of_a_topic_that_was_created_again_are_those_of_the_present_one(model: Model) -> None:
+    """Before its first commit, the state is what the former topic left. What the former one's offsets were is no longer named."""
+    left = model.states[-1][1]
+    model.commit({0: 0, 1: 0}, "T2", keys=0)
+    model.commit({0: 60, 1: 10}, "T2", keys=KEYS)
+    assert model.at({0: 60, 1: 10}) == model.states[-1][1]
+    assert model.at({0: 59, 1: 10}) == model.at({0: 40}) == left
+    with pytest.raises(InvalidInput, match="its offsets went back once"):
+        model.at({0: 100, 1: 90})
+
+
+def test_offsets_before_those_of_a_truncation_are_what_they_were(model: Model) -> None:
+    (_, first), (_, second), (_, left) = model.states
+    model.commit({0: 70, 1: 60}, keys=0)
+    model.commit({0: 75, 1: 90}, keys=KEYS)
+    model.commit({0: 120, 1: 90}, keys=KEYS)
+    assert model.at({0: 40}) == first
+    assert model.at({0: 69, 1: 60}) == second
+    assert model.at({0: 75, 1: 80}) == left  # as it was when offsets went back to 70 and 60
+    assert model.at({0: 100, 1: 90}) == model.states[-2][1]
+    with pytest.raises(InvalidInput, match="before it in one partition"):
+        model.at({0: 100, 1: 50})
+
+
+def test_a_history_that_has_not_noted_that_offsets_went_back_returns_the_present_state_at_its_end(model: Model) -> None:
+    """Releases before it noted none."""
+    model.commit({0: 0, 1: 0}, "T2", keys=0)
+    model.commit({0: 60, 1: 10}, "T2", keys=KEYS)
+    model.account = NOTHING
+    assert model.at({0: 60, 1: 10}) == model.states[-1][1]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_offsets_name_the_last_commit_that_ended_there_as_the_topic_is_now(number: int) -> None:
+    """A commit has its name until offsets go back to before its end."""
+    dice = random.Random(number)
+    model = Model(dice)
+    model.commit({0: 1, 1: 1}, keys=KEYS)
+    model.land(5)
+    named = list(model.states)
+    for _ in range(3):
+        topic_id = dice.choice([model.offsets.topic_id, f"T{len(model.states)}"])
+        at = {partition: dice.randrange(offset + 1) for partition, offset in model.offsets.at.items()}
+        named = [one for one in named if topic_id == model.offsets.topic_id and is_up_to(one[0], at)]
+        begin = at if topic_id == model.offsets.topic_id else {0: 0, 1: 0}
+        model.commit(at, topic_id, keys=0)
+        model.land(5)
+        named += [(begin, model.states[-6][1]), *model.states[-5:]]
+    refused = 0
+    for at in [*(at for at, _ in model.states), *({0: dice.randrange(90), 1: dice.randrange(90)} for _ in range(40))]:
+        wanted = [rows for end, rows in named if is_up_to(end, at)]
+        try:
+            found = model.at(at)
+        except InvalidInput:
+            refused += 1
+        except duckdb.Error:
+            assert not wanted
+        else:
+            assert found == wanted[-1], at
+    assert refused < 50
+
+
+def is_up_to(one: At, other: At) -> bool:
+    return all(one[partition] <= other[partition] for partition in other)
