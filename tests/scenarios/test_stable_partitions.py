@@ -153,6 +153,31 @@ def test_the_repair_of_a_key_with_two_rows_is_one_change_of_its_history(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_history_has_the_row_of_a_key_that_went_where_another_one_stays(shop_of: ShopOf, version: int) -> None:
+    """The file of an earlier partition spec has the one that stays, and loses a row of another key."""
+    state = state_of(shop_of, write=replace(STABLE, history=History(keep_days=30)), version=version)
+    shop, table = state.shop, f"lake.{state.shop.pipeline.table.identifier}"
+    state.put(1, "b")
+    shop.drain()
+    shop.spark.sql(f"ALTER TABLE {table} DROP PARTITION FIELD user_trunc")
+    filled(state)
+    shop.spark.sql(f"ALTER TABLE {table} ADD PARTITION FIELD truncate(1, user)")
+    state.put(2, "c moved")
+    shop.drain()
+    state.put(2, "c again")
+    state.put(1, "b second")
+    shop.drain()
+    assert len(shop.landed()) == 9
+    changes = oracle.rows(shop.lake, shop.pipeline.table.history)
+    newest = max(row["_sequence"] for row in changes)
+    found = {row["_kafka_key"]: (row["_op"], row["_before"]["user"]) for row in changes if row["_sequence"] == newest}
+    assert found == {"k1": ("u", "b first"), "k2": ("u", "c moved")}
+    assert verified(shop).outcome == "proven"
+
+
+@pytest.mark.long
 def test_a_table_of_before_is_searched_everywhere_first(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_partitions, "CHECKED_ROWS", 0)
     monkeypatch.setattr(batch_partitions, "CONFIRMED_FIRST", 5)

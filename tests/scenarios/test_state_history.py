@@ -20,10 +20,11 @@ from frazil.errors import FrazilError, HistoryMismatch, InvalidInput, SparkFaile
 from frazil.ingest.events import Reporter
 from frazil.ingest.state_history import StateHistory
 from frazil.job.failpoints import HISTORY_STEPS
-from frazil.lake.commit.entries import entry
+from frazil.lake.commit.entries import entry, of
 from frazil.lake.history import follow, history_columns
 from frazil.lake.history.history_ledger import Recorded
 from frazil.lake.history.recorded import recorded
+from frazil.lake.ledger import Entry
 from frazil.lake.past_state_sql import UNKNOWN
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.expire import expire
@@ -33,7 +34,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
 from tests.scenarios.test_debezium import debezium
-from tests.scenarios.test_upserts import State, stored
+from tests.scenarios.test_upserts import State, stored, verified
 from tests.support import oracle
 from tests.support.debezium_events import Source
 from tests.support.past_states import PastStates
@@ -445,6 +446,39 @@ def test_maintenance_deletes_old_changes_and_later_ones_still_lead_back(shop_of:
     shop.drain()
     state.check()
     assert [(row["_op"], row["_before"]["user"]) for row in changes(shop)] == [("u", "word 2")]
+
+
+@pytest.mark.long
+def test_maintenance_deletes_old_changes_in_the_order_of_their_commits(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock of the third commit's driver was behind that of the second one's, and midnight was between both."""
+    now = time.time()
+    midnight = now - now % 86_400 - 2 * 86_400
+    clocks = iter([midnight - 7200, midnight + 20, midnight - 10, now])
+    shop, state = state_of(shop_of, Upsert(history=History(keep_days=2)))
+    past = PastStates(shop)
+    at_ms: dict[int, int] = {}
+
+    def patched(snapshot: Any) -> Entry:
+        found = of(snapshot)
+        if found.keys is not None and found.snapshot_id not in at_ms:
+            at_ms[found.snapshot_id] = round(next(clocks) * 1000)
+        return replace(found, at_ms=at_ms.get(found.snapshot_id, found.at_ms))
+
+    monkeypatch.setattr(follow, "of", patched)
+    for number in range(4):
+        state.put(1, f"word {number}")
+        shop.drain()
+        if number:
+            past.note()
+    history = Target.of(shop.pipeline)[-1]
+    for days, left in ((0, 3), (0, 3), (1, 1)):
+        expire(MaintenanceRun(shop.job(clock=lambda days=days: now + days * 86_400)), history)
+        assert [row["user"] for row in changes(shop)] == [f"word {number}" for number in range(4 - left, 4)]
+        if left == 3:
+            past.check()
+        assert verified(shop, deep=True).outcome == "proven"
 
 
 @pytest.mark.long

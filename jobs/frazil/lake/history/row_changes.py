@@ -1,8 +1,9 @@
 """What one commit of a table of current state changed: its rows after the commit, beside those before it.
 
 The files that the commit added have the rows after it. The rows before it are those of its parent at the positions that its delete
-files name, and those of the data files that it removed. Of data files that got a deletion vector, they are the rows that these have
-no longer, by key and record. Both are read with the schema that the table has now.
+files name, and those of the data files that it removed. Of data files that got a deletion vector, they are the rows whose keys
+these have no longer: a batch deletes all rows of a key that its partitions have. Files of another partition spec may have one of
+another partition, which stays, so there the record is compared, too. Both are read with the schema that the table has now.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class CannotFollow(Exception):
 class ChangedFiles:
     """The files of a commit: paths of data files that it `added` and `removed`, and positions that it deleted in others.
 
-    `by_key`: which rows were deleted is found by key and record, as deletion vectors are no list of positions, and Spark gives no
-    positions of rows to staged reads of version 3.
+    `by_key`: which rows were deleted is found by key, as deletion vectors are no list of positions, and Spark gives no positions
+    of rows to staged reads of version 3.
     """
 
     added: frozenset[str]
@@ -96,15 +97,16 @@ def changed_rows(
         after = read(here, files.added, columns) if files.added else None
         before = read(parent, touched, [*columns, *places]) if touched else None
         if before is not None and files.by_key and files.deleted:
-            place = [*key, *(name for name in _OF_A_RECORD if name in columns)]
-            record, names = F.xxhash64(*map(quoted, place)), [*map(quoted, key)]
-            before = before.withColumn(_RECORD, record)
-            stay = read(here, files.deleted.keys(), place).withColumn(_RECORD, record)
+            record = [name for name in _OF_A_RECORD if name in columns] if int(table.specs().size()) > 1 else []
+            place, names = [*key, _RECORD] if record else list(key), [*map(quoted, key)]
+            stay = read(here, files.deleted.keys(), [*key, *record])
+            if record:
+                before, stay = (rows.withColumn(_RECORD, F.xxhash64(*record)) for rows in (before, stay))
             tasks = _tasks_of(iceberg, _count(snapshot, "total-records"))
-            had, stay = (rows.select(*names, _RECORD).repartition(tasks, *names) for rows in (before, stay))
-            gone = had.join(stay, [*key, _RECORD], "left_anti")
+            had, stay = (rows.select(*map(quoted, place)).repartition(tasks, *names) for rows in (before, stay))
+            gone = had.join(stay, place, "left_anti")
             gone = F.broadcast(gone) if changed <= BROADCAST_AT_MOST else gone
-            before = before.join(gone, [*key, _RECORD], "left_semi")
+            before = before.join(gone, place, "left_semi")
         elif before is not None and files.deleted:
             named = _at_positions(iceberg, before, files.deleted)
             removed = before.where(F.col(FILE).isin(sorted(files.removed)))
