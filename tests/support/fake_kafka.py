@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frazil.clients.kafka import Span, TopicState
+from frazil.clients.kafka_records import Record
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
 
@@ -66,6 +67,16 @@ class FakeKafka:
     def leader_epochs(self, topic: str, partitions: Collection[int]) -> dict[int, int | None]:
         self._topic(topic)
         return dict.fromkeys(partitions)
+
+    def records(self, topic: str, offsets: Mapping[int, int], isolation: Isolation) -> dict[int, Record | None]:
+        """Return records without key and value."""
+        found: dict[int, Record | None] = {}
+        for number, offset in offsets.items():
+            partition = self._topic(topic).partitions[number]
+            span = partition.span(isolation)
+            ms = partition.timestamps[offset] if span.earliest <= offset < span.stable else None
+            found[number] = None if ms is None else Record(number, offset, None, None, ms, 0, ())
+        return found
 
     def offsets_at(self, topic: str, milliseconds: int, isolation: Isolation) -> dict[int, int]:
         found = {}

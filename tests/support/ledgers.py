@@ -14,7 +14,8 @@ import pytest
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.ingest import table_setup
+from frazil.declaration.options import Isolation
+from frazil.ingest import fingerprint, table_setup
 from frazil.ingest.table_setup import initialise_ledger, make_tables
 from frazil.job.context import JobContext
 from frazil.lake import ledger
@@ -23,6 +24,7 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import finish_open
 from frazil.lake.java_classes import Java
+from frazil.lake.last_records import LastRecord, LastRecords
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.lake.totals import Counts
@@ -33,6 +35,8 @@ from tests.support.committed_table import ROW, Stock
 from tests.support.fake_kafka import FakeKafka
 from tests.support.jobs import job, nothing
 
+FIRST_MS = 1_767_225_600_000  # the timestamp of the record at offset 0; each later one has a millisecond more
+LATE_MS = 3_600_000  # what a record that replaced another one has more
 NEW_KEYS = (ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.CLOSED_TOPICS)
 
 
@@ -56,6 +60,7 @@ class Ledgers(Stock):
     def __init__(self, *arguments: Any, **table: Any) -> None:
         self._moments = itertools.count(round(time.time() * 1_000_000))
         self.kafka = FakeKafka()
+        self.remembers_last = False  # whether commits have the last record, by which a truncated log is noticed
         self._staged_us = 0
         super().__init__(*arguments, **table)
         self.kafka.create(self.pipeline.topic.name)
@@ -70,11 +75,32 @@ class Ledgers(Stock):
     def offsets(self, at: int) -> Offsets:
         return Offsets(self.pipeline.topic.name, self.topic_id, {0: at})
 
+    @property
+    def log(self) -> list[int | None]:
+        """The timestamps of the records of partition 0, whose changes are those of the log."""
+        return self.kafka.topics[self.pipeline.topic.name].partitions[0].timestamps
+
+    def replace_log(self, *, kept: int, grown: int) -> None:
+        """Truncate the log to `kept` records and have it grow to `grown`, with other ones."""
+        self.log[kept:] = [FIRST_MS + LATE_MS + offset for offset in range(kept, grown)]
+
+    def staged(self, files: int, rows: int) -> Staged:
+        """Stage the next records; the log gets those that it lacks."""
+        self._produce_until(self.at + files * rows)
+        return super().staged(files, rows)
+
     def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
         """Stage dead letters as `ingest/staging.py` does: each batch has its own time of staging."""
+        self._produce_until(first + rows)
         self._staged_us = next(self._moments)
         at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)
-        return super().staged_dead(first, rows, rejected_at=at, run=run, **more)
+        times = F.array(*(F.lit(ms) for ms in self.log[first : first + rows]))
+        timestamp = F.timestamp_millis(F.element_at(times, (F.col("id") - first + 1).cast("int")))
+        known = {"rejected_at": at, "run": run, "timestamp": timestamp, **more}
+        return super().staged_dead(first, rows, **known)
+
+    def _produce_until(self, end: int) -> None:
+        self.log.extend(FIRST_MS + offset for offset in range(len(self.log), end))
 
     def step_clock(self, seconds: int) -> None:
         """Make the driver's clock differ from the catalog's from now on."""
@@ -82,6 +108,11 @@ class Ledgers(Stock):
 
     def batch(self, rows: int, counts: Counts | None = None) -> CommitRequest:
         made = replace(super().batch(rows, counts), topic_id=self.topic_id)
+        if self.remembers_last:
+            record = self.kafka.records(made.end.topic, {0: made.end.at[0] - 1}, Isolation.READ_COMMITTED)[0]
+            assert record is not None
+            last = LastRecords(self.topic_id, {0: LastRecord(record.offset, fingerprint.of_record(record))})
+            made = replace(made, end=replace(made.end, last=last))
         return replace(made, staged_us=self._staged_us) if counts is not None else made
 
     # ── What an operator and a driver do ────────────────────────────────────────────────────────

@@ -11,8 +11,10 @@ from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
 from frazil.declaration.write_modes import Changelog, Upsert, identity, order_by
-from frazil.errors import InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
+from frazil.ingest.letter_check import first_replaced
 from frazil.ingest.plan import Span
+from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
@@ -146,16 +148,18 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     return newest
 
 
-def initialise_ledger(job: Committer, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
+def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
     """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
 
     Dead letters of a dropped table of the same name are removed: their records are landed again. Raises `Fenced` if another
     driver began first, `DeadLetterTableMismatch` if there are dead letters whose records this start does not land again: a
-    `compacted` topic may not have them any more.
+    `compacted` topic may not have them any more, nor a log that was truncated.
     """
     iceberg, table = job.iceberg, pipeline.table
     side = empty_commit(iceberg, table.dead_letters, at=job.clock())
     is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
+    if is_clear and first_replaced(pipeline, job.kafka, iceberg.spark.table(f"{iceberg.name}.{table.dead_letters}")):
+        raise DeadLetterTableMismatch.of_earlier_table(pipeline.name, table.dead_letters)
     batch = CommitRequest(
         pipeline=pipeline.name,
         run=job.run,
