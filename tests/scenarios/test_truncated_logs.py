@@ -15,7 +15,7 @@ from frazil.clients import kafka_records
 from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
-from frazil.errors import LogTruncated
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -138,6 +138,61 @@ def test_records_that_replaced_others_are_left_out_by_the_operators_word(texts: 
     assert accepted(texts, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
     assert_proven(texts)
     assert texts.drain(kafka=kafka).written == 3
+    assert_proven(texts)
+
+
+def roll_back(shop: Shop, snapshots: int) -> None:
+    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+    snapshot = table.currentSnapshot()
+    for _ in range(snapshots):
+        snapshot = table.snapshot(snapshot.parentId())
+    table.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
+
+
+def test_dead_letters_of_a_log_that_was_replaced_are_never_removed(shop_of: ShopOf) -> None:
+    """The offsets of the decision are those of before. The record at offset 11 is in no log any more."""
+    shop = shop_of(partitions=1, value_format=ValueFormat.TEXT)
+    produce(shop, 0, 8)
+    shop.drain()
+    produce(shop, 8, 2)
+    shop.produce([None, None], timestamp=FIRST)
+    shop.drain()
+    kafka = truncated(shop, kept=4, grown=15)
+    assert accepted(shop, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
+    shop.drain(kafka=kafka)
+    assert [row["offset"] for row in shop.dead()] == [10, 11]
+    assert_proven(shop)
+    roll_back(shop, 3)
+    for event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
+        with pytest.raises(InvalidInput, match="offsets of two logs"):
+            accepted(shop, event, kafka)
+    shop.job().iceberg.drop(shop.pipeline.table.identifier, purge=False)
+    with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
+        shop.drain(kafka=kafka)
+    assert [row["offset"] for row in shop.dead()] == [10, 11]
+
+
+def test_a_replay_removes_no_dead_letter_of_a_log_that_was_replaced_since(texts: Shop) -> None:
+    """No run has noticed it."""
+    produce(texts, 20, 3)
+    texts.drain()
+    roll_back(texts, 2)
+    kafka = truncated(texts, kept=4, grown=15)
+    with pytest.raises(InvalidInput, match="at offset 11 of partition 0"):
+        accepted(texts, Accepted.ROLLED_BACK_REPLAY, kafka)
+    assert len(texts.dead()) == 2
+
+
+@pytest.mark.long
+def test_dead_letters_whose_records_kafka_has_are_landed_again(texts: Shop) -> None:
+    texts.job().iceberg.drop(texts.pipeline.table.identifier, purge=False)
+    texts.drain()
+    texts.assert_each_record_once()
+    roll_back(texts, 1)
+    accepted(texts, Accepted.ROLLED_BACK_REPLAY, texts.job().kafka)
+    assert texts.dead() == []
+    texts.drain()
+    texts.assert_each_record_once()
     assert_proven(texts)
 
 

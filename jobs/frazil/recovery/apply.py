@@ -79,7 +79,8 @@ class _Accepting:
         while (found := self._look()).state is SideState.OPEN:
             self._finish_open()
         decided = self._of_the_topic(found)
-        self._write(found, decided, [self._part()] if decided.goes_back and found.newest is not None else [])
+        is_in_both = decided.is_in_dead_letter_table and found.newest is not None
+        self._write(found, decided, [self._part()] if is_in_both else [])
         return decided
 
     def _of_the_topic(self, found: Look) -> Acceptance:
@@ -132,16 +133,16 @@ class _Accepting:
         )
         staged = empty_commit(job.iceberg, self.pipeline.table.identifier, at=job.clock())
         job.failpoint("accept.decided")
+        # What was accepted of the next batches stays so, unless these are of another topic, or are read once more.
+        repeats = last is not None and last.accepts_next_rejects and not decided.goes_back
+        extra = {ledger.REJECTS_NEXT: "true"} if repeats else {}
+        if decided.remembered is not None:
+            extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
         if not parts:
-            # What was accepted of the next batches stays so, unless these are of another topic, or are read once more.
-            repeats = last is not None and last.accepts_next_rejects and not decided.goes_back
-            extra = {ledger.REJECTS_NEXT: "true"} if repeats else {}
-            if decided.remembered is not None:
-                extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
             publish(job, staged, batch, extra=extra)
             return
         numbered_from = (found.newest.number or 0) if found.newest is not None else 0
-        decide(job, staged, parts, batch, numbered_from=numbered_from)
+        decide(job, staged, parts, batch, numbered_from=numbered_from, extra=extra)
 
     def _with_last(self, after: Offsets, before: Offsets | None) -> Offsets:
         """Return the offsets of a decision with what is known of the last records, and of when a state was complete last."""

@@ -46,6 +46,10 @@ class Accepted(StrEnum):
     REMEMBERED_DELETES_LOST = "remembered-deletes-lost"
 
 
+ENDS_OF_LOGS = (Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY)
+"""Decisions since which the offsets of a topic may be those of other records than before, whether they go back or not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition.
@@ -77,6 +81,11 @@ class Acceptance:
         if self.event is Accepted.ROLLED_BACK_REPLAY or self.before.topic_id != self.after.topic_id:
             return True
         return any(self.after.at.get(p, 0) < o for p, o in self.before.at.items())
+
+    @property
+    def is_in_dead_letter_table(self) -> bool:
+        """Whether the dead-letter table gets the decision too: it says which dead letters cannot be landed again."""
+        return self.goes_back or self.event in ENDS_OF_LOGS
 
 
 def topic_recreated(committed: Offsets, topic: str, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:

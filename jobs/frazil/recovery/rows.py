@@ -94,7 +94,7 @@ class Recovery:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
         if head is None or head.end is None:
             return self._unknown(event)
-        check_is_one_log(self.pipeline, self.found, head)
+        check_is_one_log(self.pipeline, self.job.iceberg, self.found, head)
         is_replay = event is Accepted.ROLLED_BACK_REPLAY
         found = undone(self.pipeline, self.job, self.found, head, exact=is_replay)
         has_part, is_complete = self._has_part, self._is_complete

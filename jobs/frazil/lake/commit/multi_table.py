@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -94,8 +95,12 @@ def decide(
     *,
     numbered_from: int,
     changes: RowChanges | None = None,
+    extra: Mapping[str, str] = MappingProxyType({}),
 ) -> Published:
-    """Publish `staged` with the decision on side `tables` (parts of its document), then finish it."""
+    """Publish `staged` with the decision on side `tables` (parts of its document), then finish it.
+
+    `extra` are further summary entries of the commit that decides.
+    """
     iceberg = job.iceberg
     table = iceberg.load(staged.table)
     # JSON, but called `.stats`: table buckets refuse files in `metadata/` whose ending is none of Iceberg's own, and readers
@@ -112,7 +117,8 @@ def decide(
     }
     iceberg.write_text(table, location, json.dumps(document))
     job.failpoint("decide.written")
-    published = publish(job, staged, batch, extra={ledger.SIDE: location}, numbered_from=numbered_from, changes=changes)
+    named = {**extra, ledger.SIDE: location}
+    published = publish(job, staged, batch, extra=named, numbered_from=numbered_from, changes=changes)
     job.failpoint("decide.decided")
     decided = Entry.of(
         published.snapshot_id,

@@ -1,0 +1,231 @@
+"""A log was truncated and has grown again: the dead letters of the earlier log are the only copies of their records."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.declaration.environment import Environment
+from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
+from frazil.lake.iceberg_java import Iceberg
+from frazil.recovery.decisions import Acceptance, Accepted
+from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
+from tests.support.variants import first_short
+
+pytestmark = pytest.mark.spark
+REPLAY, HOLD = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD
+BOTH = pytest.mark.parametrize("event", first_short([REPLAY, HOLD]))
+
+
+@pytest.fixture
+def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
+    """A pipeline that landed two batches, each with two dead letters; its commits remember the last record."""
+    made = Ledgers(spark, iceberg, lake_environment, name)
+    made.remembers_last = True
+    made.land_with_dead_letters()
+    made.land_with_dead_letters()
+    return made
+
+
+def replace_log(stock: Ledgers) -> int:
+    """Replace the records from offset 4 on, accept that, and land the next batch; return the decision's snapshot."""
+    stock.replace_log(kept=4, grown=30)
+    assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 20}
+    decided = stock.head()
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 9, 18, 19, 28, 29]
+    stock.assert_proven()
+    return decided
+
+
+def set_head(stock: Ledgers, snapshot_id: int) -> None:
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(snapshot_id).commit()
+
+
+def as_earlier_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the dead-letter table not get the decision where offsets stay."""
+    monkeypatch.setattr(Acceptance, "is_in_dead_letter_table", Acceptance.goes_back)
+
+
+@BOTH
+@pytest.mark.parametrize("case", first_short(["plain", "expired", "of an earlier release"]))
+def test_a_rollback_to_before_a_log_was_replaced_can_be_taken_back_only(
+    stock: Ledgers, monkeypatch: pytest.MonkeyPatch, event: Accepted, case: str
+) -> None:
+    """The offsets of the decision are those of before: a replay removed the dead letters 18 and 19."""
+    if case == "of an earlier release":
+        as_earlier_releases(monkeypatch)
+    decided, last = replace_log(stock), stock.head()
+    stock.roll_back(3)
+    if case == "expired":
+        stock.expire_unnamed(stock.table)
+    before, letters = stock.head(), stock.letters()
+    with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
+        stock.accept(event)
+    assert f"Set the head to snapshot {last} again" in refused.value.do
+    assert (f"or to snapshot {decided} and accept again" in refused.value.do) is (case != "expired")
+    assert (stock.head(), stock.letters()) == (before, letters)
+    with pytest.raises(RolledBack):
+        stock.start()
+    set_head(stock, last)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+@pytest.mark.long
+@BOTH
+def test_rows_of_the_new_log_can_be_landed_again_or_given_up(stock: Ledgers, event: Accepted) -> None:
+    decided = replace_log(stock)
+    set_head(stock, decided)
+    assert stock.accept(event).lost == ({} if event is REPLAY else {0: 8})
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.letters() == [8, 9, 18, 19, 28, 29, *([] if event is REPLAY else [38, 39])]
+    stock.assert_proven()
+
+
+@pytest.mark.long
+def test_a_table_without_dead_letters_is_not_replayed_either(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> None:
+    stock = Ledgers(spark, iceberg, lake_environment, name)
+    stock.remembers_last = True
+    stock.land(2)
+    stock.replace_log(kept=4, grown=30)
+    stock.accept(Accepted.LOG_TRUNCATED)
+    stock.land(1)
+    stock.roll_back(3)
+    with pytest.raises(InvalidInput, match="offsets of two logs"):
+        stock.accept(REPLAY)
+
+
+@pytest.mark.long
+def test_a_hold_of_an_earlier_release_hides_no_replaced_log(stock: Ledgers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was allowed over the decision, whose commit is in no history of the table since."""
+    with monkeypatch.context() as earlier:
+        as_earlier_releases(earlier)
+        earlier.setattr("frazil.recovery.rows.check_is_one_log", lambda *_: None)
+        replace_log(stock)
+        stock.roll_back(3)
+        stock.accept(HOLD)
+    held = stock.head()
+    stock.land_with_dead_letters()
+    last = stock.head()
+    stock.roll_back(2)
+    with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
+        stock.accept(REPLAY)
+    assert f"Set the head to snapshot {last} again, or to snapshot {held} and accept again" in refused.value.do
+    assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39]
+
+
+def test_a_table_set_back_to_before_a_log_was_replaced_is_not_replayed(stock: Ledgers) -> None:
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    stock.replace_log(kept=4, grown=40)
+    assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 30}
+    newest = stock.metadata_file()
+    stock.restore(older)
+    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
+        stock.accept(REPLAY)
+    assert stock.letters() == [8, 9, 18, 19, 28, 29]
+    stock.restore(newest)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+@pytest.mark.long
+def test_a_rollback_of_the_dead_letter_table_hides_no_replaced_log(stock: Ledgers) -> None:
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    stock.replace_log(kept=4, grown=40)
+    stock.accept(Accepted.LOG_TRUNCATED)
+    stock.roll_back(1, stock.dead_letters)
+    stock.accept(HOLD)
+    stock.restore(older)
+    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
+        stock.accept(REPLAY)
+    assert stock.letters() == [8, 9, 18, 19, 28, 29]
+
+
+def test_a_dropped_table_is_not_landed_over_the_dead_letters_of_a_replaced_log(stock: Ledgers) -> None:
+    replace_log(stock)
+    stock.drop()
+    with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
+        stock.start()
+    assert stock.letters() == [8, 9, 18, 19, 28, 29]
+
+
+@pytest.mark.parametrize("step", first_short(["decide.decided", "finish.started", "publish.filled"]))
+def test_a_decision_that_crashed_is_in_the_dead_letter_table_after_the_next_start(stock: Ledgers, step: str) -> None:
+    stock.replace_log(kept=4, grown=30)
+    with pytest.raises(Crash):
+        stock.accept(Accepted.LOG_TRUNCATED, failpoint=crash_at(step))
+    assert {f.flaw for f in stock.verified(deep=True).findings} == ({"unfinished"} if "publish" not in step else set())
+    stock.start()
+    if step == "publish.filled":  # before the table's commit
+        stock.accept(Accepted.LOG_TRUNCATED)
+    assert side_entry(stock).event == Accepted.LOG_TRUNCATED
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
+# ── Nobody has noticed yet that the log was truncated, or no table shows it ─────────────────────
+@pytest.mark.parametrize("grown", first_short([30, 15, 19]))
+def test_a_replay_removes_no_dead_letter_whose_record_was_replaced_unnoticed(stock: Ledgers, grown: int) -> None:
+    stock.roll_back(1)
+    stock.replace_log(kept=4, grown=grown)
+    before = stock.head()
+    with pytest.raises(InvalidInput, match="log was truncated.*at offset 19 of partition 0.*rolled-back-hold"):
+        stock.accept(REPLAY)
+    assert (stock.head(), stock.letters()) == (before, [8, 9, 18, 19])
+    assert stock.accept(HOLD).lost == {0: 8}
+
+
+@pytest.mark.long
+def test_a_replay_lands_again_what_a_truncation_left(stock: Ledgers) -> None:
+    stock.roll_back(1)
+    stock.replace_log(kept=20, grown=25)
+    stock.accept(REPLAY)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+@pytest.mark.long
+def test_a_replay_of_a_table_that_was_set_back_removes_no_dead_letter_of_a_replaced_log(
+    stock: Ledgers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier release decided, so that no table says it; the newest dead letters are of the log as it is."""
+    as_earlier_releases(monkeypatch)
+    older = stock.metadata_file()
+    stock.land_with_dead_letters()
+    stock.replace_log(kept=4, grown=40)
+    stock.accept(Accepted.LOG_TRUNCATED)
+    stock.land_with_dead_letters()
+    stock.restore(older)
+    with pytest.raises(InvalidInput, match="at offset 29 of partition 0.*side-table-replaced"):
+        stock.accept(REPLAY)
+    assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39]
+
+
+@pytest.mark.parametrize("case", first_short(["unnoticed", "decided by an earlier release"]))
+def test_a_dropped_table_is_not_landed_over_dead_letters_that_are_in_no_log(
+    stock: Ledgers, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    as_earlier_releases(monkeypatch)
+    if case == "unnoticed":
+        stock.replace_log(kept=4, grown=30)
+    else:
+        replace_log(stock)
+    letters = stock.letters()
+    stock.drop()
+    with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):
+        stock.start()
+    assert stock.letters() == letters
+    stock.drop(stock.dead_letters)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
