@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import History, KeyFormat, Limits, Upsert
-from frazil.errors import FrazilError, HistoryMismatch, InvalidInput, SparkFailed
+from frazil.errors import FrazilError, HistoryMismatch, InvalidInput, SparkFailed, TopicRecreated
 from frazil.ingest.events import Reporter
 from frazil.ingest.state_history import StateHistory
 from frazil.job.failpoints import HISTORY_STEPS
@@ -318,6 +318,36 @@ def test_changes_of_undone_commits_go(shop_of: ShopOf, event: Accepted) -> None:
     shop.drain()
     check(shop)
     assert any(each["undone"] for each in shop.seen("history_recorded"))
+
+
+@pytest.mark.long
+def test_an_earlier_state_is_asked_for_by_the_offsets_of_the_present_topic(shop_of: ShopOf) -> None:
+    shop, state = state_of(shop_of)
+    for word in ("first", "second", "third"):
+        for number in range(4):
+            state.put(number, word)
+        shop.drain()
+    left = sorted((row["_kafka_key"], row["user"]) for row in shop.landed())
+    shop.delete()
+    shop.create()
+    shop.new_producer(2)
+    with pytest.raises(TopicRecreated):
+        shop.drain()
+    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
+    past = PastStates(shop)
+    for numbers in ((0, 1, 5), (1, 2)):
+        for number in numbers:
+            state.put(number, "of the new topic")
+        shop.drain()
+        past.note()
+    check(shop)
+    past.check()
+    (first, _), (held, _) = past.noted
+    assert first == {0: 1, 1: 2}
+    assert held == {0: 2, 1: 3}
+    assert past.by_duckdb({0: 1, 1: 1}) == left  # before the first commit of the new topic
+    with pytest.raises(InvalidInput, match="its offsets went back once"):
+        past.by_duckdb({0: 4, 1: 4})
 
 
 @pytest.mark.long
