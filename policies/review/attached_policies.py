@@ -156,7 +156,7 @@ def _gained(each: PlannedResource) -> list[str]:
     if each.type != ROLE:
         return []
     had = each.before.get("managed_policy_arns") or []
-    return [str(arn) for arn in each.after.get("managed_policy_arns") or [] if arn not in had]
+    return [str(arn) for arn in each.after.get("managed_policy_arns") or [] if arn and arn not in had]
 
 
 def _role(each: PlannedResource, side: Json) -> str:

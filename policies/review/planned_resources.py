@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from policies.resources import Json
 
@@ -24,8 +25,8 @@ class PlannedResource:
     is_changed: bool
 
     def is_later(self, argument: str) -> bool:
-        """Return whether an argument is declared, and known only after the apply."""
-        return bool(self.unknown.get(argument)) and not self.after.get(argument) and argument in self.expressions
+        """Return whether an argument is declared, and it or a part of it is known only after the apply."""
+        return _is_marked(self.unknown.get(argument)) and argument in self.expressions
 
 
 def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]) -> list[PlannedResource]:
@@ -55,6 +56,12 @@ def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]
             )
             found.append(made)
     return found
+
+
+def _is_marked(mark: Any) -> bool:
+    if isinstance(mark, list):
+        return any(map(_is_marked, mark))
+    return bool(mark)
 
 
 def _expressions(configured: Json) -> dict[str, str]:

@@ -201,6 +201,22 @@ def test_a_role_that_is_known_only_later_is_told_unless_it_is_evident() -> None:
     assert "now allows s3:DeleteObject" in only(later, **evident)[1]
 
 
+def test_a_list_of_a_role_with_a_part_that_is_known_only_later_is_told() -> None:
+    [was, *others] = DEPLOYED
+    before, after = ({"managed_policy_arns": arns} for arns in ([arn(f"{READER}-1")], [arn(f"{READER}-1"), None]))
+    changed = change(
+        was["address"],
+        "update",
+        role(READER, **before),
+        role(READER, **after),
+        unknown={"managed_policy_arns": [False, True]},
+    )
+    expressions = {"managed_policy_arns": {"references": ["local.arns"]}}
+    configured_role = {"root_module": {"resources": [{"address": was["address"], "expressions": expressions}]}}
+    found = reviewed(plan(*others, changed, configuration=configured_role)).dangers
+    assert "it gets a policy that is known only after it is applied" in {each.what.partition(",")[0] for each in found}
+
+
 def with_stack(expression: str) -> Review:
     synthesised = stack(**{f"{ATTACHED}__more": {"role": READER, "policy_arn": expression}})
     made = plan(*DEPLOYED, LATER, **configured(policy_arn=["aws_iam_policy.reader-1.arn", "aws_iam_policy.reader-1"]))
