@@ -58,7 +58,7 @@ def read(
             F.col(f"_frazil_{column}_frame").alias("frame"),
             F.col(f"_frazil_{column}_body").alias("body"),
             rejection.reason_of(prepared).alias("reason"),
-            frame_columns.id_in_frame(prepared).alias("id"),
+            frame_columns.id_in_frame(prepared, F.col(prepared.column)).alias("id"),
         )
         .collect()
     )
