@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import zip_longest
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -52,7 +53,8 @@ def _fingerprints(record: Record) -> set[str]:
     for side in ("key", "value"):
         body = getattr(record, side)
         if body is not None and body.rstrip(b" \t\r\n}").endswith(b"null"):
-            forms += [replace(form, **{side: None}) for form in forms]
+            nothing: dict[str, Any] = {side: None}
+            forms += [replace(form, **nothing) for form in forms]
     return {fingerprint.of_record(form) for form in forms}
 
 
