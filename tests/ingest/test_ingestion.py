@@ -95,10 +95,12 @@ class Loop:
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
             stopping=lambda: False, redact=lambda text: text,
         )  # fmt: skip
+        self.driver_holds = 1_000
+        """How many records of a batch."""
         self.overflows: set[int] = set()
         """Of which first offsets Spark cannot read the batch, unless the driver has read something."""
         monkeypatch.setattr(ingestion, "stage_batch", lambda *given: loop._evolution.stage(self._readable(*given[-2:])))
-        monkeypatch.setattr(ingestion, "beyond_spark", self._read_by_driver)
+        monkeypatch.setattr(one_batch, "beyond_spark", self._read_by_driver)
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
         monkeypatch.setattr(one_batch.tables, "columns", lambda *_: Struct(()))
@@ -116,6 +118,8 @@ class Loop:
 
     def _read_by_driver(self, _: Any, __: Any, ranges: Any) -> list[int]:
         self.steps.append(f"driver reads {ranges[0].start}")
+        if len(ranges[0]) > self.driver_holds:
+            raise MemoryError("too many for the driver")
         return sorted(self.overflows)
 
     def _readable(self, planned: Any, by_driver: Any) -> Any:
@@ -254,6 +258,16 @@ def test_the_driver_reads_again_with_the_other_reasons_to_stage_again(monkeypatc
     loop.ingestion.drain()
     assert loop.steps.count("driver reads 0") == 2
     assert loop.committed == [(0, 200), (200, 400)]
+
+
+def test_a_batch_of_more_records_than_the_driver_reads_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=400)
+    loop.overflows = {0}
+    loop.driver_holds = 50
+    loop.ingestion.drain()
+    assert loop.steps.count("driver reads 0") == 3
+    assert loop.committed[0] == (0, 50)
+    assert loop.committed[-1][1] == 400
 
 
 def test_an_overflow_that_the_driver_does_not_mend_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,10 @@ from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest.events import Event, Reporter, Total
-from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, spark_jobs, stage_batch
+from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.plan import Pace, Span, ended, up_to
 from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
-from frazil.ingest.read import beyond_spark
 from frazil.ingest.rejected_share import ANY, check_share, still_accepted
 from frazil.ingest.remembered import Learned
 from frazil.ingest.resume import resume
@@ -155,8 +154,8 @@ class Ingestion:
             self._settle()  # the schema changes only between two commits, or the first of them would fail
         if self._staging is None:
             self._staging = self._evolution.staging()
-        beyond = beyond_spark(self.pipeline, self.job.kafka, planned.ranges) if self._driver_reads else ()
-        staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, beyond)
+        by_driver = read_by_driver(self.pipeline, self.job, planned) if self._driver_reads else ()
+        staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, by_driver)
         self._driver_reads = False  # until Spark cannot read a batch again
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
         return staged

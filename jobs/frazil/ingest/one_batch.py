@@ -11,6 +11,7 @@ from frazil.declaration import Pipeline
 from frazil.errors import SparkFailed
 from frazil.ingest.account import commit_request
 from frazil.ingest.plan import Plan
+from frazil.ingest.read import beyond_spark
 from frazil.ingest.rejected_share import check_keys, check_mode
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
@@ -77,6 +78,14 @@ def spark_jobs(pipeline: Pipeline, job: JobContext, staging: Staging, rows: int)
         ):
             raise
         raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
+
+
+def read_by_driver(pipeline: Pipeline, job: JobContext, planned: Plan) -> list[Record]:
+    """Return the records of a batch that Spark cannot read, and those between. Raises `BatchTooLarge`."""
+    try:
+        return beyond_spark(pipeline, job.kafka, planned.ranges)
+    except MemoryError as error:
+        raise BatchTooLarge(str(error), planned.rows) from None
 
 
 def stage_batch(
