@@ -16,31 +16,25 @@ from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.path_values import path_refusal, read
 from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
 
+_UNPRINTABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
 
 class Hint(NamedTuple):
-    """A type hint taken apart: its types (several for a union), whether None is one, and what `Annotated` adds."""
+    """A type hint taken apart."""
 
     types: tuple[Any, ...]
+    """Several for a union; None's is not among them."""
+    type: Any
+    """The one type, or the first of a union of dataclasses; None's own if nothing but None is allowed."""
+    origin: Any
+    """`tuple` or `Mapping` of a container, None of anything else."""
+    is_choice: bool
+    """Whether it is one of a union of dataclasses, distinguished by `kind`. The union may have one member, or none yet."""
     is_optional: bool
     rules: tuple[Rule, ...]
     meaning: str
     is_private: bool
     may_be_alone: bool
-
-    @property
-    def type(self) -> Any:
-        """The one type, or the first of a union of dataclasses; None's own if nothing but None is allowed."""
-        return self.types[0] if self.types else NoneType
-
-    @property
-    def is_choice(self) -> bool:
-        """Whether it is one of a union of dataclasses, distinguished by `kind`. The union may have one member, or none yet."""
-        return not self.types or (is_dataclass(self.type) and isinstance(getattr(self.type, "kind", None), str))
-
-    @property
-    def origin(self) -> Any:
-        """`tuple` or `Mapping` of a container, None of anything else."""
-        return get_origin(self.type)
 
 
 @cache
@@ -51,8 +45,13 @@ def taken_apart(hint: Any) -> Hint:
         hint, *rest = get_args(hint)
         notes = tuple(rest)
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    types = tuple(member for member in members if member is not NoneType)
+    first = types[0] if types else NoneType
     return Hint(
-        types=tuple(member for member in members if member is not NoneType),
+        types=types,
+        type=first,
+        origin=get_origin(first),
+        is_choice=not types or (is_dataclass(first) and isinstance(getattr(first, "kind", None), str)),
         is_optional=NoneType in members,
         rules=tuple(note for note in notes if isinstance(note, Rule)),
         meaning=next((note for note in notes if isinstance(note, str)), ""),
@@ -96,7 +95,8 @@ def validate(instance: Any, contradictions: Callable[[], Iterable[Problem]] = tu
 
 def chosen(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with each text replaced by the member, the value without parameters, or the tuple of one that it means."""
-    return {name: _named_by(taken_apart(hints(cls)[name]), value) for name, value in values.items()}
+    of = hints(cls)
+    return {name: _named_by(taken_apart(of[name]), value) for name, value in values.items()}
 
 
 def _named_by(hint: Hint, value: Any) -> Any:
@@ -241,6 +241,6 @@ def _bad_text(text: str) -> Refusal | None:
             "this is a Terraform token, known only when Terraform runs",
             "Write the value itself: what Terraform knows belongs in the environment document that it writes",
         )
-    if any(ord(letter) < 32 or 0xD800 <= ord(letter) <= 0xDFFF or ord(letter) == 127 for letter in text):
+    if _UNPRINTABLE.search(text):
         return Refusal("the text has control characters or half a surrogate pair", "Write printable Unicode")
     return None

@@ -6,6 +6,7 @@ They are stored beside the desired state, so that a deployment does not start th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated
 
 from frazil.declaration import parse
@@ -54,7 +55,13 @@ def pipeline_names(desired: Desired, store: Store) -> tuple[str, ...]:
         raise InvalidInput(
             f"the document {desired.document} does not exist", where=f"job {desired.job}", do="Deploy it"
         )
-    return tuple(pipeline.name for pipeline in parse(held.data))
+    return _names_in(held.data)
+
+
+@lru_cache(maxsize=16)
+def _names_in(document: bytes) -> tuple[str, ...]:
+    """Return the pipelines of a document, which one pass of the reconciler asks for several times."""
+    return tuple(pipeline.name for pipeline in parse(document))
 
 
 def change_stop(store: Store, desired: Desired, *pipelines: str, is_stopped: bool) -> bool:
