@@ -193,6 +193,7 @@ def test_json_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == {1: "undecodable", 2: "undecodable"}
 
 
+@pytest.mark.long
 def test_json_of_a_schema_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
     schema = {"type": "object", "properties": {"a": {}, "n": {"type": "integer"}}}
@@ -210,6 +211,7 @@ def test_text_behind_a_json_document_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == dict.fromkeys(range(1, 5), "undecodable")
 
 
+@pytest.mark.long
 def test_text_behind_a_document_of_a_json_schema_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
     behind = (b" x", b'{"n": 9}', b'],"z":[2', b'],"v":[{"n": 9}', b'],"e":true}', b'],"e":[]}} [')

@@ -99,6 +99,7 @@ def test_keys_in_protobuf_and_in_json_are_structs(shop_of: ShopOf) -> None:
     assert keys(shop) == [{"id": 7, "region": "eu"}]
 
 
+@pytest.mark.long
 def test_keys_in_json_schema_are_structs(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.JSON_SCHEMA)
     key_id = register(shop, json.dumps(OBJECT), SchemaType.JSON)

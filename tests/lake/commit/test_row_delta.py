@@ -107,10 +107,7 @@ EVENTS: dict[str, Callable[[KeyedTable], object]] = {
     "compaction and expiry": compact_and_expire,
 }
 
-SHORT = {
-    2: [("publish.searched", "compaction and expiry")],
-    3: [("publish.filled", "compaction")],
-}
+SHORT = (2, "publish.searched", "compaction and expiry")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +117,7 @@ SHORT = {
             version,
             event,
             step,
-            marks=() if (step, event) in SHORT[version] else pytest.mark.long,
+            marks=() if (version, step, event) == SHORT else pytest.mark.long,
             id=f"v{version}-{event}-{step}",
         )
         for version in (2, 3)
