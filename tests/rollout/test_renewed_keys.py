@@ -95,6 +95,28 @@ def test_a_drain_is_awaited_and_the_next_one_shows_the_keys_by_its_success(world
     assert last.born > since
 
 
+@pytest.mark.parametrize("users", [Reached.CAUGHT_UP, Reached.UNAVAILABLE])
+def test_a_drain_that_its_timeout_ends_shows_the_keys_by_its_proof(world: World, users: Reached) -> None:
+    wanted = world.want(desired(mode=Mode.DRAIN, timeout_minutes=15))
+    world.settle()
+    since, sleep = world.time.now, world.time.sleep
+    sleep(60)
+
+    def slept(seconds: float) -> None:
+        sleep(seconds)
+        for run in (run for run in world.emr.active() if run.born > since):
+            run.hangs = True
+            prove(world, wanted, f"of-{run.id}", orders=Reached.COMMITTED, users=users)
+
+    world.time.sleep = slept  # type: ignore[method-assign]
+    if users is Reached.CAUGHT_UP:
+        assert wait(world, since)[-1].endswith("is RUNNING")
+    else:
+        with pytest.raises(RolloutFailed, match="users has neither committed nor caught up"):
+            wait(world, since)
+    assert states(world)[-2:] == ["SUCCESS", "CANCELLED"]
+
+
 def test_one_pipeline_without_a_proof_keeps_the_former_keys(world: World) -> None:
     wanted = world.want(desired(mode=Mode.FOLLOW))
     world.settle()

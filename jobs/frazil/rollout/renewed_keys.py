@@ -6,7 +6,7 @@ the new keys, and its proof shows that services accept them. Older runs end firs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -29,14 +29,14 @@ class Lag:
 
 
 def lag(
-    target: Desired | None, runs: Sequence[Run], proofs: Sequence[RunProof], names: Sequence[str], since: datetime
+    target: Desired | None, runs: Sequence[Run], proofs: Iterable[RunProof], names: Sequence[str], since: datetime
 ) -> Lag:
     """Return what is missing until the runs of a job have shown that they use the keys stored at `since`.
 
     `target` is the generation that should run, if any should. After a rollback, that is not the deployed one.
 
-    A drain shows it by its successful end, a follower by a proof that each pipeline has committed or caught up. `names` are
-    the pipelines that should run.
+    A drain shows it by its successful end. Proofs show it if each pipeline has committed or caught up: those of a follower, or of
+    drains that end otherwise, as by their timeout. `names` are the pipelines that should run.
     """
     active = [run for run in runs if not run.state.is_terminal]
     old = tuple(run for run in active if run.created_at <= since)
@@ -48,8 +48,10 @@ def lag(
     if not new:
         return Lag((), "no run has started with the new keys")
     if target.mode is Mode.DRAIN:
-        is_shown = any(run.state is RunState.SUCCESS for run in new)
-        return Lag((), "" if is_shown else f"run {new[-1].id} is {new[-1].state}")
+        if any(run.state is RunState.SUCCESS for run in new):
+            return Lag((), "")
+        if not any(run.state.is_terminal for run in new):
+            return Lag((), f"run {new[-1].id} is {new[-1].state}")
     began_ms = min(run.created_at for run in new).timestamp() * 1000
     reached: dict[str, Reached] = {}
     for proof in sorted(proofs, key=lambda proof: proof.at_ms):
@@ -95,6 +97,5 @@ class RenewedKeys:
         store, desired = self.reconciler.store, self.reconciler.desired(job)
         names = [name for name in pipeline_names(target, store) if name not in target.stopped] if target else []
         runs = sorted(self.reconciler.runs(desired, stored_state(store, job)), key=lambda run: run.created_at)
-        # A drain shows the keys by its end, and a job has a proof for each of its drains of 90 days.
-        proofs = list(stored_proofs(store, job)) if target and target.mode is Mode.FOLLOW else []
-        return lag(target, runs, proofs, names, since)
+        # Proofs are read if they are asked for: a job has one for each of its drains of 90 days.
+        return lag(target, runs, stored_proofs(store, job), names, since)
