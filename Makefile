@@ -5,6 +5,8 @@ SHELL := bash
 .PHONY: help setup demo deploy-demo test test-fast test-long check bench bench-peers
 
 PYTHON := .venv/bin/python
+# Tests and demos start hundreds of processes. Each would compile its modules if the shell forbids to store bytecode.
+export PYTHONDONTWRITEBYTECODE :=
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12

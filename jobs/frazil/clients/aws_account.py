@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from frazil.clients.aws_login import LOGIN, unanswered
+from frazil.clients.aws_session import aws_session
 from frazil.errors import AccountUnavailable
 
 EMR_SERVERLESS = "ops.emr-serverless.amazonaws.com"
@@ -33,11 +34,10 @@ def account_clients(
 
     `keys` are an access key with its secret, and the token of a session. AWS's default chain decides what is None.
     """
-    import boto3
     from botocore.config import Config
 
     settings = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 5})
-    session = boto3.session.Session(*(keys or ()), region_name=region)
+    session = aws_session(*(keys or ()), region=region)
     return lambda service: session.client(service, endpoint_url=endpoint, config=settings)
 
 

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from frazil.clients.aws_login import unanswered
+from frazil.clients.aws_session import aws_session
 from frazil.errors import EmrUnavailable
 
 ATTEMPTS = 5
@@ -76,13 +77,12 @@ def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: 
     AWS's default chain decides what is None. Raises `EmrUnavailable` when the shell's AWS settings cannot be used, like a
     profile that is not there.
     """
-    import boto3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
     timeouts = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
     try:
-        return boto3.session.Session().client(
+        return aws_session().client(
             "emr-serverless",
             region_name=region,
             endpoint_url=endpoint,

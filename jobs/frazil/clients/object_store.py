@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.clients.aws_login import unanswered
+from frazil.clients.aws_session import aws_session
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import ObjectStore as Place
 from frazil.declaration.environment import Environment
@@ -45,13 +46,12 @@ def s3_client(
 
     Raises `ObjectStoreUnavailable` when the shell's AWS settings cannot be used, like a profile that is not there.
     """
-    import boto3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
     style = {"addressing_style": "path"} if place is not None and place.path_style else {}
     try:
-        return boto3.session.Session().client(
+        return aws_session().client(
             "s3",
             endpoint_url=place.endpoint if place is not None else None,
             region_name=(place.region or ("us-east-1" if place.endpoint else None)) if place is not None else None,

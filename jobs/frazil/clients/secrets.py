@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from frazil.clients.aws_login import unanswered
+from frazil.clients.aws_session import aws_session
 from frazil.clients.redactor import Redactor
 from frazil.declaration.secret import Secret
 from frazil.errors import SecretUnavailable
@@ -36,14 +37,11 @@ class SecretsManager(Protocol):
 
 
 def secrets_manager(region: str | None) -> SecretsManager:
-    """Return a Secrets Manager client with short timeouts (5 s to connect, 10 s to answer, 3 attempts); boto3 is imported here
-    only.
-    """
-    import boto3
+    """Return a Secrets Manager client with short timeouts (5 s to connect, 10 s to answer, 3 attempts)."""
     from botocore.config import Config
 
     timeouts = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 3})
-    client: SecretsManager = boto3.session.Session().client("secretsmanager", region_name=region, config=timeouts)
+    client: SecretsManager = aws_session().client("secretsmanager", region_name=region, config=timeouts)
     return client
 
 

@@ -59,7 +59,7 @@ class RolloutState:
 
     def has_given_up(self, desired: Desired) -> bool:
         """Return whether a generation was given up. Version 0.1.0 stored its digest with the operator's stops included."""
-        return bool({desired.digest, desired.unstopped.digest} & set(self.given_up))
+        return bool(self.given_up) and not {desired.digest, desired.unstopped.digest}.isdisjoint(self.given_up)
 
     def has_proven(self, desired: Desired) -> bool:
         """Return whether a generation is the newest that has proven itself."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from frazil.clients.aws_session import aws_session
 from frazil.local.credentials import KeyFiles
 from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, free_ports
@@ -44,10 +45,8 @@ def start_aws(home: Path, *, lowest_port: int | None = None) -> str:
 
 def _has_bucket(endpoint: str, keys: KeyFiles) -> bool:
     """Return whether S3 answers, and create its bucket."""
-    import boto3  # imported late: it is slow, and a caller that only reads addresses must not wait
-
     pair = keys.credentials()
-    s3 = boto3.session.Session().client(
+    s3 = aws_session().client(
         "s3",
         endpoint_url=endpoint,
         region_name=REGION,

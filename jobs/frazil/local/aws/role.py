@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from frazil.clients.aws_session import aws_session
+
 _ANY_KEY = "frazil"  # moto accepts any key and derives the account from it; this one gives the default account
 
 
@@ -48,7 +50,6 @@ class Role:
 
 
 def _client(service: str, endpoint: str, region: str, keys: Mapping[str, str]) -> Any:
-    import boto3
     from botocore.config import Config
 
     patience = Config(
@@ -57,4 +58,4 @@ def _client(service: str, endpoint: str, region: str, keys: Mapping[str, str]) -
         retries={"mode": "standard", "total_max_attempts": 3},
         s3={"addressing_style": "path"},
     )
-    return boto3.session.Session().client(service, endpoint_url=endpoint, region_name=region, config=patience, **keys)
+    return aws_session().client(service, endpoint_url=endpoint, region_name=region, config=patience, **keys)

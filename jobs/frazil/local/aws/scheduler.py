@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from frazil.clients.aws_session import aws_session
 from frazil.errors import EmrUnavailable, InvalidInput, LocalPartFailed
 from frazil.local.aws.endpoint import DUMMY
 
@@ -109,7 +110,5 @@ def _upper(name: str) -> str:
 
 
 def _client(service: str, endpoint: str, region: str) -> Any:
-    import boto3
-
     keys: Mapping[str, str] = {"aws_access_key_id": DUMMY, "aws_secret_access_key": DUMMY}
-    return boto3.session.Session().client(service, endpoint_url=endpoint, region_name=region, **keys)
+    return aws_session().client(service, endpoint_url=endpoint, region_name=region, **keys)
