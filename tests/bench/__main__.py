@@ -120,7 +120,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
-    parser.add_argument("--commits", type=int, default=600)
+    parser.add_argument("--commits", type=int, default=400)
     parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
