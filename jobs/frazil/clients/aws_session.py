@@ -7,7 +7,7 @@ from typing import Any
 
 
 def aws_session(*keys: str, region: str | None = None) -> Any:
-    """Return a new session of boto3, with the settings that the shell has now; boto3 is imported here only.
+    """Return a new session of boto3, with the settings that the shell has now. boto3 is slow to import, so it is imported here.
 
     `keys` are an access key with its secret, and the token of a session. AWS's default chain decides what is not given. Folders
     of descriptions that the shell adds (`AWS_DATA_PATH`) are those of the process's first session.
