@@ -10,7 +10,7 @@ from typing import Any
 from tests.bench.goal import Goal
 from tests.bench.growth_model import prediction
 from tests.bench.latency import Followed
-from tests.bench.rounds import Figure, ratio
+from tests.bench.rounds import Figure, middle, ratio
 
 LAST = 100  # commits that are compared: the last of them with those from 101 to 200
 MANY_COMMITS = 10_000  # from so many on, a run has goals of its own
@@ -38,6 +38,7 @@ def goals(results: Results) -> list[Goal]:
     """Yield the goals in the order in which they were set."""
     return [
         *_cost(results),
+        *_formats(results),
         *_speed(results),
         *_following(results),
         *_age(results),
@@ -67,6 +68,14 @@ def _cost(results: Results) -> Iterator[Goal]:
         0.8,
         is_least=True,
     )
+
+
+def _formats(results: Results) -> Iterator[Goal]:
+    """Yield the goal of Protobuf. Both topics have as many rows: a smaller landing pays more for compilation."""
+    avro, protobuf = (
+        middle(results.races.get(shape, ()), "ours", "cpu_a_million") for shape in ("nested_avro", "nested_protobuf")
+    )
+    yield Goal("nested orders, CPU: Protobuf / Avro", protobuf and avro and protobuf / avro, 1.4)
 
 
 def _speed(results: Results) -> Iterator[Goal]:
@@ -166,6 +175,9 @@ def _upserts(results: Results) -> Iterator[Goal]:
             says = f"30,000 changes of {rows} M rows, v{version}: copy-on-write MERGE / Frazil"
             yield Goal(f"{says}, wall", _merged(mine, "wall"), faster, is_least=True)
             yield Goal(f"{says}, bytes", _merged(mine, "bytes"), smaller, is_least=True)
+            if rows == 5:
+                says = f"30,000 changes of {rows} M rows, v{version}: staging and MERGE / Frazil"
+                yield Goal(f"{says}, wall", _merged(mine, "wall", "staged"), 12.0, is_least=True)
             says = f"30,000 changes of {rows} M rows, v{version}: with a history / without"
             yield Goal(f"{says}, wall", _with_history(mine, "wall"), 3.0)
     for version in (2, 3):
@@ -210,10 +222,11 @@ def _growth(results: Results) -> Iterator[Goal]:
     yield Goal("nested Avro orders, rows/s on 2 cores: predicted from 1, off by", off, 0.15, unit="%")
 
 
-def _merged(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
-    """Return the median over the rounds of the ratio of `MERGE` to Frazil."""
-    merge, ours = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("merge", "ours"))
-    return median(merge[number] / ours[number] for number in ours) if ours else None
+def _merged(batches: Sequence[Mapping[str, Any]], what: str, by: str = "merge") -> float | None:
+    """Return the median over the rounds of the ratio of a way, `MERGE` by default, to Frazil; None if none has both."""
+    other, ours = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in (by, "ours"))
+    ratios = [other[number] / ours[number] for number in ours if number in other]
+    return median(ratios) if ratios else None
 
 
 def _indexed(batches: Sequence[Mapping[str, Any]], rows: int, version: int) -> float | None:

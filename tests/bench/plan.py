@@ -16,8 +16,10 @@ RACES = (
     ),
     Race(shape="light_json", ways=("n0", "n1", "ours"), rows=300_000, warm_rows=60_000, rounds=2),
     Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=300_000, warm_rows=60_000, rounds=2),
-    Race(shape="nested_protobuf", ways=("ours",), rows=300_000, warm_rows=30_000, rounds=2),
-    Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
+    Race(shape="nested_protobuf", ways=("ours",), rows=1_000_000, warm_rows=100_000, rounds=2),
+    Race(
+        shape="wide_avro", ways=("spike", "ours", "read", "decode", "files"), rows=150_000, warm_rows=30_000, rounds=3
+    ),
 )
 INITIAL_LOAD = Race(shape="keyed_avro", ways=("ours", "state"), rows=500_000, warm_rows=100_000, rounds=2)
 """A part of `upserts`: a topic of as many keys as records, into an append table and into one of current state."""

@@ -27,7 +27,8 @@ def rows_to_write(
 ) -> DataFrame:
     """Return the rows of the folded changes `last`, with those of the `columns` that the table has.
 
-    `stored` is the table. Its `values` are those that a soft delete keeps, and that a change can leave out.
+    `stored` is the table. Its `values` are those that a soft delete keeps, and that a change can leave out. Only those that a
+    change of the batch leaves out are read, beside the key; all of them if a delete keeps them.
 
     A late record has no row. A change that leaves values out has those of the row in the table; without a row it has none. A soft
     delete without values in the batch has those of the row in the table. If there is none, it has no row, or, where rows are
@@ -51,6 +52,7 @@ def rows_to_write(
     # same ones, or the commit finds that they are not.
     for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
         stored = stored.where(condition)  # else every row of the table would be read with all its columns
+    values = _needed(lacking, values) if rules.fills else values
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
     of_stored = dict.fromkeys((*values, *of_delete))
     stored = stored.select(*changes.key, *(F.col(name).alias(_HELD + name) for name in of_stored))
@@ -71,6 +73,14 @@ def rows_to_write(
     found = stored.join(F.broadcast(lacking), changes.key)
     found = found.repartition(tasks, *changes.key).dropDuplicates(changes.key)
     return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
+
+
+def _needed(lacking: DataFrame, values: Sequence[str]) -> Sequence[str]:
+    """Return those of the `values` that a change leaves out; all of them if there is a delete, which keeps its row's."""
+    of_writes = F.array_distinct(F.flatten(F.collect_set(LEFT_OUT)))
+    row = lacking.agg(F.max(IS_DELETE).alias("deletes"), of_writes.alias("names")).first()
+    assert row is not None  # an aggregate of all rows has one
+    return values if row["deletes"] else [name for name in values if name in row["names"]]
 
 
 def unresolved_of(folded: DataFrame, changes: ResolvedChanges) -> frozenset[tuple[int, int]]:

@@ -1,0 +1,74 @@
+"""Which columns of the table are read for the values that changes leave out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from frazil.lake.deletes.folding import IS_BARE, Rules
+from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT, Found
+from frazil.lake.deletes.resolved_changes import ResolvedChanges
+from frazil.lake.deletes.resolved_rows import rows_to_write
+
+pytestmark = pytest.mark.spark
+VALUES = ("a", "b", "c")
+
+
+@dataclass
+class Compared:
+    """Changes that were compared with a table that has the rows of all keys."""
+
+    ids: list[int]
+    key: list[str] = field(default_factory=lambda: ["id"])
+
+    @property
+    def found(self) -> Found:
+        return Found(kept=frozenset(range(len(self.ids))))
+
+    def keys_of(self, numbers: Collection[int]) -> pa.Table:
+        return pa.table({"id": pa.array([self.ids[number] for number in sorted(numbers)], pa.int64())})
+
+
+def written(spark: SparkSession, folder: Path, rules: Rules, *changes: tuple[Any, ...]) -> DataFrame:
+    """Return the rows of changes (id, a, b, c, is a delete, left out) in a table of rows with the values 'held'."""
+    held = spark.range(10).select("id", *(F.lit("held").alias(name) for name in VALUES))
+    held.withColumn("_deleted_at", F.lit(None).cast("timestamp")).write.parquet(str(folder))
+    schema = f"id long, a string, b string, c string, {IS_DELETE} boolean, {LEFT_OUT} array<string>"
+    last = spark.createDataFrame(list(changes), schema).withColumns(
+        {LACKS: F.lit(True), IS_BARE: F.lit(False), "_deleted_at": F.lit(None).cast("timestamp")}
+    )
+    compared = cast(ResolvedChanges, Compared([change[0] for change in changes]))
+    columns = ["id", *VALUES, *(["_deleted_at"] if rules.soft else [])]
+    return rows_to_write(last, columns, VALUES, spark.read.parquet(str(folder)), compared, rules, 1)
+
+
+def read_columns(rows: DataFrame) -> set[str]:
+    plan = rows._jdf.queryExecution().executedPlan().toString()
+    (found,) = re.findall(r"ReadSchema: struct<([^>]*)>", plan)
+    return {column.partition(":")[0] for column in found.split(",")}
+
+
+def test_only_columns_that_a_change_leaves_out_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    rules = Rules(fills=True)
+    rows = written(
+        spark, tmp_path / "t", rules, (1, "new", "?", "new", False, ["b"]), (2, "new", "new", None, False, ["b"])
+    )
+    assert read_columns(rows) == {"id", "b"}
+    assert sorted(map(tuple, rows.collect())) == [(1, "new", "held", "new"), (2, "new", "held", None)]
+
+
+def test_a_delete_keeps_all_values_of_its_row(spark: SparkSession, tmp_path: Path) -> None:
+    rules = Rules(soft=True, fills=True)
+    rows = written(
+        spark, tmp_path / "t", rules, (1, "new", "?", "new", False, ["b"]), (2, None, None, None, True, None)
+    )
+    assert read_columns(rows) == {"id", *VALUES, "_deleted_at"}
+    assert sorted(tuple(row)[:4] for row in rows.collect()) == [(1, "new", "held", "new"), (2, "held", "held", "held")]
