@@ -1,0 +1,53 @@
+"""The figures of the page are made from a run's document alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from tests.bench.figures_page import FIGURES, UPSERTS, figures, upserts
+from tests.bench.goals import Results, goals
+from tests.bench.page_part import PAGE
+from tests.bench.report import document
+from tests.bench.test_goals import figure
+
+MACHINE = {"date": "2026-11-25T12:00:00+00:00", "cores": 2, "memory_gib": 23.0, "seconds": 600.0, "load": [2.0, 8.0]}
+
+
+def batch(way: str, number: int, wall: float) -> dict[str, Any]:
+    cpu = {"jvm": wall * 2, "broker": 9.0}
+    return {"of": 5_000_000, "version": 2, "round": number, "way": way, "wall": wall, "cpu": cpu, "bytes": 1_000_000}
+
+
+def test_a_run_becomes_its_races_and_the_goals_that_it_measured() -> None:
+    races = {"nested_avro": [figure(way, 0, cpu=cpu, wall=2.0) for way, cpu in (("spike", 10), ("ours", 13))]}
+    results = Results(races=races, fresh={"shell": [9.5, 9.6], "first": [13.0]})
+    written = figures(document(results, goals(results), MACHINE)).splitlines()
+    assert written[0].startswith("One `make bench` on 2 cores (23.0 GiB), 2026-11-25: 10.0 minutes, load average 2.0")
+    assert "| **nested orders, Avro**: spike | 500,000 | 2.00 | 10.00 |" in written
+    assert "| Frazil | 500,000 | 2.00 | 13.00 |" in written
+    assert "| nested Avro orders, CPU: Frazil in the default layout / spike | 1.30 x | ≤ 1.25 x | missed |" in written
+    assert not any("not measured" in line for line in written)
+    assert "9.5, 9.6 s" in written[-1]
+
+
+def test_batches_become_medians_and_ratios_within_their_round() -> None:
+    batches = [batch(way, n, wall) for n in (0, 1) for way, wall in (("ours", 1.0 + n), ("merge", 8.0 + 8 * n))]
+    batches += [batch("staged", 0, 30.0), batch("history", 0, 1.0), batch("history", 1, 4.0)]
+    written = upserts({"machine": MACHINE, "upserts": {"batches": batches}}).splitlines()
+    assert (
+        written[-1] == "| 5 M, v2 | 3.0, 1.5, 1.0 | – | 24.0, 12.0, 1.0: 8.00 | 60.0, 30.0, 1.0: 30.00 | "
+        "8.0, 4.0, 2.0: 2.50 |"
+    )
+
+
+def test_the_page_has_both_parts() -> None:
+    page = PAGE.read_text()
+    for part in (FIGURES, UPSERTS):
+        assert part.replaced(page, "new").count(f"{part.begin}\nnew\n{part.end}") == 1
+
+
+def test_a_goal_of_a_document_is_the_one_that_was_judged() -> None:
+    results = Results(fresh={"shell": [9.5], "first": [4.0]})
+    kept = document(results, goals(results), {})["goals"]
+    assert [{k: v for k, v in goal.items() if k != "verdict"} for goal in kept] == [asdict(g) for g in goals(results)]
