@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
-from collections.abc import Callable
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, Environment, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
+from frazil.declaration.catalogs import RestCatalog
+from frazil.declaration.document import canonical, document
+from frazil.declaration.environment import environment_document
 from frazil.errors import InvalidInput
 from frazil.lake import changelog_views
 from frazil.lake.changelog_sql import ChangelogTable
@@ -20,9 +30,10 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql_engine import SqlEngine
 from frazil.local.duckdb_query import ask
 from tests.scenarios.test_upserts import stored
-from tests.support import change_replay
+from tests.support import change_replay, extra_catalogs
 from tests.support.connect_events import ConnectSource
 from tests.support.debezium_events import PLACEHOLDER, STARTED_MS, Source
+from tests.support.rest_catalog import rest_catalog
 from tests.support.shop import Shop
 from tests.support.state_replay import EPOCH_MS, StateReplay
 
@@ -211,6 +222,66 @@ def test_a_service_without_views_is_named(shop_of: ShopOf, rest_lake: Environmen
     with pytest.raises(InvalidInput, match="Server does not support endpoint") as refused:
         create_views(shop)
     assert "run the command without --create" in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def lake_with_views(
+    spark: SparkSession, rest_lake: Environment, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Environment]:
+    """A lake whose REST service has views, added to the session."""
+    with rest_catalog(tmp_path_factory.mktemp("rest"), rest_lake) as environment:
+        yield extra_catalogs.added(spark, environment, "lake_with_views")
+
+
+def test_a_rest_service_with_views_gets_them_by_the_command(
+    shop_of: ShopOf, lake_with_views: Environment, tmp_path: Path
+) -> None:
+    """Another session reads them by REST, and they are replaced by those of a table with one more column."""
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop.lake = lake_with_views
+    replay = StateReplay(shop)
+    for key, word, at in ((1, "first", 0), (2, "other", 3), (1, "second", 5), (2, None, 7), (1, "third", 9)):
+        replay.produce(key, word, at=at)
+    shop.drain()
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
+    (tmp_path / "rest.json").write_bytes(canonical(environment_document(shop.environment)))
+    command = [
+        sys.executable,
+        "-m",
+        "frazil.cli.main",
+        "history",
+        shop.pipeline.name,
+        "--create",
+        "--master",
+        "local[1]",
+    ]
+    found = {"FRAZIL_PIPELINES": "pipelines.json", "FRAZIL_ENV": "rest.json"}
+    ended = subprocess.run(command, cwd=tmp_path, env={**os.environ, **found}, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    table = shop.pipeline.table.identifier
+    views = {f"{table.partition('.')[2]}__{kind}" for kind in ("history", "state")}
+    assert {line.removeprefix("created ") for line in ended.stdout.splitlines()[-2:]} == views
+    assert views_of(lake_with_views, "shop") >= views
+
+    at = {second: EPOCH + timedelta(seconds=second) for second in (0, 3, 5, 7, 9)}
+    name, columns = f"{lake_with_views.catalog.name}.{table}", ("_kafka_key", "user", "valid_from", "valid_to")
+    assert by_spark(shop, f"SELECT * FROM {name}__history", columns) == [
+        ("k1", "first", at[0], at[5]),
+        ("k1", "second", at[5], at[9]),
+        ("k1", "third", at[9], None),
+        ("k2", "other", at[3], at[7]),
+    ]
+    assert by_spark(shop, f"SELECT * FROM {name}__state", columns[:3]) == [("k1", "third", at[9])]
+    shop.spark.sql(f"ALTER TABLE {name} ADD COLUMN more int")
+    create_views(shop)
+    assert "more" in shop.spark.table(f"{name}__history").columns
+
+
+def views_of(lake: Environment, namespace: str) -> set[str]:
+    """Return the names that the service itself lists."""
+    assert isinstance(lake.catalog, RestCatalog)
+    with urllib.request.urlopen(f"{lake.catalog.uri}/v1/namespaces/{namespace}/views") as answer:
+        return {view["name"] for view in json.load(answer)["identifiers"]}
 
 
 def beside(shop: Shop, write: Changelog) -> Pipeline:
