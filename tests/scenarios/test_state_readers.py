@@ -1,0 +1,143 @@
+"""What docs/query.md says of readers of tables of current state, with Spark: streams, incremental reads, counts and row ids."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+
+from frazil.declaration import Changelog, History, KeyFormat, Upsert
+from frazil.maintain.compact import compact
+from frazil.maintain.lease import Lease
+from frazil.maintain.old_changes import delete_old
+from frazil.maintain.target import MaintenanceRun, Policy, Target
+from tests.scenarios.test_upserts import ShopOf, State
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+SKIPS = {"streaming-skip-overwrite-snapshots": "true", "streaming-skip-delete-snapshots": "true"}
+VERSIONS = pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.long), 3])
+Row = tuple[Any, ...]
+
+
+def table(shop: Shop, identifier: str = "") -> str:
+    return f"{shop.lake.catalog.name}.{identifier or shop.pipeline.table.identifier}"
+
+
+def streamed(shop: Shop, folder: Path, identifier: str = "", **options: str) -> list[Row]:
+    """Return the key and the user's name of each row of a stream of what the table has."""
+    rows = shop.spark.readStream.options(**options).table(table(shop, identifier)).select("_kafka_key", "user")
+    sink = f"s{time.monotonic_ns()}"
+    into = rows.writeStream.format("memory").queryName(sink).option("checkpointLocation", str(folder / sink))
+    query = into.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return sorted(map(tuple, shop.spark.table(sink).collect()), key=repr)
+
+
+def compacted(shop: Shop) -> None:
+    target = Target(shop.pipeline, is_dead_letter_table=False)
+    compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({}))
+
+
+@VERSIONS
+def test_a_state_is_no_source_for_readers_of_new_rows(shop_of: ShopOf, tmp_path: Path, version: int) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    state.put(1, "second")
+    state.put(2, "new")
+    shop.drain()
+    assert sorted((row["_kafka_key"], row["user"]) for row in shop.landed()) == [("k1", "second"), ("k2", "new")]
+    with pytest.raises(StreamingQueryException, match="Cannot process overwrite snapshot"):
+        streamed(shop, tmp_path)
+    assert streamed(shop, tmp_path, **SKIPS) == [("k1", "first")], "without the new row, too"
+    first = shop.spark.sql(f"SELECT snapshot_id FROM {table(shop)}.snapshots ORDER BY committed_at LIMIT 1").first()
+    assert first is not None
+    added = shop.spark.read.option("start-snapshot-id", first[0]).table(table(shop))
+    assert sorted(map(tuple, added.select("_kafka_key", "user").collect())) == [("k1", "first")]
+    name = shop.pipeline.table.identifier
+    catalog = shop.lake.catalog.name
+    view = shop.spark.sql(f"CALL {catalog}.system.create_changelog_view(table => '{name}')").collect()[0][0]
+    with pytest.raises(PySparkException, match="Delete files are currently not supported in changelog scans"):
+        shop.spark.table(view).collect()
+
+
+@pytest.mark.long
+def test_a_delete_ends_a_stream_of_a_state(shop_of: ShopOf, tmp_path: Path) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    state.delete(1)
+    shop.drain()
+    with pytest.raises(StreamingQueryException, match="Cannot process delete snapshot"):
+        streamed(shop, tmp_path)
+
+
+@pytest.mark.long
+def test_a_changelog_is_a_source_for_streams_and_stays_one_when_it_is_compacted(
+    shop_of: ShopOf, tmp_path: Path
+) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for word in ("first", "second"):
+        state.put(1, word)
+        shop.drain()
+    state.delete(1)
+    shop.drain()
+    compacted(shop)
+    assert streamed(shop, tmp_path) == [("k1", "first"), ("k1", "second"), ("k1", None)]
+
+
+@pytest.mark.long
+def test_a_history_is_a_source_until_maintenance_deletes_changes(shop_of: ShopOf, tmp_path: Path) -> None:
+    shop = shop_of(write=Upsert(history=History(keep_days=2)), key_format=KeyFormat.TEXT)
+    state, changes = State(shop), shop.pipeline.table.history
+    for word in ("first", "second"):
+        state.put(1, word)
+        shop.drain()
+    wanted = [("k1", "first"), ("k1", "second")]
+    assert streamed(shop, tmp_path, changes) == wanted
+    later = time.time() + 4 * 86_400
+    assert delete_old(MaintenanceRun(shop.job(clock=lambda: later)), Target.of(shop.pipeline)[-1]) == 2
+    with pytest.raises(StreamingQueryException, match="Cannot process delete snapshot"):
+        streamed(shop, tmp_path, changes)
+    skip = {"streaming-skip-delete-snapshots": "true"}
+    assert streamed(shop, tmp_path, changes, **skip) == wanted, "of the snapshots that are kept"
+
+
+@VERSIONS
+def test_a_count_from_metadata_and_the_id_of_a_row_end_when_it_is_replaced(shop_of: ShopOf, version: int) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    state = State(shop)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    assert counts_from_metadata(shop)
+    before = row_ids(shop) if version == 3 else {}
+    state.put(1, "second")
+    shop.drain()
+    assert not counts_from_metadata(shop)
+    after = row_ids(shop) if version == 3 else {}
+    if after:
+        assert {number: after[number] for number in (0, 2)} == {number: before[number] for number in (0, 2)}
+        assert after[1] > max(before.values())
+    compacted(shop)
+    assert counts_from_metadata(shop)
+    assert version == 2 or row_ids(shop) == after
+
+
+def counts_from_metadata(shop: Shop) -> bool:
+    """Return whether Spark counts the rows without a scan of data files."""
+    counted: Any = shop.spark.sql(f"SELECT count(*) FROM {table(shop)}")
+    plan = str(counted._jdf.queryExecution().executedPlan())
+    assert ("LocalTableScan" in plan) != ("BatchScan" in plan), plan
+    return "LocalTableScan" in plan
+
+
+def row_ids(shop: Shop) -> dict[int, int]:
+    return dict(map(tuple, shop.spark.table(table(shop)).select("order_id", "_row_id").collect()))
