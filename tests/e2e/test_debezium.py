@@ -162,6 +162,44 @@ def test_the_table_is_what_the_source_selects(copied_of: CopiedOf) -> None:
 
 
 @pytest.mark.long
+def test_pipelines_of_one_connector_land_each_of_its_tables(
+    change_data_world: LocalServices, spark: SparkSession, lake_environment: Environment, name: str
+) -> None:
+    orders = CapturedTable(change_data_world, name, "customer text")
+    items = CapturedTable(change_data_world, f"{name}_items", "of_order bigint, price numeric(8, 2)", prefix=name)
+    sources = (orders, items)
+    declared = Debezium().tables(
+        name,
+        *(f"public.{source.name}" for source in sources),
+        namespace="captured",
+        write=Upsert(),
+        overrides={f"public.{items.name}": {"partition_by": ("bucket(4, id)",), "format_version": 3}},
+        **FORMATS[Converter.AVRO],
+    )
+    shops = []
+    for source, pipeline in zip(sources, declared, strict=True):
+        table = {"identifier": pipeline.table.identifier}
+        shops.append(Shop(change_data_world, spark, lake_environment, source.topic, partitions=1, table=table))
+        shops[-1].pipeline = pipeline
+    orders.sql(f"INSERT INTO {orders.name} SELECT n, 'first' FROM generate_series(1, 20) AS n")
+    orders.capture(Converter.AVRO, beside=[items.name])
+    try:
+        orders.sql(
+            f"BEGIN; INSERT INTO {orders.name} VALUES (21, 'new'); INSERT INTO {items.name} VALUES (1, 21, 1.25), (2, 21, 2.5),"
+            f" (3, 1, 9); UPDATE {orders.name} SET customer = 'changed' WHERE id < 4; DELETE FROM {orders.name} WHERE id = 7;"
+            f" UPDATE {items.name} SET id = 30 WHERE id = 3; DELETE FROM {items.name} WHERE id = 2; COMMIT"
+        )
+        for source, shop in zip(sources, shops, strict=True):
+            assert shop.pipeline.topic.name == source.topic
+            Copied(source, shop).land()
+        assert {row["id"] for row in shops[1].landed()} == {1, 30}
+    finally:
+        orders.release()
+        for source in sources:
+            source.close()
+
+
+@pytest.mark.long
 def test_random_changes_leave_what_the_source_selects(copied_of: CopiedOf, seed: int) -> None:
     random = Random(seed)
     copied = copied_of("note text, count int", "INSERT INTO {t} SELECT n, 'first', n FROM generate_series(1, 30) AS n")
@@ -460,14 +498,16 @@ ORDERS_DECLARED = (
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("written", "deleted"),
-    [*((each, "rewrite-with-tombstone") for each in SCHEMALESS), ("json", "tombstone"), ("connect_json", "tombstone")],
+    [
+        *((each, "rewrite-with-tombstone") for each in ("avro", *SCHEMALESS)),
+        *((each, "tombstone") for each in ("avro", "json", "connect_json")),
+        ("avro", "rewrite"),
+    ],
 )
-def test_flattened_changes_in_json_leave_what_the_source_selects(
-    copied_of: CopiedOf, written: str, deleted: str
-) -> None:
+def test_flattened_changes_leave_what_the_source_selects(copied_of: CopiedOf, written: str, deleted: str) -> None:
     """A converter may write a delete as null in JSON, and not as a record without a value."""
     flattened = {**FLATTENED, "transforms.unwrap.delete.tombstone.handling.mode": deleted}
-    choices: dict[str, Any] = {**SCHEMALESS[written], "more": flattened}
+    choices: dict[str, Any] = {**SCHEMALESS.get(written, {"converter": Converter.AVRO}), "more": flattened}
     if written in WITH_COLUMNS:
         marks = ("__op string", "__deleted string") if deleted != "tombstone" else ("__op string",)
         choices |= {"columns": (*ORDERS_DECLARED, *marks), "key_columns": ("id long",)}

@@ -6,7 +6,7 @@ The database's own answer to `SELECT *` is what the Iceberg table must hold.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -19,31 +19,38 @@ from tests.support.change_events import ChangeEvent, ChangeEvents
 
 SIGNALS = "debezium_signal"
 _MARKER = -1
-"""The key of a row that is inserted and deleted after the changes of interest: its tombstone is the last record."""
+"""The key of a row that is inserted and deleted after the changes of interest: its delete is the last record."""
+_OF_DELETES = "transforms.unwrap.delete.tombstone.handling.mode"
 
 
 class CapturedTable:
-    """A table with the key `id`, an integer. Its name is also that of connector, slot and publication."""
+    """A table with the key `id`, an integer. Its name is also that of connector, slot and publication.
 
-    def __init__(self, place: LocalServices, name: str, columns: str) -> None:
-        self.place, self.name, self.topic = place, name, f"{name}.public.{name}"
+    With a `prefix`, the connector is that of the table of this name.
+    """
+
+    def __init__(self, place: LocalServices, name: str, columns: str, *, prefix: str = "") -> None:
+        self.place, self.name, self.topic = place, name, f"{prefix or name}.public.{name}"
         self._connection = psycopg.connect(place.database, autocommit=True, row_factory=dict_row)
         self.sql(
             f"CREATE TABLE {name} (id bigint PRIMARY KEY, {columns})",
             f"CREATE TABLE IF NOT EXISTS {SIGNALS} (id text PRIMARY KEY, type text NOT NULL, data text)",
         )
-        self._events = ChangeEvents(place, self.topic)
+        self._events, self._has_tombstones = ChangeEvents(place, self.topic), True
 
-    def capture(self, converter: Converter, more: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Create the connector, and wait until the topic has the snapshot."""
+    def capture(
+        self, converter: Converter, more: Mapping[str, str] = MappingProxyType({}), *, beside: Sequence[str] = ()
+    ) -> None:
+        """Create the connector, and wait until the topic has the snapshot. The connector captures the tables `beside` too."""
         settings = connector_settings(
             self.place.database,
             prefix=self.name,
-            tables=(f"public.{self.name}", f"public.{SIGNALS}"),
+            tables=[f"public.{table}" for table in (self.name, *beside, SIGNALS)],
             converter=converter,
             registry_url=self.place.registry_url,
             more={"signal.data.collection": f"public.{SIGNALS}", "incremental.snapshot.chunk.size": "64", **more},
         )
+        self._has_tombstones = more.get(_OF_DELETES) != "rewrite"
         create_connector(self.place.connect_url, self.name, settings)
         self.captured()
 
@@ -67,7 +74,12 @@ class CapturedTable:
     def captured(self) -> list[ChangeEvent]:
         """Wait until the topic has all changes so far. Return its events."""
         self.sql(f"INSERT INTO {self.name} (id) VALUES ({_MARKER})", f"DELETE FROM {self.name} WHERE id = {_MARKER}")
-        return self._events.until(lambda event: event.value is None and event.number == _MARKER)
+
+        def is_last(event: ChangeEvent) -> bool:
+            is_delete = event.value is None if self._has_tombstones else event.value["__deleted"] == "true"
+            return is_delete and event.number == _MARKER
+
+        return self._events.until(is_last)
 
     def begin_incremental_snapshot(self) -> None:
         """Ask for an incremental snapshot, and wait until the topic has its first row."""
