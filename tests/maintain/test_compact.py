@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
+from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration.environment import Environment
 from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
+from frazil.lake.deletes import live_rows
+from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Status
+from frazil.maintain.target import MaintenanceRun, Target
 from tests.support import oracle
 from tests.support.committed_table import EAGER, Stock
+from tests.support.jobs import job
+from tests.support.keyed_table import KeyedTable
 
 pytestmark = pytest.mark.spark
 
@@ -132,10 +141,45 @@ def test_other_rows_than_before_are_refused_and_not_committed(stock: Stock, monk
         return replace(real(*arguments, **options), rows=29)
 
     monkeypatch.setattr(rewrite, "rewrite", lossy)
-    with pytest.raises(RowsWouldChange, match="hold 30 rows by their manifests, what was written for them holds 29"):
+    with pytest.raises(
+        RowsWouldChange, match="hold 30 rows by their manifests and deletes, what was written for them holds 29"
+    ):
         compact(stock.maintenance(), stock.main, Lease())
     assert stock.history().head_id == head
     assert stock.files("data") == stock.live_files()
+
+
+def test_rows_are_counted_exactly_though_the_deletes_are_large(
+    spark: SparkSession,
+    iceberg: Iceberg,
+    lake_environment: Environment,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A delete file of version 2 may name rows of other files; that of a state does."""
+    table = KeyedTable(spark, iceberg, lake_environment, f"compact.{name}").create()
+    table.apply(dict.fromkeys(range(20), (1, "first")))
+    table.apply(dict.fromkeys(range(0, 20, 3), (1, "second")))
+    table.apply(dict.fromkeys(range(0, 20, 4)))
+    pipeline = Pipeline(
+        topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table(table.name), write=Upsert(), name="p"
+    )
+    run = MaintenanceRun(job(iceberg, clock=lambda: time.time() + 1), EAGER)
+    target, real = Target(pipeline, is_dead_letter_table=False), rewrite.rewrite
+    monkeypatch.setattr(live_rows, "BYTES_AT_MOST", 10)
+
+    def lossy(*arguments: Any, **options: Any) -> rewrite.Rewritten:
+        written = real(*arguments, **options)
+        return replace(written, rows=written.rows + 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rewrite, "rewrite", lossy)
+        with pytest.raises(RowsWouldChange, match=f"hold {len(table.state)} rows by their manifests and deletes"):
+            compact(run, target, Lease())
+    table.check()
+    outcome = compact(run, target, Lease())
+    assert (outcome.ended, outcome.rows) == (Status.DONE, len(table.state))
+    table.check()
 
 
 def test_rows_that_another_engine_deleted_are_left_to_it(stock: Stock) -> None:

@@ -61,11 +61,6 @@ def test_a_state_is_compacted_if_many_of_its_rows_are_deleted(group: Group, expe
     assert why(group, [], replace(CLOSING, is_state=True)) is expected
 
 
-def test_rewritten_rows_are_as_many_as_deletes_allow() -> None:
-    group = replace(GROUP, deletes=2, deleted=10, maybe_deleted=5)
-    assert [rows for rows in range(50) if group.holds(rows)] == list(range(25, 31))
-
-
 def test_marks_are_remembered_an_hour_apart_and_not_for_ever() -> None:
     marks: tuple[Mark, ...] = ()
     for minute in range(0, 100 * 60, 10):

@@ -17,6 +17,7 @@ from frazil.lake import tables
 from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
+from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH
 from frazil.lake.iceberg_java import Iceberg
@@ -60,6 +61,7 @@ class KeyedTable:
     is_alone: bool = True
     """Whether no other engine has changed rows: the account knows nothing of such."""
     index: KeyIndex | None = None
+    copies: CopyOnWrite | None = None
 
     def create(self) -> KeyedTable:
         """Make the table, with its ledger."""
@@ -109,7 +111,7 @@ class KeyedTable:
         keys = self._arrow(marks, f"id long, {IS_DELETE} boolean, {PARTITION} int")
         hashes = {HASH: key_hash(keys, ["id"]), SECOND_HASH: key_hash(keys, ["id"], is_second=True)}
         keys = keys.withColumns(hashes)
-        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema, index=self.index)
+        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema, index=self.index, copies=self.copies)
         return Batch(staged, changes, self.at, self.at + 1)
 
     def _frame(self, rows: Mapping[int, Row]) -> DataFrame:
@@ -123,7 +125,13 @@ class KeyedTable:
         arrays = [pa.array(values, kind) for values, kind in zip(columns.values(), types, strict=True)]
         return self.spark.createDataFrame(pa.table(arrays, names=list(columns)), schema=schema)
 
-    def publish(self, batch: Batch, *, run: str = "me", failpoint: Callable[[str], None] = lambda _: None) -> Published:
+    def publish(
+        self,
+        batch: Batch,
+        *,
+        run: str = "me",
+        failpoint: Callable[[str], None] = lambda _: None,
+    ) -> Published:
         """Commit a batch."""
         request = self.request(batch.start, batch.end, run)
         made = job(self.iceberg, run=run, clock=lambda: 1001.0, failpoint=failpoint)

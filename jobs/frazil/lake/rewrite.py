@@ -39,11 +39,6 @@ class Group:
     maybe_deleted: int = 0
     java: Java = None
 
-    def holds(self, rows: int) -> bool:
-        """Return whether the files may have so many rows that are not deleted."""
-        most = self.rows - self.deleted
-        return most - self.maybe_deleted <= rows <= most
-
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:

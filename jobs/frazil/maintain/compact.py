@@ -106,14 +106,16 @@ def _swap(
 
 
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
-    written = rewrite.rewrite(run.job.spark, run.job.iceberg, table, group, unique_id=run.job.new_id(), order=columns)
-    live = live_rows(table, group.java.fileScanTasks()) if group.maybe_deleted else None
-    if not (group.holds(written.rows) if live is None else written.rows == live):
-        wanted = group.rows - group.deleted if live is None else live
+    iceberg, new_id = run.job.iceberg, run.job.new_id
+    written = rewrite.rewrite(run.job.spark, iceberg, table, group, unique_id=new_id(), order=columns)
+    live = group.rows - group.deleted
+    if group.maybe_deleted:
+        live = live_rows(iceberg, table, group.java.fileScanTasks(), new_id=new_id)
+    if written.rows != live:
         rewrite.drop(table, written)
         raise RowsWouldChange(
-            f"{group.files} files of partition {group.partition or '(all)'} hold {wanted} rows "
-            f"by their manifests, what was written for them holds {written.rows}; nothing of it was committed",
+            f"{group.files} files of partition {group.partition or '(all)'} hold {live} rows "
+            f"by their manifests and deletes, what was written for them holds {written.rows}; nothing of it was committed",
             where=f"table {target.identifier}",
             do=f"`frazil verify {target.pipeline.name} --deep` reports whether a file was altered",
         )

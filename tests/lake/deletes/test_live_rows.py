@@ -2,36 +2,82 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
+from frazil.errors import RowsWouldChange
+from frazil.lake.deletes import files_written_again
 from frazil.lake.deletes import live_rows as counted
+from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.live_rows import live_rows
 from frazil.lake.iceberg_java import Iceberg
-from tests.support.keyed_table import KeyedTable
+from tests.support.keyed_table import KeyedTable, Row
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 
 
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def table_of(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, version: int
+) -> KeyedTable:
+    """Return a table whose delete files each name rows of several data files."""
+    table = KeyedTable(spark, iceberg, lake_environment, f"live.{name}", version).create()
+    table.apply(dict.fromkeys(range(20), (1, "first")))
+    for round_ in range(3):
+        table.apply({**dict.fromkeys(range(round_, 20, 3), (2, f"of {round_}")), round_ + 5: None})
+    return table
+
+
 @pytest.mark.parametrize("version", first_short([2, 3]))
+@pytest.mark.parametrize("most", [counted.BYTES_AT_MOST, 10], ids=["by the deletes", "by reading"])
 def test_live_rows_are_counted_exactly(
     spark: SparkSession,
     iceberg: Iceberg,
     lake_environment: Environment,
     name: str,
     version: int,
+    most: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    table = KeyedTable(spark, iceberg, lake_environment, f"live.{name}", version).create()
-    table.apply(dict.fromkeys(range(20), (1, "first")))
-    for round_ in range(3):  # each names rows of several data files
-        table.apply({**dict.fromkeys(range(round_, 20, 3), (2, f"of {round_}")), round_ + 5: None})
-    java = iceberg.load(table.name)
+    table = table_of(spark, iceberg, lake_environment, name, version)
+    java, read = iceberg.load(table.name), list[str]()
+    monkeypatch.setattr(counted, "BYTES_AT_MOST", most)
+
+    def named() -> str:
+        read.append(new_id())
+        return read[-1]
+
     tasks = list(java.newScan().planFiles().iterator())
     assert sum(int(task.file().recordCount()) for task in tasks) > len(table.state)
-    assert live_rows(java, tasks) == len(table.state)
-    assert sum(live_rows(java, [task]) or 0 for task in tasks) == len(table.state)
+    assert live_rows(iceberg, java, tasks, new_id=named) == len(table.state)
+    assert sum(live_rows(iceberg, java, [task], new_id=named) for task in tasks) == len(table.state)
+    assert bool(read) is (version == 2 and most == 10)
+    assert iceberg.task_sets().fetchSetIds(java).isEmpty()
+
+
+def test_files_written_again_are_counted_though_their_deletes_are_large(
+    spark: SparkSession,
+    iceberg: Iceberg,
+    lake_environment: Environment,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = table_of(spark, iceberg, lake_environment, name, 2)
+    table.copies = CopyOnWrite(new_id)
     monkeypatch.setattr(counted, "BYTES_AT_MOST", 10)
-    assert live_rows(java, tasks) == (None if version == 2 else len(table.state))
+    batch: dict[int, Row | None] = {3: None, 4: (1, "fourth"), 50: (1, "new")}
+    with monkeypatch.context() as patch:
+        written = files_written_again.write_again
+        patch.setattr(files_written_again, "write_again", lambda *a, **k: written(*a, **k)[:-1])
+        with pytest.raises(RowsWouldChange, match="written again they have"):
+            table.publish(table.staged(batch))
+    table.check()
+    table.apply(batch)
+    table.check()

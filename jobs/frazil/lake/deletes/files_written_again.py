@@ -73,7 +73,8 @@ class CopyOnWrite:
             spec_id=int(table.spec().specId()),
             kept=kept,
         )
-        _check(table, ordered, found, sum(int(file.recordCount()) for file in written))
+        live = live_rows(iceberg, table, ordered, new_id=self.new_id)
+        _check(table, len(ordered), live, found, sum(int(file.recordCount()) for file in written))
         vectors = (
             delete
             for task in ordered
@@ -103,11 +104,10 @@ def _without(keys: pa.Table, found: Found) -> pa.Table:
     return keys.filter(~np.isin(keys[NUMBER].to_numpy(), sorted(stay)))
 
 
-def _check(table: Java, tasks: list[Java], found: Found, written: int) -> None:
-    live = live_rows(table, tasks)
-    if live is not None and written != live - found.rows:
+def _check(table: Java, files: int, live: int, found: Found, written: int) -> None:
+    if written != live - found.rows:
         raise RowsWouldChange(
-            f"{len(tasks)} data files have {live} rows, of which {found.rows} are replaced or deleted; written again they have "
+            f"{files} data files have {live} rows, of which {found.rows} are replaced or deleted; written again they have "
             f"{written}; nothing of it was committed",
             where=f"table {table.name()}",
             do="`frazil verify --deep` reports whether a file was altered",

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from frazil.lake.deletes import position_files
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
+from frazil.lake.row_offsets import tasks_read
 
 BYTES_AT_MOST = 64 << 20
-"""So much of the delete files is read to count; they are read by the driver."""
+"""So much of the delete files is read by the driver; Spark applies larger ones, which takes a job over the data files."""
 
 
-def live_rows(table: Java, tasks: Iterable[Java]) -> int | None:
-    """Return the number of rows of the data files of scan tasks that no delete file names; None if it was not counted.
+def live_rows(iceberg: Iceberg, table: Java, tasks: Sequence[Java], *, new_id: Callable[[], str]) -> int:
+    """Return the number of rows of the data files of scan tasks that no delete file names.
 
-    A deletion vector says how many rows it deletes. A delete file of version 2 names rows of several data files, and is read. It is
-    not counted if these files are too large, or of another kind than Frazil writes.
+    A deletion vector says how many rows it deletes. A delete file of version 2 names rows of several data files, and is read. If
+    these files are too large, or of another kind than Frazil writes, Spark reads the data files. `new_id` is as in `stage`.
     """
+    counted = _counted(table, tasks)
+    if counted is not None:
+        return counted
+    with tasks_read(iceberg, table, tasks, unique_id=new_id()) as rows:
+        return rows.count()
+
+
+def _counted(table: Java, tasks: Sequence[Java]) -> int | None:
+    """Return the number by the delete files; None if that takes reading the data files."""
     rows, vectors = 0, 0
     shared: dict[str, Java] = {}
     named: dict[str, list[str]] = {}
