@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -104,6 +106,41 @@ def test_the_search_says_how_many_keys_were_there(table: KeyedTable) -> None:
     found = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId()).found
     assert (found.updated, found.deleted) == (2, 2)
     assert found.hash == table.hash_of(3, 4, 8, 9)
+
+
+def files_of(table: KeyedTable) -> dict[str, list[int]]:
+    """Return the keys in each data file."""
+    found: dict[str, list[int]] = {}
+    for row in table.spark.table(f"lake.{table.name}").select("_file", "id").orderBy("id").collect():
+        found.setdefault(row[0], []).append(row[1])
+    return found
+
+
+def find_without(table: KeyedTable, lost: list[str], *keys: int) -> int:
+    """Return how many rows of keys are found when some data files do not exist any more: a search that reads one fails."""
+    batch, loaded = table.staged(dict.fromkeys(keys)), table.iceberg.load(table.name)
+    for path in lost:
+        loaded.io().deleteFile(path)
+    return batch.changes.on(loaded, loaded.currentSnapshot().snapshotId()).found.deleted
+
+
+def test_files_outside_the_range_of_the_batchs_keys_are_not_read(table: KeyedTable) -> None:
+    for day in range(3):
+        table.apply(dict.fromkeys(range(100 * day, 100 * day + 10), (day, "x")))
+    lost = [path for path, keys in files_of(table).items() if keys[0] // 100 != 1]
+    assert len(lost) >= 2
+    assert find_without(table, lost, 103, 107) == 2
+
+
+def test_buckets_without_a_key_of_the_batch_are_not_read(table: KeyedTable) -> None:
+    """The key is within the range of files of other buckets, so it is listed: a bucket says nothing of a range."""
+    table.iceberg.load(table.name).updateSpec().addField(table.iceberg.term("bucket", "id", 4)).commit()
+    table.apply(dict.fromkeys(range(60), (1, "x")))
+    files = files_of(table)
+    bucket = next(PurePath(path).parent for path, keys in files.items() if 45 in keys)
+    lost = [path for path in files if PurePath(path).parent != bucket]
+    assert any(files[path][0] < 45 < files[path][-1] for path in lost)
+    assert find_without(table, lost, 45) == 1
 
 
 KEYS = {
