@@ -20,6 +20,7 @@ from frazil.ingest.one_batch import StagedBatch
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest, StageAgain
+from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.lake.totals import Counts
@@ -91,6 +92,8 @@ class Loop:
         self.is_never_readable = False
         self.summary: dict[str, str] = {}
         """Of the newest commit."""
+        self.foreign: OtherCommit | None = None
+        """What each commit meets."""
         job: Any = SimpleNamespace(
             kafka=Kafka(records), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
             stopping=lambda: False, redact=lambda text: text,
@@ -148,8 +151,10 @@ class Loop:
         main: Any = None
         return StagedBatch(planned, main, None, batch, changes=None, bytes_read=1, began=0.0, seconds=1.0)
 
-    def _commit(self, job: Any, main: Any, side_tables: Any, batch: Any, changes: Any) -> Any:
+    def _commit(self, job: Any, main: Any, side_tables: Any, batch: Any, changes: Any, met: Any) -> Any:
         start, end = batch.start.at[0], batch.end.at[0]
+        if self.foreign:
+            met(self.foreign)
         if self.fails.get(start):
             raise self.fails[start].pop(0)
         self.steps.append(f"commit {start}")
@@ -197,10 +202,10 @@ def test_a_batch_that_depends_on_the_rows_is_staged_when_the_one_before_is_commi
             waits.set()
         settle()
 
-    def commits(job: Any, main: Any, side_tables: Any, batch: Any, changes: Any) -> Any:
+    def commits(job: Any, main: Any, side_tables: Any, batch: Any, changes: Any, met: Any) -> Any:
         if batch.start.at[0] == 0:  # as late as it can be: the next batch is staged meanwhile, or waits
             assert (waits if needs_rows else staged).wait(60)
-        return commit(job, main, side_tables, batch, changes)
+        return commit(job, main, side_tables, batch, changes, met)
 
     loop.ingestion._evolution._stage = stages  # type: ignore[attr-defined]
     loop.ingestion._evolution.needs_rows = needs_rows  # type: ignore[attr-defined]
@@ -238,6 +243,23 @@ def test_a_batch_that_asks_for_it_is_staged_again(
     assert loop.committed == [(0, 200), (200, 400), (400, 600)]
     assert loop.steps.count(f"stage {start}") == 2
     assert len(loop.seen(Event.BATCH_RETRIED)) == 1
+
+
+def test_a_commit_of_another_engine_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(monkeypatch, records=400)
+    loop.foreign = OtherCommit(
+        snapshot_id=7, operation="append", is_frazils=False, engine="spark 4.1.1", application="a"
+    )
+    loop.fails[0] = [StageAgain("rows were changed")]  # the batch meets the commit again
+    loop.ingestion.drain()
+    (reported,) = loop.seen(Event.FOREIGN_COMMIT)
+    assert (reported["snapshot"], reported["operation"], reported["engine"], reported["application"]) == (
+        7,
+        "append",
+        "spark 4.1.1",
+        "a",
+    )
+    assert reported["message"].endswith("append by spark 4.1.1, application a (snapshot 7)")
 
 
 def test_a_batch_that_spark_cannot_read_is_staged_again_with_what_the_driver_read(

@@ -46,6 +46,7 @@ def test_a_batch_says_what_it_holds() -> None:
         (Event.PIPELINE_FAILED, "ERROR"),
         (Event.SERVICE_UNAVAILABLE, "WARN"),
         (Event.FENCED, "INFO"),
+        (Event.FOREIGN_COMMIT, "WARN"),
     ],
 )
 def test_an_error_keeps_its_own_words(event: Event, level: str) -> None:

@@ -145,6 +145,7 @@ def test_what_is_late_is_decided_again_when_rows_changed(shop_of: ShopOf, step: 
 
     state.shop.drain(failpoint=once(step, changes))
     assert len(state.shop.seen("batch_retried")) == 1
+    assert [event["operation"] for event in state.shop.seen("foreign_commit")] == ["overwrite"] * 2
     rows = {row["_kafka_key"]: (row["user"], row["_deleted_at"] is None) for row in state.shop.landed()}
     assert rows == {
         "k0": ("theirs", True),

@@ -66,6 +66,7 @@ def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: 
     state.delete(2)
     shop.drain()
     state.check()
+    assert not shop.seen("foreign_commit")
 
 
 STEPS = [

@@ -17,6 +17,7 @@ from frazil.lake import tables
 from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
+from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH
@@ -131,11 +132,12 @@ class KeyedTable:
         *,
         run: str = "me",
         failpoint: Callable[[str], None] = lambda _: None,
+        met: Callable[[OtherCommit], None] = lambda _: None,
     ) -> Published:
         """Commit a batch."""
         request = self.request(batch.start, batch.end, run)
         made = job(self.iceberg, run=run, clock=lambda: 1001.0, failpoint=failpoint)
-        return publish(made, batch.staged, request, changes=batch.changes)
+        return publish(made, batch.staged, request, changes=batch.changes, met=met)
 
     def apply(self, rows: Mapping[int, Row | None], **options: object) -> Published:
         """Stage and commit a batch, and do the same to the state that the table must have."""

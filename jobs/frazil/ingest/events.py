@@ -18,6 +18,7 @@ class Event(StrEnum):
     nothing to read. `SCHEMA_EVOLVED`: the table's schema changed. `DEAD_LETTERS_RECOVERED`: dead letters of an earlier commit
     were appended. `BATCH_RETRIED`: a batch was dropped and is staged again.
     `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
+    `FOREIGN_COMMIT`: another engine wrote rows of a table of current state, which has two writers then.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
     `HISTORY_BEGAN`: a history has its first commit. `HISTORY_RECORDED`: it got changes that an earlier driver had left open, or
@@ -43,6 +44,7 @@ class Event(StrEnum):
     BATCH_RETRIED = "batch_retried"
     SCHEMA_LOOKED_UP = "schema_looked_up"
     FENCED = "fenced"
+    FOREIGN_COMMIT = "foreign_commit"
     SCHEMA_INCOMPATIBLE = "schema_incompatible"
     PIPELINE_RETRIED = "pipeline_retried"
     DECISION_REQUIRED = "decision_required"

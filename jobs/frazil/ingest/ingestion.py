@@ -169,6 +169,7 @@ class Ingestion:
                     [staged.dead_letters] if staged.dead_letters else [],
                     replace(staged.batch, settled=self._settled),
                     staged.changes,
+                    self.progress.met,
                 )
         except CatalogUnavailable as error:
             if staged.changes is None or not self.job.stopping():

@@ -7,6 +7,7 @@ from typing import Any
 
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.one_batch import StagedBatch
+from frazil.lake.commit.other_commits import OtherCommit
 
 IDLE_SECONDS = 60.0  # between two `idle` events, as metrics are kept by the minute
 
@@ -18,6 +19,7 @@ class Progress:
         self.total = Total()
         self._report, self._clock = report, clock
         self._idle_reported: float | None = None
+        self._met: set[int] = set()
 
     def committed(self, staged: StagedBatch, snapshot_id: int) -> None:
         """Report a batch that was committed, and add it to the total."""
@@ -36,6 +38,18 @@ class Progress:
             stage_seconds=round(staged.seconds, 3),
             freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
             lag=staged.plan.lag - staged.plan.rows,
+        )
+
+    def met(self, commit: OtherCommit) -> None:
+        """Report a commit by which another engine wrote rows of a table of current state, once in a run."""
+        if commit.snapshot_id in self._met:
+            return
+        self._met.add(commit.snapshot_id)
+        facts = {"snapshot": commit.snapshot_id, "operation": commit.operation}
+        said = {"engine": commit.engine, "application": commit.application}
+        message = f"another engine wrote rows of the table: {commit}"
+        self._report(
+            Event.FOREIGN_COMMIT, message=message, **facts, **{name: text for name, text in said.items() if text}
         )
 
     def idle(self, facts: Callable[[], Mapping[str, Any]] = lambda: {"lag": 0, "freshness_seconds": 0.0}) -> None:

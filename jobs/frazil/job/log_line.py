@@ -13,6 +13,7 @@ _LEVELS = {
     "pipeline_retried": "WARN",
     "batch_retried": "WARN",
     "schema_incompatible": "WARN",
+    "foreign_commit": "WARN",
     "rejected": "WARN",
     "proof_unwritten": "WARN",
 }

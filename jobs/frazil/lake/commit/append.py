@@ -7,7 +7,7 @@ any other commit in between makes the complete transaction fail, and a new one d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,6 +20,7 @@ from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry, entry_of_head, of
+from frazil.lake.commit.other_commits import OtherCommit, OtherCommits
 from frazil.lake.commit.row_delta import RowChanges, overwrite, row_delta
 from frazil.lake.commit.row_search import RowSearch
 from frazil.lake.deletes.staged_deletes import StagedDeletes
@@ -60,6 +61,7 @@ def publish(
     restore: bool = False,
     clear: bool = False,
     changes: RowChanges | None = None,
+    met: Callable[[OtherCommit], None] = lambda commit: None,
 ) -> Published:
     """Commit a staged batch, exactly once.
 
@@ -68,11 +70,15 @@ def publish(
     table finishes a decision and keeps no totals of its own. A commit that names a side decision gets the next number, which is
     above `numbered_from` too. With `restore` the head is first set back to the newest entry, over a rollback that only moved it;
     with `clear` all rows go first. The rows that `changes` finds on the table's head are deleted; if another commit comes in
-    between, they are searched again.
+    between, they are searched again. `met` is called for each commit since the newest batch by which another engine wrote rows
+    of a table with `changes`; at each call of `publish` again until a batch is committed.
     """
     iceberg, failure = job.iceberg, ""
     base: Base | None = None
-    search = RowSearch(changes, staged.table)
+    search, others = (
+        RowSearch(changes, staged.table),
+        OtherCommits(batch.pipeline, met if changes is not None else None),
+    )
     for attempt in range(ATTEMPTS):
         if attempt and changes is not None and job.stopping():
             break  # a run that is to end has its Spark jobs cancelled, and so the search
@@ -82,6 +88,7 @@ def publish(
             table = iceberg.load(staged.table)
             transaction = table.newTransaction()
             base = _read(iceberg, transaction.table(), staged, batch)
+            others.see(table, base)
             verdict = check(base, staged, batch)
             if verdict is Verdict.DONE:
                 assert base.own_commit is not None
@@ -117,7 +124,7 @@ def publish(
             if isinstance(error, Py4JJavaError) and thrown(error) in ("NoSuchTableException", "ForbiddenException"):
                 break
     raise CatalogUnavailable(
-        f"the commit did not succeed: {failure}",
+        f"the commit did not succeed: {failure}{others.text}",
         where=f"table {staged.table}",
         do="Nothing was added. Run again; if it persists, look at the catalog",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +23,7 @@ from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entries_of
 from frazil.lake.commit.finish import finish
+from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, look
@@ -40,17 +41,18 @@ def decide_and_finish(
     side_tables: Sequence[Staged],
     batch: CommitRequest,
     changes: RowChanges | None = None,
+    met: Callable[[OtherCommit], None] = lambda commit: None,
 ) -> Published:
     """Publish `staged`, and with it the decision on `side_tables`; then append each of `side_tables` to its own table.
 
-    The rows that `changes` finds are deleted in the same commit.
+    The rows that `changes` finds are deleted in the same commit; `met` is as in `publish`.
 
     Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
     ledger describes, `StageAgain` if it is not the one that its rows were staged for.
     """
     side_tables = [side for side in side_tables if not side.is_empty]
     if not side_tables:
-        return publish(job, staged, batch, changes=changes)
+        return publish(job, staged, batch, changes=changes, met=met)
     iceberg, numbered_from = job.iceberg, 0
     for side in side_tables:
         found = look(iceberg, staged.table, side.table, batch.pipeline)
@@ -66,7 +68,7 @@ def decide_and_finish(
         table = iceberg.load(side.table)
         files = [iceberg.file_json(table, f) for f in side.files]
         tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
-    return decide(job, staged, tables, batch, numbered_from=numbered_from, changes=changes)
+    return decide(job, staged, tables, batch, numbered_from=numbered_from, changes=changes, met=met)
 
 
 def _fits(iceberg: Iceberg, side: Staged, found: Look) -> bool:
@@ -95,11 +97,12 @@ def decide(
     *,
     numbered_from: int,
     changes: RowChanges | None = None,
+    met: Callable[[OtherCommit], None] = lambda commit: None,
     extra: Mapping[str, str] = MappingProxyType({}),
 ) -> Published:
     """Publish `staged` with the decision on side `tables` (parts of its document), then finish it.
 
-    `extra` are further summary entries of the commit that decides.
+    `extra` are further summary entries of the commit that decides; `met` is as in `publish`.
     """
     iceberg = job.iceberg
     table = iceberg.load(staged.table)
@@ -118,7 +121,7 @@ def decide(
     iceberg.write_text(table, location, json.dumps(document))
     job.failpoint("decide.written")
     named = {**extra, ledger.SIDE: location}
-    published = publish(job, staged, batch, extra=named, numbered_from=numbered_from, changes=changes)
+    published = publish(job, staged, batch, extra=named, numbered_from=numbered_from, changes=changes, met=met)
     job.failpoint("decide.decided")
     decided = Entry.of(
         published.snapshot_id,
