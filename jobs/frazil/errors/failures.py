@@ -31,7 +31,7 @@ class Fenced(FrazilError):
 
 
 class CommitRefused(FrazilError):
-    """Iceberg or the catalog refuses a commit, and would refuse the same again; nothing was added."""
+    """Iceberg, the catalog or a check of Frazil refuses a commit, and would refuse the same again; nothing was added."""
 
 
 class TableReplaced(FrazilError):

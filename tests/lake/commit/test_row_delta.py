@@ -6,13 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake import ledger
+from frazil.lake.commit.append import publish
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.row_delta import row_delta
 from frazil.lake.commit.row_search import SearchFailed
-from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.deletes import java_writers
+from frazil.lake.deletes.java_writers import tasks
+from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.tables import FEW_MANIFESTS
 from tests.support import oracle
 from tests.support.jobs import job, once
@@ -235,17 +241,82 @@ def test_a_batch_refused_late_leaves_no_row_and_loses_none(table: KeyedTable) ->
     table.check()
 
 
-def test_a_delete_file_that_is_gone_stages_again(table: KeyedTable) -> None:
-    from frazil.lake.commit.append import publish
-    from frazil.lake.commit.check import StageAgain
-
+def test_a_delete_file_that_is_gone_is_made_again(table: KeyedTable) -> None:
+    """The staged rows stay; a staged file that is gone has the batch staged again."""
     batch = table.staged(SECOND)
     loaded = table.iceberg.load(table.name)
     deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
-    loaded.io().deleteFile(deletes.paths[0])
+    loaded.io().deleteFile(deletes.made[0])
     late = job(table.iceberg, run="me", clock=lambda: 1100.0)
+    publish(late, batch.staged, table.request(1, 2), changes=batch.changes)
+    table.expect(SECOND)
+    table.check()
+    batch = table.staged({3: None, 4: (0, "third")})
+    loaded.io().deleteFile(batch.staged.files[0].location())
     with pytest.raises(StageAgain, match="1 staged files are gone"):
-        publish(late, batch.staged, table.request(1, 2), changes=batch.changes)
+        publish(late, batch.staged, table.request(2, 3), changes=batch.changes)
+    table.check()
+
+
+def delete_by_position(table: KeyedTable) -> None:
+    properties = "'write.delete.mode' = 'merge-on-read'"
+    table.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ({properties})")
+    table.delete(9)
+
+
+def drop_a_file(table: KeyedTable) -> None:
+    """Remove a data file as a whole, which is an Iceberg operation `delete` without delete files."""
+    loaded = table.iceberg.load(table.name)
+    (task, *_) = tasks(loaded, loaded.currentSnapshot().snapshotId(), None).values()
+    loaded.newDelete().deleteFile(task.file()).commit()
+
+
+@pytest.mark.parametrize(
+    ("event", "refusal"),
+    [
+        pytest.param(KeyedTable.compact, "missing data files", id="validateDataFilesExist"),
+        pytest.param(drop_a_file, "missing data files", id="validateDeletedFiles"),
+        pytest.param(delete_by_position, "new conflicting delete files", id="validateNoConflictingDeleteFiles"),
+        pytest.param(
+            lambda table: table.insert(9, (1, "theirs")),
+            "conflicting files that can contain records",
+            id="validateNoConflictingDataFiles",
+        ),
+    ],
+)
+def test_iceberg_itself_refuses_deletes_of_another_head(
+    table: KeyedTable, event: Callable[[KeyedTable], None], refusal: str
+) -> None:
+    """Without the comparison of heads and without the tag; each event is refused by one validation only."""
+    batch = table.staged(SECOND)
+    loaded = table.iceberg.load(table.name)
+    deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
+    event(table)
+    delta = row_delta(table.iceberg.load(table.name), deletes)
+    for file in batch.staged.files:
+        delta.addRows(file)
+    with pytest.raises(Py4JJavaError) as refused:
+        delta.commit()
+    assert thrown(refused.value) == "ValidationException"
+    assert refusal in message(refused.value)
+
+
+def test_a_vector_beside_an_old_one_stops_the_commit(
+    table_of: Callable[[int], KeyedTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Iceberg would commit it, and no engine could read the table."""
+    table = table_of(3)
+    table.apply(FIRST)
+    table.apply(dict.fromkeys(range(3)))
+    batch, writer = table.staged(dict.fromkeys(range(3, 12))), java_writers.VectorWriter
+    monkeypatch.setattr(java_writers, "VectorWriter", lambda iceberg, loaded, _: writer(iceberg, loaded, {}))
+    with pytest.raises(CommitRefused, match=r"0 of \d old deletion vectors were merged") as refused:
+        table.publish(batch)
+    assert table.name in refused.value.where
+    table.check()
+    monkeypatch.undo()
+    table.publish(batch)
+    table.expect(dict.fromkeys(range(3, 12)))
     table.check()
 
 

@@ -7,7 +7,7 @@ any other commit in between makes the complete transaction fail, and a new one d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -99,7 +99,8 @@ def publish(
             deletes = search.on(table, base)
             if deletes is not None:
                 job.failpoint("publish.searched")
-            _check_files(table, staged, deletes, age=job.clock() - staged.at)
+            if not _check_files(table, staged, deletes, age=job.clock() - staged.at):
+                deletes = search.again(table, base)
             summary = dict(extra or {})
             if not is_dead_letter_table:
                 summary |= carried_on(base, batch, summary, numbered_from, changes, deletes)
@@ -209,13 +210,18 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
     )
 
 
-def _check_files(table: Java, staged: Staged, deletes: StagedDeletes | None, *, age: float) -> None:
+def _check_files(table: Java, staged: Staged, deletes: StagedDeletes | None, *, age: float) -> bool:
+    """Return whether the delete files exist, as far as another search makes them again. Raises `StageAgain` for all others."""
     if age > STAGED_AT_MOST_SECONDS:
         raise StageAgain(f"staged {age / 3600:.1f} hours ago", where=f"table {staged.table}")
-    if age > CHECK_FILES_AFTER_SECONDS:
-        io = table.io()
-        paths = [f.location() for f in staged.files] + [d["file-path"] for d in staged.documents]
-        paths += deletes.paths if deletes is not None else ()
-        missing = [path for path in paths if not io.newInputFile(path).exists()]
-        if missing:
-            raise StageAgain(f"{len(missing)} staged files are gone, {missing[0]} first", where=f"table {staged.table}")
+    if age <= CHECK_FILES_AFTER_SECONDS:
+        return True
+    io = table.io()
+
+    def missing(paths: Iterable[str]) -> list[str]:
+        return [path for path in paths if not io.newInputFile(path).exists()]
+
+    paths = [f.location() for f in staged.files] + [d["file-path"] for d in staged.documents]
+    if lost := missing([*paths, *(deletes.beside if deletes is not None else ())]):
+        raise StageAgain(f"{len(lost)} staged files are gone, {lost[0]} first", where=f"table {staged.table}")
+    return deletes is None or not missing(deletes.made)

@@ -53,6 +53,12 @@ class RowSearch:
         self._changes.check(deletes)
         return deletes
 
+    def again(self, table: Java, base: Base) -> StagedDeletes | None:
+        """Return the deletes on the same head in new files, as the files of `on` are gone; raises what `on` raises."""
+        if self._changes is not None:
+            self._changes.forget()
+        return self.on(table, base)
+
     def after(self, error: Py4JJavaError | PySparkException, base: Base | None) -> str:
         """Have the rows searched again, as another commit may have come in between; return the failure in words.
 

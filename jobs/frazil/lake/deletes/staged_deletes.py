@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from frazil.errors import CommitRefused
 from frazil.lake.data_location import has_vectors
 from frazil.lake.deletes import java_writers, position_files
 from frazil.lake.deletes.positions import Found
@@ -38,14 +39,16 @@ class StagedDeletes:
         return sum(int(file.recordCount()) for file in self.written)
 
     @property
-    def paths(self) -> tuple[str, ...]:
-        """Where the new files are."""
-        files = dict.fromkeys(str(file.location()) for file in (*self.added, *self.written))
-        return (*files, *self.beside)
+    def made(self) -> tuple[str, ...]:
+        """Where the new files are that a search writes, which another search on the same snapshot writes again."""
+        return tuple(dict.fromkeys(str(file.location()) for file in (*self.added, *self.written)))
 
 
 def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> StagedDeletes:
-    """Write the deletes of the rows that were found on a snapshot of the loaded `table`."""
+    """Write the deletes of the rows that were found on a snapshot of the loaded `table`.
+
+    Raises `CommitRefused` if a data file would have two vectors.
+    """
     if not found.at:
         return StagedDeletes(snapshot_id=snapshot_id, found=found)
     tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
@@ -70,7 +73,11 @@ def _vectors(
     added, removed = writer.close()
     old = sum(java_writers.is_of_one_file(iceberg, delete) for _, deletes in files.values() for delete in deletes)
     if len(removed) != old:  # Iceberg would commit two vectors of one data file, and then no engine can read the table
-        raise AssertionError(f"{len(removed)} of {old} old deletion vectors were merged")
+        raise CommitRefused(
+            f"{len(removed)} of {old} old deletion vectors were merged into the new ones",
+            where=f"table {table.name()}",
+            do="Nothing was added: the data files would have two vectors each. Report it with the versions of Frazil and Iceberg",
+        )
     return added, removed
 
 
