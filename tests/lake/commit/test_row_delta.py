@@ -287,7 +287,7 @@ def drop_a_file(table: KeyedTable) -> None:
 def test_iceberg_itself_refuses_deletes_of_another_head(
     table: KeyedTable, event: Callable[[KeyedTable], None], refusal: str
 ) -> None:
-    """Without the comparison of heads and without the tag; each event is refused by one validation only."""
+    """Without the comparison of heads and without the tag; each event would pass without the validation that names it."""
     batch = table.staged(SECOND)
     loaded = table.iceberg.load(table.name)
     deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
