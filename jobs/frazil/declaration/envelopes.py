@@ -13,7 +13,7 @@ from frazil.declaration.declared import Declared
 from frazil.declaration.options import ReplicaIdentity, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, Changelog, Upsert, declared_key, history, order_by
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, declared_key, history, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.captured_tables import Shared
@@ -103,14 +103,7 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.topic.keeps_unknown:
         what = "an event has other fields than those of the row, and the columns are those of the row"
         yield Problem("topic.unknown_fields", what, "Remove it: a connector writes all columns of the source")
-    if order_by(pipeline.write):
-        what = "a value that a change leaves out is that of the change before it, by offset"
-        yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
-    if declared_key(pipeline.write) is not None:
-        what = "a change of another column than those of the source's key says nothing of the row before it"
-        yield Problem(
-            "write.key", what, "Remove it: the key is that of the record, the connector's message.key.columns"
-        )
+    yield from _connector_problems(pipeline.write)
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
     if isinstance(pipeline.write, Upsert) and pipeline.envelope is not None and pipeline.envelope.has_before:
@@ -119,6 +112,18 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if history(pipeline.write) is not None and pipeline.envelope is not None and pipeline.envelope.operation_column:
         what = "the history of the table has a column _op of its own"
         yield Problem("envelope.operation_column", what, "Remove it, or write.history")
+
+
+def _connector_problems(write: WriteMode) -> Iterator[Problem]:
+    """Yield what Debezium's changes do not have: an order of their own, and another key than the record's."""
+    if order_by(write):
+        what = "a value that a change leaves out is that of the change before it, by offset"
+        yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
+    if declared_key(write) is not None:
+        what = "a change of another column than those of the source's key says nothing of the row before it"
+        yield Problem(
+            "write.key", what, "Remove it: the key is that of the record, the connector's message.key.columns"
+        )
 
 
 def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, reduce
 
@@ -14,6 +15,7 @@ from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVA
 from frazil.decode.record_type import RecordType
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.envelope import Change, Envelope, Operation, Unwrapped
+from frazil.errors import InvalidInput
 from frazil.schemas.types import Struct
 
 
@@ -26,6 +28,23 @@ def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
         row=form.row,
         is_single_value=record_type.is_single_value,
         decoder=lambda target: _decoder(decoder(form.decoded(target)), form, target),
+    )
+
+
+def check_order(envelope: Envelope | None, names: Sequence[str]) -> None:
+    """Raise `InvalidInput` if a table is to be ordered by other columns than those of the envelope's changes, if it has one."""
+    if envelope is None or tuple(names) == envelope.order:
+        return
+    if not envelope.order:
+        raise InvalidInput(
+            "the changes of the envelope have no order of their own: offsets order them, and a delete has no other column",
+            where="write.order_by",
+            do="Remove order_by",
+        )
+    raise InvalidInput(
+        f"the changes of the envelope are ordered by {', '.join(envelope.order)}, and offsets may say otherwise",
+        where="write.order_by",
+        do=f"Declare order_by=({', '.join(map(repr, envelope.order))},)",
     )
 
 
@@ -46,9 +65,14 @@ def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
 
 
 def _row(record: Column, change: Change, target: Struct) -> Column:
-    """Return the row of a change. What a change that writes none has in it, a record's other parts among them, lands nowhere."""
+    """Return the row of a change. What a change that writes none has in it, a record's other parts among them, lands nowhere.
+
+    It has the columns of the change's own key and order whatever it does; a truncate has none.
+    """
     is_write, types = change.operation == Operation.WRITE.value, {f.name: f.type for f in CHANGE}
-    about = dict(change.about)
+    is_truncate = F.coalesce(change.operation == Operation.TRUNCATE.value, F.lit(False))
+    of_row = {**(change.order or {}), **(change.key or {})}
+    about = {**change.about, **{name: F.when(~is_truncate, value) for name, value in of_row.items()}}
     if change.before is not None:
         about |= {field.name: change.before for field in target.fields if field.source == BEFORE_COLUMN}
     missing = {column.name: F.lit(None).cast(spark_type(column.type)) for column in target.fields}

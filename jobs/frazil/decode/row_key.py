@@ -32,7 +32,8 @@ class RowKey:
 
     `columns` are the table's, by name. `fields` says which field of the record's decoded key each one is; `None` is the key itself.
     `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
-    decides, and the record's key only for a record without one; `fields` are none then if the record's key lacks one of them.
+    decides, and the record's key only for a record without one, and for a delete whose value has none of them; `fields` are none
+    then if the record's key lacks one of them.
     `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, too: it is of this key.
     """
 
@@ -57,8 +58,12 @@ class RowKey:
         return frozenset(f.name for of in images if isinstance(of, Struct) for f in of.fields) & {*self.names}
 
     @property
-    def _deletes(self) -> Column:
-        return is_delete(has_changes=self.has_changes)
+    def _is_named_by_record(self) -> Column:
+        """Whether a record deletes a row that only the record's key can name."""
+        deletes = is_delete(has_changes=self.has_changes)
+        if not self.has_changes:
+            return deletes
+        return deletes & reduce(Column.__and__, (F.col(ROW)[name].isNull() for name in self.names))
 
     def values(self) -> dict[str, Column]:
         """Return what the columns hold: what the value has, else what the record's key has, also for a record without a value."""
@@ -89,15 +94,17 @@ class RowKey:
 
     def _reason_of_value(self) -> Column:
         has_null = reduce(Column.__or__, (value.isNull() for value in self.values().values()))
-        deletes = self._deletes
+        by_record = self._is_named_by_record
         if not self.fields:
-            return F.when(deletes, Reason.TOMBSTONE_NAMES_NO_ROW.value).when(has_null, Reason.KEY_NULL.value)
+            return F.when(by_record, Reason.TOMBSTONE_NAMES_NO_ROW.value).when(has_null, Reason.KEY_NULL.value)
         held = [self._of_record(column) for column in self.columns]
         # A version of the record's key that lacks a field leaves it null, and says nothing of the row.
         is_named = reduce(Column.__and__, (value.isNotNull() for value in held))
         differs = [F.col(ROW)[c.name] != value for c, value in zip(self.columns, held, strict=True)]
-        reason = F.when(deletes & F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
-        differ = ~deletes & is_named & reduce(Column.__or__, differs)
+        reason = F.when(by_record & F.col("key").isNull(), Reason.KEY_MISSING.value).when(
+            has_null, Reason.KEY_NULL.value
+        )
+        differ = ~by_record & is_named & reduce(Column.__or__, differs)
         return reason.when(differ, Reason.KEY_MISMATCH.value)
 
     def _reason_of_record(self) -> Column:
@@ -117,7 +124,7 @@ class RowKey:
         if not self.is_of_value:
             return self._of_record(column)
         held = F.col(ROW)[column.name]
-        return F.when(self._deletes, self._of_record(column)).otherwise(held) if self.fields else held
+        return F.when(self._is_named_by_record, self._of_record(column)).otherwise(held) if self.fields else held
 
     def _of_record(self, column: Field) -> Column:
         field = self.fields[column.name]

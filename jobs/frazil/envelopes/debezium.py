@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -46,6 +47,7 @@ class DebeziumEvents:
     """The events of a connector, as they are declared."""
 
     declared: Debezium
+    order: ClassVar[tuple[str, ...]] = ()
 
     def unwrapped(self, record: Struct) -> Unwrapped:
         """Return how records of this type are unwrapped: the type itself says whether they are flattened."""

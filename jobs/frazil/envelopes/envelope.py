@@ -1,9 +1,20 @@
 """The interface of an envelope: from the type of a record to the type of its row, and from a decoded record to a change.
 
 An envelope is asked for each writer schema (`unwrapped`). The schema's records are decoded into what that answers (`decoded`), and
-each of them is a `Change`. A new envelope is a module with these two classes, a value in `declaration/envelopes.py`, a branch in
-`chosen_envelope`, and a case in the conformance suite (tests/envelopes/conformance.py). `decode/changes_in_rows.py` makes rows of
-changes. It reads neither `key` nor `order` so far, as Debezium has both outside the record: one that has them adds it there.
+each of them is a `Change`. A new envelope is a module with these two classes, a value in `declaration/envelopes.py` with the rules
+of what it is declared with, a branch in `chosen_envelope`, and cases in the conformance suite (tests/envelopes/conformance.py).
+`decode/changes_in_rows.py` makes rows of changes. How others than Debezium fit:
+
+- `Fields(operation=…)`: records with a field for the operation beside the columns of the row. `after` is the other fields. `key`
+  and `order` are some of them, as a delete has them, too. The tests have one (tests/envelopes/fields_envelope.py).
+- Maxwell: `type` is the operation: `insert`, `update`, `delete`, and `bootstrap-insert`, which is of kind r. `bootstrap-start` and
+  `bootstrap-complete` are `NOTHING`. `data` is the row, also of a delete, so `key` is fields of it. `old` has the values that an
+  update changed: `before` is `data` with these. `ts` is the time in seconds. `xid` and `xoffset` are `about`.
+- AWS DMS: `data` is the row, also of a delete, so `key` is fields of it: the record's key may name the table alone.
+  `metadata.operation` is the operation; `load` is of kind r. Records whose `metadata.record-type` is `control` are `NOTHING`,
+  except those of a truncated or dropped table.
+- MongoDB's source connector: `fullDocument` is `after`, with declared columns, as no schema has them. `documentKey._id` is `key`: a
+  delete has nothing else. An update without `fullDocument` is of an unknown operation: the fields that it changed are no row.
 """
 
 from __future__ import annotations
@@ -38,10 +49,11 @@ class Change:
     """A record as a change of a row; each part is a column.
 
     `operation` is the text of an `Operation`, null if the source's own is unknown. `after` has each column of the row after a
-    `WRITE`, by name, and `about` those that the envelope adds, which a `DELETE` has, too. `key` has the columns of the row's key,
-    by name, also for a `DELETE`; None: the record's key has them. `before` is the row before, a struct of columns by name, null if
-    the change has none; None: the source is not believed. `order` says which change of a key is the later one; None: offsets do,
-    as all changes of a key are in one partition. `time` is when the source made the change, null or None if it does not say.
+    `WRITE`, by name, and `about` those that the envelope adds, which a `DELETE` has, too. `key` has columns of the row that are its
+    key, by name, also for a `DELETE`, so that `key` of a write mode can name them; None: the record's key has them. `before` is the
+    row before, a struct of columns by name, null if the change has none; None: the source is not believed. `order` has the columns
+    that say which change of a key is the later one, by name, also for a `DELETE`: the envelope's `order`. It is None where that
+    names none. With it no value may be `unavailable`. `time` is when the source made the change, null or None if it does not say.
     `unavailable` says for columns of the row, by name, whether the source left their value out of a `WRITE` though the row has one;
     what `after` has then means nothing. `kind` is what a `WRITE` was for the source: c an insert, u an update, r a row that was
     read. It is null or None if the source does not say.
@@ -53,7 +65,7 @@ class Change:
     about: Mapping[str, Column] = field(default_factory=dict)
     key: Mapping[str, Column] | None = None
     before: Column | None = None
-    order: Column | None = None
+    order: Mapping[str, Column] | None = None
     time: Column | None = None
     unavailable: Mapping[str, Column] = field(default_factory=dict)
 
@@ -77,6 +89,14 @@ class Unwrapped(Hashable, Protocol):
 
 class Envelope(Protocol):
     """A kind of change data."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns of the row that order the changes of a key, and that `order_by` must name.
+
+        None: offsets do, as all changes of a key are in one partition, and `order_by` is refused.
+        """
+        ...
 
     def unwrapped(self, record: Struct) -> Unwrapped:
         """Return how records of this type are unwrapped. Raises `InvalidInput` if they are no changes of a table's rows."""

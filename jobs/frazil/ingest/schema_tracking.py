@@ -8,6 +8,7 @@ from dataclasses import replace
 from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
+from frazil.decode.changes_in_rows import check_order
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
 from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
@@ -99,6 +100,7 @@ class Evolution:
 
     def refresh(self) -> bool:
         """Ask for new schemas, or look for the first ones in the records; returns whether the registry has new ones."""
+        check_order(self._writers.envelope, order_by(self._pipeline.write))
         found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
         self._first.learn(self._writers, self._keys)
         return any(found)
