@@ -54,6 +54,41 @@ def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path) -> None:
     assert told["notes"] == [said]
 
 
+CAPTURED = """
+from frazil import Debezium
+
+pipelines = Debezium().tables("shop", "public.orders", namespace="shop", value_format="avro", key_format="avro", write="upsert")
+"""
+
+
+def test_check_takes_connectors(tmp_path: Path) -> None:
+    """Problems of all files are printed at once; notes are no problem. No value that no rule asks for is printed."""
+    (tmp_path / "mine.py").write_text(CAPTURED)
+    settings = {"connector.class": "io.debezium.connector.mysql.MySqlConnector", "topic.prefix": "shop"}
+    settings |= {"database.password": "hunter2", "decimal.handling.mode": "double", "skipped.operations": "none"}
+    (tmp_path / "shop.json").write_text(json.dumps({"name": "shop", "config": settings}))
+    arguments = ("check", "mine.py", "--connector", "shop.json")
+    ended = frazil(*arguments, cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    what = "decimal.handling.mode is 'double': digits are lost (pipeline shop_public_orders)"
+    do = "Set decimal.handling.mode to precise or string"
+    assert f"note: shop.json: decimal.handling.mode: {what}. {do}\n" in ended.stdout
+    notes = json.loads(frazil(*arguments, "--json", cwd=tmp_path).stdout)["connector_notes"]
+    assert {"path": "shop.json: decimal.handling.mode", "what": what, "do": do} in notes
+    settings["unavailable.value.placeholder"] = "?"
+    (tmp_path / "shop.json").write_text(json.dumps(settings))
+    (tmp_path / "broken.json").write_text('{"database.password": "hunter2"')
+    both = frazil(*arguments, "--connector", "broken.json", cwd=tmp_path)
+    assert both.exit_code == 2
+    assert "shop.json: unavailable.value.placeholder: unavailable.value.placeholder is '?'" in both.stderr
+    assert "broken.json: this is not JSON" in both.stderr
+    [one] = json.loads(frazil(*arguments, "--json", cwd=tmp_path).stdout)["problems"]
+    assert one["path"] == "shop.json: unavailable.value.placeholder"
+    assert "hunter2" not in ended.stdout + ended.stderr + both.stdout + both.stderr
+    lacking = frazil("check", "mine.py", "--connector", "none.json", cwd=tmp_path)
+    assert (lacking.exit_code, "none.json: it cannot be read" in lacking.stderr) == (2, True)
+
+
 def test_check_shows_the_columns_that_are_declared(tmp_path: Path) -> None:
     (tmp_path / "orders.avsc").write_text(
         '{"type": "record", "name": "O", "fields": [{"name": "Id", "type": "long"}, {"name": "note", "type": ["null", "string"]}]}'

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+import sqlglot
 from pyspark.sql import SparkSession
 
 from frazil.errors import InvalidInput
@@ -394,6 +395,16 @@ def test_names_are_those_of_the_engine(engine: SqlEngine) -> None:
     assert "IGNORE NULLS" in query
     known = "contains(" if engine in (SqlEngine.TRINO, SqlEngine.ATHENA) else "array_contains("
     assert known in (query.lower() if engine is SqlEngine.SNOWFLAKE else query)
+
+
+@pytest.mark.parametrize("case", ["one", "several", "none"])
+def test_databricks_parses_the_text_of_spark(case: str) -> None:
+    """No engine of Databricks runs here. What its parser does not know it would take as a command."""
+    more = [ORDERS[case][0]] if case in ORDERS else [UNAVAILABLE]
+    table = changelog(*more)
+    for query in (table.history(SqlEngine.SPARK, "lake.shop.orders"), table.state(SqlEngine.SPARK, "lake.shop.orders")):
+        (parsed,) = sqlglot.parse(query, read="databricks")
+        assert isinstance(parsed, sqlglot.exp.Query)
 
 
 def test_a_state_before_no_offset_is_empty() -> None:

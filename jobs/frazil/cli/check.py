@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from frazil.cli.console import out, print_error, show_json, table
 from frazil.cli.options import FLAGS, AsJson
-from frazil.declaration import InvalidDeclaration, Pipeline, canonical, digest
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
 from frazil.declaration.write_modes import gaps_of_state
@@ -41,11 +42,15 @@ def check(
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Rewrite a JSON document of version 1 as version 2.")
     ] = False,
+    connector: Annotated[
+        list[Path] | None,
+        typer.Option("--connector", metavar="FILE", help="Check a Debezium connector's JSON, too. Repeatable."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check declarations, and print every problem with its place.
 
-    For example: frazil check stacks/pipelines.py
+    For example: frazil check stacks/pipelines.py --connector shop.json
 
     \b
     Without FILE, checks the project file's environments, too.
@@ -57,6 +62,7 @@ def check(
       2 problems
     """
     changes: tuple[Change, ...] = ()
+    notes: tuple[Problem, ...] = ()
     is_project, file = file is None, file or declaration_file.usual()
     try:
         if upgrade:
@@ -64,6 +70,8 @@ def check(
             if not as_json:
                 _show_changes(file, changes)  # now: what comes next may fail
         listed = checked_pipelines(file, choice=env, with_project=is_project)
+        if connector:
+            notes = _connector_notes(connector, [one.pipeline for one in listed])
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
@@ -77,7 +85,8 @@ def check(
         name = digest(canonical(document(found)))
         moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
         facts_of = [_facts(pipeline) | {"columns": shown} for pipeline, shown in zip(found, columns, strict=True)]
-        show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **moved})
+        advice = {"connector_notes": [asdict(note) for note in notes]} if connector else {}
+        show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **advice, **moved})
         return
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
     for pipeline in found:
@@ -93,6 +102,32 @@ def check(
     for pipeline in found:
         for note in gaps_of_state(pipeline):
             out().print(f"{pipeline.name}: {note}", markup=False, highlight=False, soft_wrap=True)
+    for advised in notes:
+        out().print(f"note: {advised}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _connector_notes(files: Sequence[Path], pipelines: Sequence[Pipeline]) -> tuple[Problem, ...]:
+    """Return the notes on these connectors. Raises `InvalidDeclaration` with all of their problems."""
+    from frazil.envelopes.connector import connector  # no other command needs them
+    from frazil.envelopes.connector_check import checked
+
+    connectors, problems = [], list[Problem]()
+    for file in files:
+        try:
+            connectors.append(connector(_content(file), str(file)))
+        except InvalidDeclaration as invalid:
+            problems += invalid.problems
+    found = checked(connectors, pipelines)
+    if problems := [*problems, *found.problems]:
+        raise InvalidDeclaration(problems)
+    return found.notes
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise InvalidInput.unreadable(file, error) from error
 
 
 def _columns(pipeline: Pipeline) -> dict[str, str]:

@@ -1,0 +1,151 @@
+"""The rules about what a connector captures of its source, which keys its records have, and into which topics they go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from frazil.envelopes.connector_rules import Fed, Found, Rule, one_of
+
+_OF_KAFKA, _OF_DEBEZIUM = "org.apache.kafka.connect.transforms.", "io.debezium.transforms."
+_REFUSED = {
+    f"{_OF_KAFKA}ValueToKey": "a delete has no value to take the key from",
+    f"{_OF_DEBEZIUM}outbox.EventRouter": "its records are messages, and no changes of a row",
+    f"{_OF_DEBEZIUM}partitions.PartitionRouting": "a key goes to another partition when the fields change that decide on it",
+}
+_ADVISED = {
+    f"{_OF_KAFKA}Filter": "a change that it leaves out is missing in the table",
+    f"{_OF_DEBEZIUM}Filter": "a change that it leaves out is missing in the table",
+    f"{_OF_KAFKA}TimestampRouter": "the topic of a change is not known from the connector",
+    f"{_OF_DEBEZIUM}ContentBasedRouter": "the topic of a change is not known from the connector",
+}
+
+
+def _key_columns(fed: Fed) -> Iterator[Found]:
+    setting = "message.key.columns"
+    entries = [entry.rpartition(":")[0] for entry in fed.connector.value(setting).split(";")]
+    if (
+        fed.is_one_of([entry for entry in entries if entry])
+        and fed.connector.kind == "postgresql"
+        and fed.replica_identity != "FULL"
+    ):
+        what = (
+            f"{setting} names columns of {fed.table}: without REPLICA IDENTITY FULL, a change of one leaves a row "
+            f"of the old key"
+        )
+        yield Found(
+            setting=setting,
+            what=what,
+            do=f"Set the table's REPLICA IDENTITY to FULL, or remove {setting}",
+            is_note=True,
+        )
+
+
+def _identity(fed: Fed) -> Iterator[Found]:
+    setting = "replica.identity.autoset.values"
+    if not fed.envelope.has_before or fed.connector.kind != "postgresql" or fed.replica_identity == "FULL":
+        return
+    if fed.replica_identity:
+        what = (
+            f'{setting} sets {fed.replica_identity} for {fed.table}, and Debezium(replica_identity="full") is declared'
+        )
+        yield Found(setting=setting, what=what, do="Set FULL there, or remove replica_identity")
+    else:
+        what = f'{setting} does not name {fed.table}, and Debezium(replica_identity="full") is declared'
+        yield Found(setting=setting, what=what, do=f"Run ALTER TABLE {fed.table} REPLICA IDENTITY FULL", is_note=True)
+
+
+def _heartbeats(fed: Fed) -> Iterator[Found]:
+    setting = "heartbeat.interval.ms"
+    if fed.connector.kind == "postgresql" and fed.connector.value(setting, "0") == "0":
+        what = f"{fed.connector.stated(setting, '0')}: while captured tables do not change, the source keeps its log"
+        yield Found(setting=setting, what=what, do="Set it to a minute, 60000, if other tables change", is_note=True)
+
+
+def _transforms(fed: Fed) -> Iterator[Found]:
+    for each in fed.connector.transforms:
+        for known, is_note in ((_REFUSED, False), (_ADVISED, True)):
+            if each.type in known:
+                what = f"transform {each.alias} is {each.type.rpartition('.')[2]}: {known[each.type]}"
+                do = "Check that it leaves the topic and all changes as they are" if is_note else "Remove it"
+                yield Found(setting="transforms", what=what, do=do, is_note=is_note)
+
+
+def _nothing(fed: Fed) -> Iterator[Found]:
+    yield from ()
+
+
+RULES = (
+    Rule(
+        setting="`topic.prefix`, `table.include.list` and the other lists",
+        default="all tables",
+        takes="those by which the declared topics are written",
+        why="a topic that no connector writes stays empty",
+        check=_nothing,
+    ),
+    Rule(
+        setting="`transforms`",
+        default="none",
+        takes="not `ValueToKey`, `EventRouter`, `PartitionRouting`",
+        why=(
+            "a key must name its row, and all its changes must be in one partition "
+            "([order](#when-offsets-do-not-order-changes)). `RegexRouter` and `ByLogicalTableRouter` are followed"
+            " to the declared topics"
+        ),
+        check=_transforms,
+    ),
+    Rule(
+        setting="`message.key.columns`",
+        default="the primary key",
+        takes="unset, or with `REPLICA IDENTITY FULL` (advice)",
+        why=(
+            "with the default replica identity, the connector does not know the old values of other columns than "
+            "the primary key, so it cannot delete the row of an old key"
+        ),
+        check=_key_columns,
+    ),
+    Rule(
+        setting="`replica.identity.autoset.values`",
+        default="none",
+        takes=(
+            '`FULL` for the table, if `Debezium(replica_identity="full")` is declared and the source does not have it'
+        ),
+        why="with another one, updates have no row before, and deletes an invented one",
+        check=_identity,
+    ),
+    Rule(
+        setting="`snapshot.mode`",
+        default="`initial`",
+        takes="one that reads the rows (advice)",
+        why=(
+            "with `no_data` or `never`, rows that do not change are missing, and the first change of a row may "
+            "leave values out"
+        ),
+        check=one_of(
+            "snapshot.mode",
+            "initial",
+            ("initial", "always", "initial_only", "when_needed", "configuration_based", "custom", "recovery"),
+            "rows that do not change are missing in the table",
+            is_note=True,
+        ),
+    ),
+    Rule(
+        setting="`heartbeat.interval.ms`",
+        default="`0`",
+        takes="more than 0 for PostgreSQL (advice)",
+        why=(
+            "while no captured table changes, the connector confirms no position, and the source keeps its log. "
+            "The topic of heartbeats is none of a table"
+        ),
+        check=_heartbeats,
+    ),
+    Rule(
+        setting="`provide.transaction.metadata`",
+        default="`false`",
+        takes="any",
+        why=(
+            "the topic of transactions, `PREFIX.transaction`, is none of a table; the field `transaction` of "
+            "events is not read"
+        ),
+        check=_nothing,
+    ),
+)
