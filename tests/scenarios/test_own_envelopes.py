@@ -39,6 +39,7 @@ def words(lines: Lines) -> dict[int, str]:
     return {row["id"]: row["word"] for row in lines.shop.landed() if row.get("_deleted_at") is None}
 
 
+@pytest.mark.long
 def test_deletes_find_their_rows_by_the_key_and_the_order_of_the_change(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +94,6 @@ def test_the_key_of_the_record_is_compared_and_names_the_row_of_a_tombstone(
     assert verified(lines.shop, deep=True).outcome == "proven"
 
 
-@pytest.mark.long
 def test_a_changelog_has_key_and_order_of_deletes(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = topic(shop_of, monkeypatch, BY_ID, write=Changelog(key="id", order_by="seq"))
     put(lines, "insert", 1, seq=1, word="w")
