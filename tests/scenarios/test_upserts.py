@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
+from frazil.declaration import Append, Changelog, ErrorMode, KeyFormat, Latest, Limits, Upsert
 from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -25,7 +25,9 @@ from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from frazil.schemas.wire_format import KEY_HEADER
 from tests.support import oracle
+from tests.support.jobs import once
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -241,6 +243,60 @@ def test_the_mode_of_a_table_never_changes(shop: Shop) -> None:
     state.check()
 
 
+@pytest.mark.parametrize(
+    ("statement", "made_for"),
+    [
+        ("DROP IDENTIFIER FIELDS _kafka_key", "upsert"),
+        pytest.param("SET IDENTIFIER FIELDS order_id", "upsert by order_id", marks=pytest.mark.long),
+    ],
+)
+def test_the_key_is_compared_inside_the_commit(shop: Shop, statement: str, made_for: str) -> None:
+    """Another engine names other identifier fields while a driver has staged a batch."""
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    state.put(1, "second")
+    table = f"lake.{shop.pipeline.table.identifier}"
+
+    def change() -> None:
+        if made_for != "upsert":  # Iceberg takes required columns only, and adds no required one
+            stored = shop.job().iceberg.load(shop.pipeline.table.identifier)
+            stored.updateSchema().allowIncompatibleChanges().requireColumn("order_id").commit()
+        shop.spark.sql(f"ALTER TABLE {table} {statement}")
+
+    with pytest.raises(WriteModeDiffers) as refused:
+        shop.drain(failpoint=once("stage.done", change))
+    assert (refused.value.facts["made_for"], refused.value.facts["declared"]) == (made_for, "upsert by _kafka_key")
+    assert [row["user"] for row in shop.landed()] == ["first"]
+    shop.spark.sql(f"ALTER TABLE {table} SET IDENTIFIER FIELDS _kafka_key")
+    shop.drain()
+    state.check()
+
+
+def test_a_key_that_gains_a_field_stops_before_the_table_changes(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    state = State(shop, schema=KEY)
+    state.put(1, "first")
+    shop.drain()
+    before = stored(shop)
+    line = {"name": "line", "type": "int", "default": 0}
+    state.key_schema = {**KEY, "fields": [*KEY["fields"], line]}
+    state.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(state.key_schema))
+    key = frame(state.key_id, avro(state.key_schema, {"order_id": 2, "region": "r0", "line": 1}))
+    shop.produce([frame(state.schema_id, avro(ORDER, {"order_id": 2, "user": "new", "amount": None}))], key=key)
+    for _ in range(2):  # the second run finds nothing half done
+        with pytest.raises(
+            WriteModeDiffers, match="by order_id, region, and the declaration has upsert by line, order_id"
+        ):
+            shop.drain()
+        after = stored(shop)
+        assert (after.metadata.current_schema_id, after.metadata.last_column_id) == (
+            before.metadata.current_schema_id,
+            before.metadata.last_column_id,
+        )
+    assert [row["user"] for row in shop.landed()] == ["first"]
+
+
 def test_an_append_table_does_not_become_a_state(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.TEXT)
     state = State(shop)
@@ -266,6 +322,49 @@ def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
     State(shop, schema=KEY).put(1, "first")
     with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
         shop.drain()
+
+
+@pytest.mark.parametrize(
+    "write", [Upsert(), pytest.param(Changelog(), marks=pytest.mark.long)], ids=["upsert", "changelog"]
+)
+def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | Changelog) -> None:
+    """Two versions of one key would be two rows. An id of 128 or more is no text, and one is in a header."""
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    state = State(shop)
+    state.put(1, "good")
+    state.put(2, "good", key=b"\0k2")  # too short for an id
+    value = frame(state.schema_id, avro(ORDER, {"order_id": 3, "user": "framed", "amount": None}))
+    for key in (frame(1, b"\x04k3"), frame(200, b"\x04k3")):
+        shop.produce([value, None], key=key)
+    shop.produce([value], key=b"\x04k3", headers=[(KEY_HEADER, b"\0\0\0\0\1")])
+    assert shop.drain().rejected == {"key_registry_frame": 5}
+    assert {row["_kafka_key"] for row in shop.landed()} == {"k1", "\0k2"}
+    shop.assert_each_record_once()
+
+
+def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf) -> None:
+    """Numbers begin as frames do. A header says that bytes are framed, and so does a subject that appears while a driver follows."""
+    shop = shop_of(write=Upsert(), on_error=ErrorMode.LOG, headers=False)
+    state, following = State(shop), shop.ingestion()
+    state.put(1, "first", key=(2**24 - 1).to_bytes(8, "big"))  # its id would be 0
+    other = frame(state.schema_id, avro(ORDER, {"order_id": 2, "user": "x", "amount": None}))
+    shop.produce([other], key=b"k2", headers=[(KEY_HEADER, b"\0\0\0\0\1")])
+    following.poll()
+    assert following.total.rejected == {"key_registry_frame": 1}
+    assert shop.seen("keys_may_be_framed") == []
+    state.key_schema = {**KEY, "name": f"Key{shop.topic}"}
+    state.key_id = shop.registry_admin.register(state.key_schema["name"], json.dumps(state.key_schema))
+    for number in (2, 3):
+        state.put(number, "framed")
+        following.poll()
+    (reported,) = shop.seen("keys_may_be_framed")
+    assert reported["schema_id"] == state.key_id
+    state.check()
+    state.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
+    shop.produce([other], key=state.key(2))
+    with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
+        following.poll()
+    state.check()
 
 
 def test_a_field_with_the_name_of_a_mark_is_refused(shop_of: ShopOf) -> None:

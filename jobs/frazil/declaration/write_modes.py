@@ -174,10 +174,10 @@ def order_by(mode: WriteMode) -> tuple[str, ...]:
 
 
 def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
-    """Return what of a pipeline's write mode and envelope never changes in a table, as text; of a changelog with its `key`."""
+    """Return what of a pipeline's write mode and envelope never changes in a table, as text; with its `key` if that is given."""
     mode, envelope = pipeline.write, pipeline.envelope
     order, of = ", ".join(order_by(mode)), f" of {envelope.kind} events" if envelope is not None else ""
-    by = f" by {', '.join(key)}" if key and isinstance(mode, Changelog) else ""
+    by = f" by {', '.join(key)}" if key else ""
     return f"{mode.kind}{of}{by}{f' ordered by {order}' if order else ''}"
 
 

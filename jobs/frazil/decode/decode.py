@@ -114,6 +114,8 @@ def rejected(
     }
     if (of_change := change_reason(decoding)) is not None:
         reason = reason.when(of_change.isNotNull(), of_change)
+    if row_key is not None and row_key.plain is not None:  # before its text, which a frame may spoil
+        reason = reason.when(row_key.names_schema(), Reason.KEY_REGISTRY_FRAME.value)
     if decoding.key is not None:
         reason = reason.when(~has_valid_key(decoding.key), key_reason_of(decoding.key))
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)

@@ -10,15 +10,19 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
+from frazil.declaration.options import KeyFormat
 from frazil.decode.decoding import KEY, ROW, is_delete
 from frazil.decode.keys import KeyLanding
+from frazil.decode.plain_avro import begins_as_registered
 from frazil.decode.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
+from frazil.decode.wire_format import header
 from frazil.errors import InvalidInput
 from frazil.schemas.key_fields import fields_of_key, named
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
+from frazil.schemas.wire_format import KEY_HEADER
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
@@ -35,6 +39,7 @@ class RowKey:
     decides, and the record's key only for a record without one, and for a delete whose value has none of them; `fields` are none
     then if the record's key lacks one of them.
     `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, too: it is of this key.
+    `plain` is the format of the record's key if the key is the row's and no schema describes it.
     """
 
     columns: tuple[Field, ...]
@@ -45,6 +50,7 @@ class RowKey:
     order: RowOrder | None = None
     has_changes: bool = False
     before: frozenset[str] = frozenset()
+    plain: KeyFormat | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,6 +98,18 @@ class RowKey:
         """Return why a record has no row in spite of a decoded key and value; null if it has one."""
         return self._reason_of_value() if self.is_of_value else self._reason_of_record()
 
+    def names_schema(self) -> Column:
+        """Return whether the record's key names a schema, though none describes it: two versions of one key are two keys.
+
+        A header does, and text that begins with byte 0 and an id. Bytes may begin so and be a number.
+        """
+        if self.plain is None:
+            return F.lit(False)
+        named = header(F.col("headers"), KEY_HEADER).isNotNull()
+        if self.plain is KeyFormat.TEXT:
+            named |= begins_as_registered(F.col("key"))
+        return F.col("key").isNotNull() & F.coalesce(named, F.lit(False))
+
     def _reason_of_value(self) -> Column:
         has_null = reduce(Column.__or__, (value.isNull() for value in self.values().values()))
         by_record = self._is_named_by_record
@@ -110,7 +128,10 @@ class RowKey:
     def _reason_of_record(self) -> Column:
         found = self.values()
         has_null = reduce(Column.__or__, (value.isNull() for value in found.values()))
-        reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
+        reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value)
+        if self.plain is not None:
+            reason = reason.when(self.names_schema(), Reason.KEY_REGISTRY_FRAME.value)
+        reason = reason.when(has_null, Reason.KEY_NULL.value)
         if self.shared:
             differs = reduce(Column.__or__, (F.col(ROW)[name] != found[name] for name in sorted(self.shared)))
             reason = reason.when(differs, Reason.KEY_MISMATCH.value)
@@ -133,6 +154,11 @@ class RowKey:
         else:
             held = F.col(KEY)[field if field is not None else self.landing.target.fields[0].name]
         return held.cast(spark_type(column.type))
+
+
+def plain_key(of: KeyFormat) -> KeyFormat | None:
+    """Return the format of keys of one value that no schema describes; None for others."""
+    return of if of in (KeyFormat.BYTES, KeyFormat.TEXT) else None
 
 
 _OF_RECORD = "Choose write=Append(), or give the topic's records another key"

@@ -25,6 +25,7 @@ class Event(StrEnum):
     lost those of commits that were undone.
     `FILES_COMPACTED`: the driver of a table of current state rewrote data files without their deleted rows, or why it did not.
     `KEY_INDEX_BUILT`: keys are found by an index on the driver's disk from now on. `KEY_INDEX_DROPPED`: they are not, and why.
+    `KEYS_MAY_BE_FRAMED`: keys of bytes begin as a registry's serialiser writes; two versions of one key would be two rows.
     `PROOF_UNWRITTEN`: the run's proof for the reconciler could not be written, and is written later.
     `LOG_UNVERIFIED`: the last record that was read of a partition is gone, so a truncated log would not be noticed.
     `PIPELINE_RETRIED`: an error that is neither an outage nor a decision; the pipeline starts again after a pause.
@@ -56,6 +57,7 @@ class Event(StrEnum):
     KEY_INDEX_DROPPED = "key_index_dropped"
     HISTORY_BEGAN = "history_began"
     HISTORY_RECORDED = "history_recorded"
+    KEYS_MAY_BE_FRAMED = "keys_may_be_framed"
     LOG_UNVERIFIED = "log_unverified"
     PROOF_UNWRITTEN = "proof_unwritten"
 

@@ -100,15 +100,16 @@ def stage_batch(
 
     `by_driver` are the records of the batch that the driver has read, as Spark cannot.
 
-    Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `KeysMissing`, `CountsDisagree`, `StageAgain`,
-    `BatchTooLarge`, and what a failed Spark job means, `TimestampOverflow` among it; then there are files that no snapshot will
-    name, and nothing else.
+    Raises `UnknownSchemas`, `RegistryUnavailable`, `RejectedRecords`, `KeysMissing`, `InvalidInput`, `CountsDisagree`,
+    `StageAgain`, `BatchTooLarge`, and what a failed Spark job means, `TimestampOverflow` among it; then there are files that no
+    snapshot will name, and nothing else.
     """
     began = job.clock()
     with spark_jobs(pipeline, job, staging, planned.rows):
         rows = staging.stage(planned, by_driver)
         rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
     check_met(pipeline, planned, staging.truncated, rejected.counted.last_truncate, clears=rows.clears)
+    evolution.framed_keys.met(rows.read.key_ids)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
     if staging.keyless.is_possible:
         check_keys(pipeline, rejected.counted, rows.read.records)

@@ -12,6 +12,8 @@ from pyspark.sql import functions as F
 from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.met import MOST, Met
+from frazil.decode.plain_avro import begins_with_small_id
+from frazil.decode.wire_format import schema_id
 from frazil.ingest import fingerprint
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.last_records import LastRecord
@@ -24,18 +26,22 @@ KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA, Reason.KEY_SCHEMA, Reason.TRUNCATED)
 BINS = 1_000_000  # of a histogram of partitions: while there are fewer of them, times tasks, each has a bin of its own
 TAIL = 1024  # records at the ends of all ranges together whose timestamp and fingerprint are kept
 TAIL_OF_ONE = 8  # ... of one range at least
-_TAIL = "_frazil_tail"
+_TAIL, _KEY_ID = "_frazil_tail", "_frazil_key_id"
 AHEAD_MS = 3_600_000  # a timestamp further in the future says nothing of how far a topic was read
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was counted of records as they came from Kafka. `tail` are rows of those at the end of each range."""
+    """What was counted of records as they came from Kafka. `tail` are rows of those at the end of each range.
+
+    `key_ids` are the lowest and the highest schema id that keys may begin with; None if none does, or they were not looked for.
+    """
 
     records: int
     bytes: int
     by_partition: Mapping[int, int]
     tail: Sequence[Mapping[str, Any]] = ()
+    key_ids: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +66,19 @@ class Rejected:
         return sum(self.kept.values()) + sum(self.skipped.values())
 
 
-def observe_records(records: DataFrame, observed: Observation, ranges: Sequence[OffsetRange]) -> DataFrame:
+def observe_records(
+    records: DataFrame, observed: Observation, ranges: Sequence[OffsetRange], *, with_key_ids: bool = False
+) -> DataFrame:
     """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
 
     Aggregates here update once a record and copy nothing; after decoding they would copy every row. Each is one for all
-    partitions: one for each would be evaluated for each record.
+    partitions: one for each would be evaluated for each record. With `with_key_ids` they note `Read.key_ids`.
     """
+    of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
+    if with_key_ids:
+        records = records.withColumn(
+            _KEY_ID, F.when(begins_with_small_id(F.col("key")), schema_id(F.col("key"), F.lit(None)))
+        )
     # The tail is a column, so that generated code makes it: an aggregate interprets what is more than a column.
     return records.withColumn(_TAIL, _tail(ranges)).observe(
         observed,
@@ -73,6 +86,7 @@ def observe_records(records: DataFrame, observed: Observation, ranges: Sequence[
         F.sum(F.coalesce(F.length("value"), F.lit(0)) + F.coalesce(F.length("key"), F.lit(0))).alias("bytes"),
         by_partition(F.col("partition")).alias("partitions"),
         F.collect_list(_TAIL).alias("tail"),
+        *of_keys,
     )
 
 
@@ -84,7 +98,9 @@ def by_partition(partition: Column) -> Column:
 def read(observed: Mapping[str, Any]) -> Read:
     """Return what `observe_records` counted."""
     by_partition = counts(observed["partitions"])
-    return Read(int(observed["read"] or 0), int(observed["bytes"] or 0), by_partition, observed["tail"] or ())
+    low, high = observed.get("lowest_key_id"), observed.get("highest_key_id")
+    key_ids = None if low is None or high is None else (int(low), int(high))
+    return Read(int(observed["read"] or 0), int(observed["bytes"] or 0), by_partition, observed["tail"] or (), key_ids)
 
 
 def counts(found: Sequence[Any] | None) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.declaration import Pipeline
@@ -11,12 +11,13 @@ from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, or
 from frazil.decode.changes_in_rows import check_order
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
-from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
+from frazil.decode.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
 from frazil.ingest.events import Reporter
 from frazil.ingest.first_schemas import FirstSchemas
+from frazil.ingest.framed_keys import FramedKeys
 from frazil.ingest.key_index import key_index
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.schema_reports import SchemaReports
@@ -30,7 +31,7 @@ from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
-from frazil.schemas.schema_changes import Change
+from frazil.schemas.schema_changes import Change, renames
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
@@ -48,6 +49,7 @@ class Evolution:
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._index = key_index(pipeline, job, report)
         self._reports = SchemaReports(report)
+        self.framed_keys = FramedKeys(pipeline, writers.registry, report)
 
     @property
     def is_known(self) -> bool:
@@ -71,23 +73,13 @@ class Evolution:
         return merge(self._versions).type, self._keys.type if self._keys else None
 
     def row_key(self) -> tuple[str, ...]:
-        """Return the columns of a new table's key; none of an append table.
-
-        Raises `InvalidInput`, and `RegistryUnavailable`: keys that a schema describes begin with its id, so two versions of one
-        key differ in their bytes.
-        """
+        """Return the columns of a new table's key; none of an append table. Raises as `FramedKeys.check_subject` does."""
         if not self._is_keyed:
             return ()
         if self._names is not None:
             self._check_types(merge(self._versions).incompatible)
             return self._key_of(self.types[0]).names
-        registry, subject = self._writers.registry, f"{self._pipeline.topic.name}-key"
-        if self._keys is None and registry is not None and registry.versions(subject):
-            raise InvalidInput(
-                f"the registry has a schema of the topic's keys ({subject}), and key_format is bytes",
-                where=f"pipeline {self._pipeline.name}",
-                do="Declare the key_format of that schema: avro, json_schema or protobuf",
-            )
+        self.framed_keys.check_subject()
         row, key = self.types
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
@@ -214,9 +206,20 @@ class Evolution:
 
         Its columns are in the order of their ids: another engine may move a column, and the hash depends on their order.
         """
+        found, made_for = self._compared(there, target, keys)
+        columns = {column.name: column for column in found.columns}
+        order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
+        found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
+        found = replace(found, plain=plain_key(self._pipeline.topic.key_format) if self._names is None else None)
+        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
+
+    def _compared(
+        self, there: Struct, target: Struct, keys: KeyLanding | None, changes: Sequence[Change] = ()
+    ) -> tuple[RowKey, tuple[str, ...]]:
+        """Return the key of rows that land in a table of these columns, and the columns of its key when `changes` are made."""
         key = next(field.type for field in there.fields if field.name == KEY_COLUMN)
-        found = self._key_of(target, key, keys)
-        made_for = self._made_for(found)
+        found, renamed = self._key_of(target, key, keys), renames(changes)
+        made_for = tuple(renamed.get(name, name) for name in self._made_for(found))
         if set(made_for) != set(found.names):
             raise WriteModeDiffers.of(
                 self._pipeline.name,
@@ -224,10 +227,7 @@ class Evolution:
                 declared=f"{self._pipeline.write.kind} by {', '.join(sorted(found.names))}",
                 made_for=f"{self._pipeline.write.kind} by {', '.join(sorted(made_for))}",
             )
-        columns = {column.name: column for column in found.columns}
-        order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
-        found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
-        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
+        return found, made_for
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
         """Return how the known versions land in a table of these columns."""
@@ -246,5 +246,7 @@ class Evolution:
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:
         values, keys = self._landing(current)
+        if self._is_keyed:  # a table of another key is not changed
+            self._compared(current, values.target, keys, values.changes)
         more = state_changes(self._pipeline, current, values.target)
         return (*values.changes, *(keys.changes if keys else ()), *more)

@@ -22,8 +22,8 @@ class StagedRows:
     `by_driver` are the records that the driver read, as Spark cannot. Rows were decoded by `decoding`; `thorough` rejects none that
     has a row. They were staged `at` this time. In a table of current state, `changes` are the keys of the batch, `folded` is the
     number of their records, `ties` keys have records of one order in two partitions, and `repeated` records are deletes directly
-    behind a delete of their key. `unresolved` changes, by partition and offset, leave out values that are nowhere. In a changelog,
-    `key` are the columns of its key.
+    behind a delete of their key. `unresolved` changes, by partition and offset, leave out values that are nowhere. `key` are
+    the columns of the table's key, in the order of their ids; none in an append table.
     """
 
     plan: Plan

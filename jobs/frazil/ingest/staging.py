@@ -19,6 +19,7 @@ from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
 from frazil.ingest import record_counts, rejected_keys, truncates
+from frazil.ingest.framed_keys import may_be_framed
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
 from frazil.ingest.remembered import Keyless, Learned, LeftOut, Thoroughness, Truncated
@@ -82,13 +83,14 @@ class Staging:
         decoding = thorough if self.thoroughness.is_needed else self.decoding
         observed = Observation()
         records = self._read(planned, by_driver)
-        records = record_counts.observe_records(records, observed, planned.ranges)
+        records = record_counts.observe_records(
+            records, observed, planned.ranges, with_key_ids=may_be_framed(self.pipeline)
+        )
         decoded = decode(records, decoding)
         self.job.failpoint("stage.started")
         landed, table = rows(decoded, decoding, self.row_key), self.pipeline.table
         changes: StagedChanges | None = None
-        changelog_key = self.row_key if isinstance(self.pipeline.write, Changelog) else None
-        if self.row_key is None or changelog_key is not None:
+        if self.row_key is None or isinstance(self.pipeline.write, Changelog):
             files = stage(
                 self.job.iceberg,
                 table.identifier,
@@ -129,7 +131,7 @@ class Staging:
                 raise Learned("changes leave values out", where=f"pipeline {self.pipeline.name}")
         self.job.failpoint("stage.written")
         read = record_counts.read(observed.get)
-        key = changelog_key.names if changelog_key is not None else ()
+        key = self.row_key.names if self.row_key is not None else ()
         staged = StagedRows(planned, by_driver, decoding, thorough, files, read, at, key=key)
         if changes is None:
             return staged
@@ -206,9 +208,16 @@ class Staging:
             options=options,
             isolation=self.pipeline.isolation.value,
             group=self.job.consumers.group(self.pipeline.name, options, leaders),
-            headers=headers or self.pipeline.headers or topic.value_format.has_schema or topic.key_format.has_schema,
+            headers=headers or self._reads_headers,
             by_driver=by_driver,
         )
+
+    @property
+    def _reads_headers(self) -> bool:
+        """Whether headers land, or decide how a record does."""
+        topic, key = self.pipeline.topic, self.row_key
+        may_name_schemas = topic.value_format.has_schema or topic.key_format.has_schema
+        return self.pipeline.headers or may_name_schemas or (key is not None and key.plain is not None)
 
     def _metadata(self, at: datetime) -> list[Column]:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT

@@ -16,6 +16,7 @@ _LEVELS = {
     "foreign_commit": "WARN",
     "rejected": "WARN",
     "proof_unwritten": "WARN",
+    "keys_may_be_framed": "WARN",
 }
 
 

@@ -94,14 +94,14 @@ class Properties(Protocol):
 _NAMESPACE = UUID("b5f3e7a2-51f6-4c1c-9d57-0d3f8f1f7a10")
 
 
-def made_for(properties: Properties, columns: Mapping[int, str] = MappingProxyType({})) -> str:
+def made_for(properties: Properties, columns: Mapping[int, str] = MappingProxyType({}), key: Sequence[str] = ()) -> str:
     """Return the write mode that a table was made for, with envelope, key and order, as `write_modes.identity` does.
 
-    `columns` are the names of the table's columns by field id.
+    `columns` are the names of the table's columns by field id, `key` its identifier fields: those of a state are its key.
     """
     mode, order, envelope = (properties.get(name) for name in (WRITE_MODE, ORDER_BY, ENVELOPE))
     of = f" of {envelope} events" if envelope else ""
-    by = f" by {', '.join(key)}" if (key := key_of(properties, columns)) else ""
+    by = f" by {', '.join(by)}" if (by := key if mode == UPSERT else key_of(properties, columns)) else ""
     return f"{mode or APPEND}{of}{by}{f' ordered by {order}' if order else ''}"
 
 

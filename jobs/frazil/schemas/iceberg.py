@@ -33,10 +33,13 @@ def schema_json(row: Struct, *, key: Collection[str] = (), required: Collection[
     return {**schema, "identifier-field-ids": identifier} if identifier else schema
 
 
-def identifier_fields(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of a table's identifier fields, in the order of their ids."""
-    names = column_names(schema)
-    return tuple(names[number] for number in sorted(schema.get("identifier-field-ids", ())))
+def identifier_fields(schema: Mapping[str, Any], names: Mapping[int, str] | None = None) -> tuple[str, ...]:
+    """Return the names of a table's identifier fields, in the order of their ids; `names` are other names than the schema's.
+
+    A field inside a column, which only another engine makes one of them, is named by its id.
+    """
+    names = column_names(schema) if names is None else names
+    return tuple(names.get(n, f"nested field {n}") for n in sorted(schema.get("identifier-field-ids", ())))
 
 
 def column_names(schema: Mapping[str, Any]) -> dict[int, str]:

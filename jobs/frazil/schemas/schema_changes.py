@@ -166,6 +166,13 @@ def _types(column: Type, value: Type, path: Path, allowed: _Allowed) -> Iterator
             raise incompatible(path, f"{brief(column)} cannot become {brief(value)}")
 
 
+def renames(made: Sequence[Change]) -> dict[str, str]:
+    """Return the new name of each column that is renamed, by its name before; without fields inside columns."""
+    return {
+        change.path[0]: change.name for change in made if isinstance(change, RenameColumn) and len(change.path) == 1
+    }
+
+
 def plain(of: Type) -> Type:
     """Return the type as a table has it: names, types and comments, everything optional."""
     match of:

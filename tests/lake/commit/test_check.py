@@ -108,5 +108,7 @@ def test_a_table_of_another_mode_is_not_written() -> None:
     assert check(BASE, STAGED, upsert) is Verdict.OTHER_MODE
     assert check(replace(BASE, mode="upsert"), STAGED, upsert) is Verdict.APPEND
     assert check(replace(BASE, mode="upsert"), STAGED, replace(BATCH, mode=None)) is Verdict.APPEND  # without rows
+    by_id = replace(BATCH, mode="upsert by id")
+    assert check(replace(BASE, mode="upsert"), STAGED, by_id) is Verdict.OTHER_MODE
     refused = refusal(Verdict.OTHER_MODE, BASE, STAGED, upsert)
     assert "made for write mode append, and the declaration has upsert" in str(refused)

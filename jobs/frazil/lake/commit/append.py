@@ -29,7 +29,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, head_follows
 from frazil.lake.stage import Staged
-from frazil.schemas.iceberg import column_names, field_ids
+from frazil.schemas.iceberg import column_names, field_ids, identifier_fields
 
 FOREVER_MS = 2**63 - 1  # an explicit maximum age of the tag: a table property may expire tags that have none
 STAGED_AT_MOST_SECONDS = 6 * 3600.0  # orphan removal refuses ages under three days; this is far below
@@ -205,7 +205,7 @@ def _read(iceberg: Iceberg, table: Java, staged: Staged, batch: CommitRequest) -
         head_follows_tag=follows,
         own_commit=own_commit,
         last=tagged if follows else entry_of_head(iceberg, table, batch.pipeline) or tagged,
-        mode=ledger.made_for(table.properties(), names),
+        mode=ledger.made_for(table.properties(), names, identifier_fields(schema, names)),
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
     )
 

@@ -32,7 +32,7 @@ class CommitRequest:
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
     is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
-    finished. `mode` is the write mode of the rows; None for a commit without rows.
+    finished. `mode` is the write mode of the rows with their key, as `ledger.made_for` gives it; None for a commit without rows.
     """
 
     pipeline: str
@@ -96,7 +96,7 @@ class Base:
         None  # the newest entry that the head has: the tagged one, unless main was rolled back behind it
     )
     head: int | None = None  # the head's snapshot
-    mode: str = ledger.APPEND  # the table's write mode
+    mode: str = ledger.APPEND  # the table's write mode, with its key
 
     @property
     def keys(self) -> KeyAccount | None:
@@ -109,7 +109,7 @@ class Verdict(StrEnum):
 
     `APPEND`: this driver writes it. `DONE`: an earlier try succeeded and its answer was lost. The others refuse: `FENCED` by
     another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `DECIDED` by an operator since the
-    batch was planned, `RECREATED` topic, `OTHER_MODE` of writing than the table was made for.
+    batch was planned, `RECREATED` topic, `OTHER_MODE` of writing, or another key, than the table was made for.
     """
 
     APPEND = "append"
