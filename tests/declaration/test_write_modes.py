@@ -202,11 +202,12 @@ def test_a_changelog_is_declared_by_its_name_alone():
     assert state(write=Changelog()).on_error is ErrorMode.SUSPEND
 
 
-def test_what_never_changes_of_a_changelog_has_its_key():
+def test_what_never_changes_of_a_table_with_a_key_has_it():
     by_version = state(write=Changelog(key=("id", "line"), order_by="version"))
     assert identity(by_version) == "changelog ordered by version"
     assert identity(by_version, ("id", "line")) == "changelog by id, line ordered by version"
-    assert identity(state(), ("id",)) == "upsert"
+    assert identity(state(), ("id",)) == "upsert by id"
+    assert identity(state()) == "upsert"
 
 
 def test_a_history_compares_rows_and_variants_cannot_be_compared():

@@ -12,9 +12,10 @@ import typer
 from frazil.cli.console import out, print_error, show_json, table
 from frazil.cli.options import FLAGS, AsJson
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
+from frazil.declaration.cross_checks import Listed
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
-from frazil.declaration.write_modes import gaps_of_state
+from frazil.declaration.write_modes import gaps_of_state, is_keyed
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, upgrade_file
@@ -72,13 +73,14 @@ def check(
         listed = checked_pipelines(file, choice=env, with_project=is_project)
         if connector:
             notes = _connector_notes(connector, [one.pipeline for one in listed])
+        rows = _rows(listed)
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
         print_error(str(invalid))
         raise typer.Exit(Exit.INVALID_INPUT) from invalid
     found = [one.pipeline for one in listed]
-    columns = [_columns(pipeline) for pipeline in found]
+    columns = [_texts(row) for row in rows]
     if write is not None:
         _write(write, canonical(document(found)))
     if as_json:
@@ -130,14 +132,32 @@ def _content(file: Path) -> bytes:
         raise InvalidInput.unreadable(file, error) from error
 
 
-def _columns(pipeline: Pipeline) -> dict[str, str]:
-    """Return the columns that a declaration gives a table, with their types; none if a registry does.
+def _rows(listed: Sequence[Listed]) -> list[Struct | None]:
+    """Return `_row` of each pipeline. Raises `InvalidDeclaration` if a run would refuse one of them for its key or order."""
+    rows, problems = [_row(one.pipeline) for one in listed], list[Problem]()
+    for one, row in zip(listed, rows, strict=True):
+        if row is not None and is_keyed(one.pipeline.write):
+            from frazil.ingest import declared_state  # loads Spark
+
+            problems += (each.moved("", f"{one.path}.") for each in declared_state.problems(one.pipeline, row))
+    if problems:
+        raise InvalidDeclaration(problems)
+    return rows
+
+
+def _texts(row: Struct | None) -> dict[str, str]:
+    """Return the columns of a row with their types."""
+    return {field.name: str(field.type) for field in row.fields} if row is not None else {}
+
+
+def _row(pipeline: Pipeline) -> Struct | None:
+    """Return the row that a declaration gives a table; None if a registry does.
 
     Raises `InvalidInput` if the records that are declared have no envelope.
     """
     topic, of = pipeline.topic, None
     if not (topic.columns or topic.schema):
-        return {}
+        return None
     if pipeline.envelope is not None:
         from frazil.envelopes.chosen_envelope import envelope  # loads Spark
 
@@ -151,7 +171,7 @@ def _columns(pipeline: Pipeline) -> dict[str, str]:
         rows = tuple(of.unwrapped(row).row for row in rows)
     if pipeline.table.has_variants:
         rows = tuple(map(with_variants, rows))
-    return {field.name: str(field.type) for field in merge(list(enumerate(rows))).type.fields}
+    return merge(list(enumerate(rows))).type
 
 
 def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:

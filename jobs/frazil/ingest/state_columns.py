@@ -57,6 +57,20 @@ def state_fields(pipeline: Pipeline, row: Struct) -> tuple[Field, ...]:
     write, fields = pipeline.write, list[Field]()
     if isinstance(write, Append):
         return ()
+    check_columns(pipeline, row)
+    if (order := row_order(write.order_by, row)) is not None:
+        fields.append(Field(ORDER, order.type, doc=_DOC))
+    match write:
+        case Upsert(on_tombstone=Deletion.SOFT_DELETE):
+            fields.append(DELETED_AT)
+        case Changelog():
+            fields += [OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.envelope is not None else [])]
+    return tuple(fields)
+
+
+def check_columns(pipeline: Pipeline, row: Struct) -> None:
+    """Raise `InvalidInput` if a row of a table with a key has a column of a name that is taken there."""
+    write = pipeline.write
     for field in row.fields:
         if field.name in _names(write):
             tables = "changelogs" if isinstance(write, Changelog) else "tables of current state"
@@ -67,14 +81,6 @@ def state_fields(pipeline: Pipeline, row: Struct) -> tuple[Field, ...]:
             )
     if history(write) is not None:
         check_names(row, pipeline.table.history)
-    if (order := row_order(write.order_by, row)) is not None:
-        fields.append(Field(ORDER, order.type, doc=_DOC))
-    match write:
-        case Upsert(on_tombstone=Deletion.SOFT_DELETE):
-            fields.append(DELETED_AT)
-        case Changelog():
-            fields += [OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.envelope is not None else [])]
-    return tuple(fields)
 
 
 def without_state_fields(write: WriteMode, table: Struct) -> Struct:

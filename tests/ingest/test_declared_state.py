@@ -1,0 +1,111 @@
+"""Declared columns show before a run what it would refuse of a table with a key, in the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.check import _rows
+from frazil.cli.main import app
+from frazil.declaration import Append, Changelog, Pipeline, Table, Topic, Upsert, canonical
+from frazil.declaration.cross_checks import Listed
+from frazil.declaration.document import document
+from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.write_modes import WriteMode
+from tests.support.declared_schemas import avsc
+
+COLUMNS = ("id long", "price double", "done boolean", "version int", "extra json")
+FIELDS = [{"name": "id", "type": "long"}, {"name": "price", "type": "double"}, {"name": "_deleted_at", "type": "long"}]
+
+
+def pipeline(write: WriteMode, *more: str, **topic: Any) -> Pipeline:
+    topic = {"value_format": "json", "columns": (*COLUMNS, *more), "key_format": "text", **topic}
+    return Pipeline(topic=Topic("orders", **topic), table=Table("shop.orders"), write=write)
+
+
+def problems(of: Pipeline) -> list[str]:
+    try:
+        _rows([Listed(0, of)])
+    except InvalidDeclaration as invalid:
+        return [f"{problem.path}: {problem.what}" for problem in invalid.problems]
+    return []
+
+
+AT = "pipelines[0].write"
+
+
+@pytest.mark.parametrize(
+    ("write", "more", "said"),
+    [
+        (
+            Upsert(),
+            "_order int",
+            "pipelines[0].topic.columns: the column _order is Frazil's own in tables of current state",
+        ),
+        (
+            Upsert(),
+            "_deleted_at timestamp",
+            "pipelines[0].topic.columns: the column _deleted_at is Frazil's own in tables of",
+        ),
+        (Changelog(), "_op string", "pipelines[0].topic.columns: the column _op is Frazil's own in changelogs"),
+        (Upsert(key="idd"), "", f"{AT}.key: no version of the value has idd; its columns are done, extra, id, price"),
+        (Upsert(order_by="updated"), "", f"{AT}.order_by[0]: updated is not a column of the row; there are done"),
+        (Upsert(order_by=("version", "price")), "", f"{AT}.order_by[1]: price is of type double, which orders no"),
+        (Upsert(order_by="done"), "", f"{AT}.order_by[0]: done is of type boolean, which orders no records"),
+        (Changelog(order_by="extra"), "", f"{AT}.order_by[0]: extra is JSON text, which orders no records"),
+    ],
+)
+def test_a_check_refuses_what_a_run_would(write: WriteMode, more: str, said: str) -> None:
+    (problem,) = problems(pipeline(write, *filter(None, [more])))
+    assert problem.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [Append(), Upsert(), Upsert(key="id"), Upsert(order_by=("version", "_kafka_timestamp", "id")), Changelog(key="id")],
+)
+def test_what_a_run_takes_is_no_problem(write: WriteMode) -> None:
+    assert problems(pipeline(write)) == []
+
+
+def test_all_problems_of_a_pipeline_are_listed() -> None:
+    found = problems(pipeline(Upsert(key="idd", order_by=("price", "updated")), "_order int"))
+    assert [problem.partition(":")[0].removeprefix("pipelines[0].") for problem in found] == [
+        "write.key",
+        "topic.columns",
+        "write.order_by[0]",
+        "write.order_by[1]",
+    ]
+
+
+def test_a_field_of_the_records_key_orders_records_if_it_is_declared_or_may_be_there() -> None:
+    write = Upsert(order_by="line")
+    declared = {"key_format": "json", "key_columns": ("line int",)}
+    assert problems(pipeline(write, **declared)) == []
+    assert problems(pipeline(write, key_format="avro")) == []
+    (problem,) = problems(pipeline(Upsert(order_by=("line", "price")), key_format="avro"))
+    assert "price is of type double" in problem
+    assert "line is not a column" in problems(pipeline(Upsert(key="id", order_by="line"), **declared))[0]
+
+
+def test_a_schema_file_has_columns_too() -> None:
+    topic = {
+        "value_format": "avro",
+        "columns": None,
+        "schema": (avsc({"type": "record", "name": "V", "fields": FIELDS}),),
+    }
+    of_key, of_name = problems(pipeline(Upsert(key="price", order_by="id"), **topic))
+    assert of_key.startswith(f"{AT}.key: price is of type double, which is no key")
+    assert of_name.startswith("pipelines[0].topic.schema: the column _deleted_at is Frazil's own")
+
+
+def test_the_command_prints_the_problems_and_ends_with_2(tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_bytes(canonical(document([pipeline(Upsert(key="idd"))])))
+    ended = CliRunner().invoke(app, ["check", str(file)])
+    assert ended.exit_code == 2
+    assert "mine.json: pipelines[0].write.key: no version of the value has idd" in ended.stderr
+    assert "Did you mean id?" in ended.stderr
