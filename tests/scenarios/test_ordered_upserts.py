@@ -32,7 +32,6 @@ def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, **choices: obj
     return StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_soft_delete_keeps_the_row_and_its_last_values(shop_of: ShopOf, version: int) -> None:
     state = state_of(shop_of, SOFT, version=version)
@@ -62,6 +61,22 @@ def test_a_late_record_changes_nothing(shop_of: ShopOf) -> None:
     state.produce(2, "new", version=2, partition=1)  # the key moved: the order decides
     state.shop.drain()
     state.check(late=2)
+
+
+def test_the_second_column_decides_where_the_first_is_equal(shop_of: ShopOf) -> None:
+    """In a batch, and against the row in the table; a higher place does not."""
+    state = state_of(shop_of, Upsert(order_by=("version", "_kafka_timestamp")))
+    state.produce(1, "later", version=5, at=9, partition=0)
+    state.produce(1, "earlier", version=5, at=7, partition=1)
+    state.produce(2, "later", version=5, at=9)
+    state.produce(3, "first", version=5, at=3)
+    state.shop.drain()
+    state.produce(2, "earlier", version=5, at=8)
+    state.produce(3, "later", version=5, at=4)
+    state.produce(3, "of a lower version", version=4, at=20)
+    state.shop.drain()
+    assert {row["_kafka_key"]: row["user"] for row in state.shop.landed()} == dict.fromkeys(("k1", "k2", "k3"), "later")
+    assert state.account().late == 1
 
 
 @pytest.mark.long
@@ -230,7 +245,6 @@ def test_records_without_an_order_are_dead_letters(shop_of: ShopOf) -> None:
     assert total.rejected == {"order_missing": 2}
 
 
-@pytest.mark.long
 def test_ties_are_counted_and_the_higher_place_wins(shop_of: ShopOf) -> None:
     state = state_of(shop_of, BY_VERSION)
     state.produce(1, "high", version=1, partition=1)
@@ -349,6 +363,7 @@ def test_columns_that_were_added_since_a_row_landed_do_not_matter_to_a_soft_dele
         ("price", [{"name": "price", "type": "double"}], "price is of type double, which orders no records"),
         ("updated", [], "updated is not a column of the row"),
         ("version", [{"name": "_order", "type": "int"}], "the column _order is Frazil's own"),
+        ("version", [{"name": "_deleted_at", "type": "long"}], "the column _deleted_at is Frazil's own"),
     ],
 )
 def test_what_orders_no_records_is_refused_before_a_table_is_made(

@@ -397,7 +397,6 @@ def _decimal(precision: int) -> dict[str, Any]:
     return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 2}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
 @pytest.mark.parametrize(
     ("transform", "narrow", "wide"),

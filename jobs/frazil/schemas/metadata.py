@@ -21,7 +21,9 @@ COORDINATES = (
 )
 INGESTED_AT = Field("_ingested_at", _INSTANT, doc="when the batch that holds the row was staged")
 DELETED_AT = Field(
-    "_deleted_at", _INSTANT, doc="time of the record that deleted the row; null for a row that is not deleted"
+    "_deleted_at",
+    _INSTANT,
+    doc="when the source deleted the row; if it does not say, time of the record, and without one 1970. Null: not deleted",
 )
 ORDER = "_order"
 """In an ordered table of current state, the column with the row's order: the value of its one field, or a struct of several."""

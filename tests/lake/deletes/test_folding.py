@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,13 +19,20 @@ Change = tuple[int, str | None, int, int, int]
 """Key, word (None deletes), order, partition, offset."""
 
 
-def folded(spark: SparkSession, rules: Rules, *changes: Change) -> tuple[dict[int, Any], dict[str, int]]:
+def folded(
+    spark: SparkSession, rules: Rules, *changes: Change, timeless: Sequence[int] = ()
+) -> tuple[dict[int, Any], dict[str, int]]:
+    """Fold the changes; the timestamp of a record is its offset in seconds, and none at offsets that are `timeless`."""
     columns = [*zip(*changes, strict=True)]
     kinds = (pa.int64(), pa.string(), pa.int64(), pa.int32(), pa.int64())
     arrays = [pa.array(list(c), kind) for c, kind in zip(columns, kinds, strict=True)]
     table = pa.table([*arrays, pa.array([word is None for word in columns[1]])], names=list(COLUMNS))
+    at = F.timestamp_seconds("_kafka_offset")
     changed = spark.createDataFrame(table).withColumns(
-        {"_kafka_timestamp": F.timestamp_seconds("_kafka_offset"), "_deleted_at": F.lit(None).cast("timestamp")}
+        {
+            "_kafka_timestamp": F.when(~F.col("_kafka_offset").isin(list(timeless)), at),
+            "_deleted_at": F.lit(None).cast("timestamp"),
+        }
     )
     observed = Observation()
     values = value_columns(changed.columns, ["id"], rules)
@@ -47,6 +55,13 @@ def test_the_values_of_a_soft_delete_are_those_of_the_record_before_it(spark: Sp
         2: (None, True, False),
         3: ("c", False, True),
     }
+
+
+def test_a_soft_delete_without_a_time_is_of_1970(spark: SparkSession) -> None:
+    """A null would say that the row is not deleted, and a clock would say something else in each replay."""
+    rows, _ = folded(spark, Rules(soft=True), (1, "a", 0, 0, 1), (1, None, 0, 0, 2), (2, None, 0, 0, 3), timeless=(2,))
+    assert {key: row["_deleted_at"].timestamp() for key, row in rows.items()} == {1: 0, 2: 3}
+    assert rows[1]["word"] == "a"
 
 
 def test_the_highest_order_is_the_last_and_late_records_have_no_values(spark: SparkSession) -> None:
