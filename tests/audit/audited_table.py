@@ -37,7 +37,12 @@ AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 class Landed:
-    """A pipeline that has landed batches. Partitions go from offset 0, unless `begin` says otherwise."""
+    """A pipeline that has landed batches. Partitions go from offset 0, unless `begin` says otherwise.
+
+    `key` are the columns that identify a row of the table; an append table has none.
+    """
+
+    key: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -245,7 +250,9 @@ class Landed:
 
     def _create(self, identifier: str, row: Struct, full: Iterable[str]) -> None:
         properties = {f"write.metadata.metrics.column.{name}": "full" for name in full}
-        self.catalog.create_table(identifier, Schema.model_validate(schema_json(row)), properties=properties)
+        self.catalog.create_table(
+            identifier, Schema.model_validate(schema_json(row, key=self.key)), properties=properties
+        )
 
     def _decide(self, location: str, files: Iterable[DataFile]) -> None:
         named = [
