@@ -73,26 +73,41 @@ def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> St
     passes = max(1, -(-written // AT_ONCE))
     rows = total = doubled = 0
     for number in range(passes):
-        kept: list[U64] = []
-        for found in _hashes(source, key, problems if number == 0 else []):
+        kept, wrong = [], list[Finding]()
+        for found in _keys(source, key, number, passes, wrong):
+            kept += found.kept
             if number == 0:
-                rows += len(found)
-                total += int(found.sum(dtype=np.uint64))
-            kept.append(found if passes == 1 else found[found % np.uint64(passes) == number])
+                rows += found.rows
+                total += found.hash
         every = np.concatenate(kept) if kept else np.empty(0, np.uint64)
         doubled += len(every) - len(np.unique(every))
+        problems += [problem for problem in wrong if problem not in problems]  # a file may be lost between two passes
     return StateRows(rows, total % 2**64, doubled)
 
 
-def _hashes(source: Source, key: Sequence[str], problems: list[Finding]) -> Iterator[U64]:
-    def of(file: DataFile) -> list[U64]:
-        with noted(source, file.path, problems), open_file(source.table, file, key) as opened:
-            read = [batch for group in opened.groups for batch in opened.read(group) if batch.num_rows]
-            return [hashes([batch.column(name) for name in key]) for batch in read]
-        return []
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys of a file: number and sum of all their hashes, and the hashes that one pass compares."""
 
-    for found in each(of, source.files, parallel=READERS):
-        yield from found
+    rows: int
+    hash: int
+    kept: list[U64]
+
+
+def _keys(source: Source, key: Sequence[str], number: int, passes: int, problems: list[Finding]) -> Iterator[_Keys]:
+    def of(file: DataFile) -> _Keys:
+        rows = total = 0
+        kept: list[U64] = []
+        with noted(source, file.path, problems), open_file(source.table, file, key) as opened:
+            for batch in (batch for group in opened.groups for batch in opened.read(group) if batch.num_rows):
+                found = hashes([batch.column(name) for name in key])
+                rows += len(found)
+                total += int(found.sum(dtype=np.uint64))
+                # Here and not where they are compared: the keys of many files wait there, with all of their hashes.
+                kept.append(found if passes == 1 else found[found % np.uint64(passes) == number])
+        return _Keys(rows, total, kept)
+
+    yield from each(of, source.files, parallel=READERS)
 
 
 def _is_vector(delete: object) -> bool:
