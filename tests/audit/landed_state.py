@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyiceberg.expressions import In
 from pyiceberg.manifest import DataFile
 
-from frazil.declaration import Upsert
+from frazil.declaration import ErrorMode, Upsert
 from frazil.lake import ledger
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.key_hash import hashes
@@ -33,7 +33,7 @@ class LandedState(Landed):
     def __init__(self, folder: Path) -> None:
         self.keys, self.now, self.stale = KeyAccount(), set[int](), StaleKeys()
         super().__init__(folder, partitions=1)
-        self.pipeline = replace(self.pipeline, write=Upsert(key=KEY))
+        self.pipeline = replace(self.pipeline, write=Upsert(key=KEY), on_error=ErrorMode.SUSPEND)
 
     def change(self, put: Iterable[int], delete: Iterable[int] = (), **counts: Any) -> None:
         """Land one batch that writes and deletes rows of these keys, each in one record. `counts` are further counts."""

@@ -1,12 +1,20 @@
-"""`frazil show` finds a stopped local broker at once, and asks every other broker."""
+"""`frazil show` finds a stopped local broker at once, asks every other broker, and says what a state is not sure of."""
 
 from __future__ import annotations
 
+import json
 import socket
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from frazil.cli.main import app
 from frazil.cli.show import stopped_broker
+from frazil.declaration.document import canonical, document
+from frazil.declaration.to_json import to_json
+from frazil.lake.stale_keys import StaleKeys
+from tests.audit.landed_state import LandedState
 
 
 @pytest.mark.parametrize("address", ["kafka.example:9", "10.0.0.1:9", "127.0.0.1.example:9"])
@@ -24,3 +32,28 @@ def test_a_local_broker_runs_if_one_of_its_ports_accepts() -> None:
         running, refusing = (f"127.0.0.1:{one.getsockname()[1]}" for one in (listening, free))
         assert stopped_broker(f"{refusing},{running}") == ""
         assert stopped_broker(refusing) == f"The local broker {refusing} does not run"
+
+
+def test_stale_keys_are_printed_by_show_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = LandedState(tmp_path)
+    state.change(range(30))
+    state.stale = StaleKeys(keys=1_200, unknown=3, file="named by the commit")
+    state.change(range(20, 40), range(5))
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([state.pipeline])))
+    (tmp_path / "here.json").write_bytes(canonical({"version": 1, **to_json(state.environment)}))
+    monkeypatch.chdir(tmp_path)
+    options = ["--pipelines", "pipelines.json", "--env", "here.json"]
+
+    def output(command: str, *more: str) -> str:
+        ended = CliRunner().invoke(app, [command, "orders", *options, *more])
+        assert ended.exit_code == 0, ended.output
+        return ended.stdout
+
+    for command, *more in (["show"], ["verify"], ["verify", "--verbose"]):
+        shown = " ".join(output(command, *more).split())
+        assert shown.count("1,200 keys are stale: their newest record was rejected") == 1
+        assert shown.count("3 rejected records have a key that cannot be read; each may make a key stale") == 1
+        found = json.loads(output(command, "--json"))
+        assert (found["stale_keys"], found["unknown_keys"]) == (1_200, 3)
+    (row,) = json.loads(output("status", "--json"))["pipelines"]
+    assert row["rows"] == 35

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,11 @@ from frazil.audit.finding import Finding, Flaw, Outcome
 from frazil.audit.verification import Replayed, Verification
 from frazil.cli.main import app
 from frazil.cli.verify import REASONS, print_result
+from frazil.declaration import Latest
 from frazil.declaration.document import canonical, document
 from frazil.declaration.to_json import to_json
 from tests.audit.audited_table import Landed
+from tests.audit.landed_state import LandedState
 
 Ask = Callable[..., Result]
 
@@ -68,6 +71,18 @@ def test_the_first_line_of_a_failed_proof_has_the_reasons(lake: Landed, ask: Ask
     assert first == "NOT PROVEN orders: 1 row doubled, 1 record missing"
     assert rest[0] == "doubled: table shop.orders, partition 0: 1 rows too many, of offsets 42"
     assert any("is not Frazil's" in line for line in rest)
+
+
+def test_a_proof_of_an_incomplete_state_says_so(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    state = LandedState(tmp_path / "state")
+    state.change(range(3))
+    state.pipeline = replace(state.pipeline, start=Latest())
+    shown = io.StringIO()
+    print_result(state.verify(), Console(file=shown, width=90))
+    assert shown.getvalue().splitlines()[1:] == [
+        "the table is not the complete state: it begins at latest, later than older keys"
+    ]
 
 
 def test_each_flaw_has_words() -> None:

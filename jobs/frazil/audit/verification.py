@@ -25,9 +25,10 @@ class Verification:
     """What was compared, and the result.
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
-    proof should know. `is_deep` says that every file was read, whatever its manifest and earlier proofs say. `replayed` is of a
-    state whose topic was landed once more. `stale_keys` of a state have a newest record that was rejected, and `unknown_keys`
-    rejected records have a key that cannot be read; both are None if that was not counted.
+    proof should know, and `cautions` are those of them that say what the table lacks though it is proven. `is_deep` says that
+    every file was read, whatever its manifest and earlier proofs say. `replayed` is of a state whose topic was landed once
+    more. `stale_keys` of a state have a newest record that was rejected, and `unknown_keys` rejected records have a key that
+    cannot be read; both are None if that was not counted.
     """
 
     pipeline: str
@@ -40,6 +41,7 @@ class Verification:
     reads: tuple[Read, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     commits: int = 0
     seconds: float = 0.0
     estimate: Estimate = field(default_factory=Estimate)

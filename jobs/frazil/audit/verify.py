@@ -187,15 +187,17 @@ def _prepared(
     if table is None:
         what = "the table does not exist: nothing was read yet, or it was dropped"
         return verification([unchecked(Flaw.NO_TABLE, what)])
-    notes = (*manifests.notes(table, pipeline.name, commits), *gaps_of_state(pipeline))
+    stale = commits[0].entry.stale_keys if commits else None
+    cautions = (*gaps_of_state(pipeline), *(stale.notes if stale is not None else ()))
+    notes = (*manifests.notes(table, pipeline.name, commits), *cautions)
     findings = commit_chain.check(table, pipeline.name, commits)
     end, totals = commits[0].entry.end if commits else None, commit_chain.totals(table, commits)
     if end is None:
         what = "no snapshot says which offsets the table holds"
-        return verification([*findings, unchecked(Flaw.NO_LEDGER, what)], notes=notes)
+        return verification([*findings, unchecked(Flaw.NO_LEDGER, what)], notes=notes, cautions=cautions)
     if totals is None:
         what = "its commits carry no totals, and the first of them have expired"
-        return verification([*findings, unchecked(Flaw.NO_TOTALS, what)], notes=notes)
+        return verification([*findings, unchecked(Flaw.NO_TOTALS, what)], notes=notes, cautions=cautions)
 
     if tables.ahead is not None:
         what = f"snapshot {tables.ahead.id} has dead letters of offsets that table {identifier} has not come to"
@@ -210,8 +212,6 @@ def _prepared(
     state = State(landed, keys, deep) if keys is not None else None
     if state is not None:
         wrong = [*wrong, *of_remembered_deletes(table, pipeline.name, commits[0].entry.remembered_deletes)]
-    stale = commits[0].entry.stale_keys
-    notes += tuple(stale.notes) if stale is not None else ()
     if keys is not None and keys.late:
         notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
     sources, findings = [] if state is not None else [landed], [*findings, *wrong]
@@ -239,7 +239,7 @@ def _prepared(
 
     counting = counting_of(now, proofs.load(key) if proofs is not None and not fresh else None)
     counted = {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
-    result = verification([*findings, *wrong], notes=notes, commits=len(commits), **counted)
+    result = verification([*findings, *wrong], notes=notes, cautions=cautions, commits=len(commits), **counted)
     others = tuple((part, counting_of(part)) for part in former)
     return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others, state)
 

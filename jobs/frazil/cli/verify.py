@@ -183,9 +183,9 @@ def print_result(found: Verification, console: Console, *, verbose: bool = False
         for read in found.reads:
             console.print(f"{read.table}: {counted(read)}", style="dim", markup=False)
         console.print(f"{len(found.partitions)} partitions in {found.seconds:.1f} s", style="dim", markup=False)
-    if verbose or found.findings:
-        for note in found.notes:
-            console.print(note, style="dim", markup=False)
+    for note in found.notes:
+        if verbose or found.findings or note in found.cautions:
+            console.print(note, style="yellow" if note in found.cautions else "dim", markup=False)
 
 
 def headline(found: Verification) -> str:
