@@ -18,7 +18,9 @@ from frazil.errors import InvalidInput
 from frazil.ingest.replay import replay
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_debezium import debezium
+from tests.scenarios.test_lost_deletes import DAY_MS
 from tests.scenarios.test_upserts import ShopOf, State, verified
+from tests.support import compaction
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.shop import Shop
 
@@ -195,6 +197,33 @@ def test_a_compacted_topic_is_compared_only_at_its_end(shop_of: ShopOf, replayed
     assert "compacted and has later records" in replayed(shop).findings[0].what
     shop.drain()
     assert not replayed(shop).findings
+
+
+@pytest.mark.long
+def test_what_compaction_left_of_a_topic_comes_to_the_same_rows(shop_of: ShopOf, replayed: Ask) -> None:
+    """The broker removed superseded records, and deletes too: their keys are in no record."""
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, partitions=1, config=compaction.COMPACTED)
+    compaction.eager(shop.world.bootstrap)
+    state = State(shop)
+    for number in range(5):
+        state.put(number, "first", partition=0)
+    shop.drain()
+    state.delete(0, partition=0)
+    for number in (1, 2, 3):
+        state.put(number, "second", partition=0)
+    state.delete(3, partition=0)
+    shop.drain()
+    of_topic = (shop.world.bootstrap, shop.topic)
+    compaction.compact(*of_topic, 0, below=10, most=3, roll=lambda: state.put(99, "filler", partition=0))
+    compaction.keep_deletes(*of_topic, DAY_MS)
+    shop.drain()
+    left = compaction.offsets(*of_topic, 0)
+    assert [offset for offset in left if offset < 10] == [4, 6, 7]
+    found = replayed(shop)
+    assert (found.findings, found.rows, found.records) == ((), 4, len(left))
+    write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 1")
+    write(shop, "UPDATE {} SET _kafka_key = 'k0' WHERE order_id = 4")
+    assert flaws(replayed(shop)) == {"row_differs": 1, "row_absent": 1, "row_left": 1}
 
 
 @pytest.mark.long
