@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, KeyFormat, Upsert
+from frazil.declaration import Changelog, KeyFormat, Limits, Upsert
 from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
@@ -23,6 +23,8 @@ from frazil.maintain.orphans import orphans
 from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from tests.support import oracle
+from tests.support.concurrent_drivers import run_both
+from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -60,6 +62,40 @@ def places(shop: Shop) -> set[str]:
     return {f"{file['file_path'].split('/')[2]} {file['file_path'].rpartition('.')[2]}" for file in found}
 
 
+class Changes:
+    """A topic of keyed orders, and the state that they make."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop, self.schema_id, self.state = shop, shop.register(), dict[int, str]()
+
+    def produce(self, word: str, numbers: Iterable[int], gone: Iterable[int] = ()) -> None:
+        """Write rows of these numbers with a word; then delete others."""
+        for number in numbers:
+            value = avro(ORDER, {"order_id": number, "user": word, "amount": None})
+            self._put(number, frame(self.schema_id, value))
+            self.state[number] = word
+        for number in gone:
+            self._put(number, None)
+            self.state.pop(number, None)
+
+    def _put(self, number: int, value: bytes | None) -> None:
+        self.shop.produce([value], partition=number % 2, key=f"k{number}".encode())
+
+
+def fenced(shop: Shop, folder: Path, step: str) -> None:
+    """Run a driver in a process of its own, which waits at a step while another one lands all records."""
+    with paused(shop, folder, step) as driver:
+        shop.drain()
+    assert driver.ended("fenced", "batch_committed") == ["fenced"]
+
+
+def killed(shop: Shop, folder: Path, step: str) -> None:
+    """Run a driver in a process of its own, which is killed at a step."""
+    died = shop.process(folder, failpoints=f"{step}=kill")
+    out, log = died.communicate(timeout=600)
+    assert died.returncode == -signal.SIGKILL, out + log
+
+
 # The object store of the REST catalog refuses files that end in `.puffin` in its table buckets: version 3 has its data elsewhere.
 @pytest.mark.long
 @pytest.mark.parametrize(
@@ -76,20 +112,11 @@ def test_a_state_lands_is_fenced_compacted_and_proven(
     shop_of: Callable[..., Shop], catalog: str, version: int, tmp_path: Path
 ) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
-    schema_id, state = shop.register(), dict[int, str]()
-
-    def produce(word: str, numbers: range, gone: int) -> None:
-        for number in numbers:
-            value = avro(ORDER, {"order_id": number, "user": word, "amount": None})
-            shop.produce([frame(schema_id, value)], partition=number % 2, key=f"k{number}".encode())
-            state[number] = word
-        shop.produce([None], partition=gone % 2, key=f"k{gone}".encode())
-        state.pop(gone, None)
-
-    produce("first", range(10), 3)
+    changes = Changes(shop)
+    changes.produce("first", range(10), gone=[3])
     shop.drain()
-    check(shop, state)
-    produce("second", range(5, 12), 0)
+    check(shop, changes.state)
+    changes.produce("second", range(5, 12), gone=[0])
     met: list[str] = []
 
     def twin(reached: str) -> None:
@@ -98,19 +125,49 @@ def test_a_state_lands_is_fenced_compacted_and_proven(
             shop.drain()
 
     assert shop.drain(failpoint=twin).fenced
-    check(shop, state)
+    check(shop, changes.state)
     target = Target(shop.pipeline, is_dead_letter_table=False)
     assert compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({})).ended is Status.DONE
-    produce("third", range(4, 8), 9)
-    if catalog == "rest_lake":  # a process of its own, and a bucket of its own for data of version 3
-        died = shop.process(tmp_path, failpoints="publish.filled=kill")
-        assert died.wait(600) == -signal.SIGKILL, died.communicate()
+    changes.produce("third", range(4, 8), gone=[9])
+    killed(shop, tmp_path, "publish.filled")
     shop.drain()
-    check(shop, state)
+    check(shop, changes.state)
     if (catalog, version) == ("rest_lake", 3):
         assert places(shop) == {"lake parquet", "lake puffin"}
         looked = orphans(MaintenanceRun(shop.job()), target, remove=True)  # nothing is three days old
         assert (looked.ended, looked.files_removed) == (Status.DONE, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("catalog", "version"), [("lake_environment", 2), ("rest_lake", 3), ("glue_lake", 2)])
+def test_processes_that_are_killed_or_fenced_leave_the_state_right(
+    shop_of: Callable[..., Shop], version: int, tmp_path: Path
+) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    changes = Changes(shop)
+    changes.produce("first", range(10))
+    shop.drain()
+    for number, step in enumerate(("publish.searched", "publish.filled")):
+        for event, run in (("killed", killed), ("fenced", fenced)):
+            folder = tmp_path / f"{event} at {step}"
+            folder.mkdir()
+            changes.produce(f"{event} at {step}", range(number + 4, number + 12), gone=range(number, number + 2))
+            run(shop, folder, step)
+            shop.drain()
+            check(shop, changes.state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("catalog", ["lake_environment", "rest_lake", "glue_lake"])
+def test_two_processes_that_run_freely_share_a_state(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30))
+    changes = Changes(shop)
+    for round_ in range(10):
+        changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
+    results = run_both(shop, tmp_path)
+    assert sum(result["batches"] for result in results) >= 10, results
+    assert sum(result["fenced"] for result in results) >= 1, results
+    check(shop, changes.state)
 
 
 @pytest.mark.long

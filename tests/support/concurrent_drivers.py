@@ -24,10 +24,8 @@ BEGINNINGS = ("begin.resolved", "publish.decided", "publish.filled")
 """The same before the table has the pipeline's tag."""
 
 
-def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
-    """Run two drivers that plan again whenever they are fenced, until both have drained the topic."""
-    shop = shop_of(limits=Limits(first_rows=batch, max_rows=batch), partitions=3)
-    shop.produce([*shop.orders(orders, shop.register()), *[b"bad!!"] * 10])
+def run_both(shop: Shop, folder: Path) -> list[dict[str, int]]:
+    """Run two drivers that plan again whenever they are fenced, until both have drained the topic; what each of them counts."""
     drivers = []
     for name in ("one", "two"):
         (folder / name).mkdir()
@@ -47,6 +45,14 @@ def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, 
     for driver, (out, log) in zip(drivers, words, strict=True):
         assert driver.returncode == 0, log
         results.append(json.loads(out.splitlines()[-1]))
+    return results
+
+
+def run_free(shop_of: Callable[..., Shop], folder: Path, *, orders: int = 1000, batch: int = 40) -> None:
+    """Have two drivers land the same records at the same time."""
+    shop = shop_of(limits=Limits(first_rows=batch, max_rows=batch), partitions=3)
+    shop.produce([*shop.orders(orders, shop.register()), *[b"bad!!"] * 10])
+    results = run_both(shop, folder)
     shop.assert_each_record_once()
     assert sum(r["batches"] for r in results) >= (orders + 10) // batch, results
     assert sum(r["fenced"] for r in results) >= 1, results
