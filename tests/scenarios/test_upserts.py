@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, Changelog, ErrorMode, KeyFormat, Latest, Limits, Upsert
+from frazil.declaration import Append, Changelog, ErrorMode, KeyFormat, Latest, Limits, Upsert, ValueFormat
 from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -344,27 +344,28 @@ def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | C
 
 def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf) -> None:
     """Numbers begin as frames do. A header says that bytes are framed, and so does a subject that appears while a driver follows."""
-    shop = shop_of(write=Upsert(), on_error=ErrorMode.LOG, headers=False)
-    state, following = State(shop), shop.ingestion()
-    state.put(1, "first", key=(2**24 - 1).to_bytes(8, "big"))  # its id would be 0
-    other = frame(state.schema_id, avro(ORDER, {"order_id": 2, "user": "x", "amount": None}))
-    shop.produce([other], key=b"k2", headers=[(KEY_HEADER, b"\0\0\0\0\1")])
+    shop = shop_of(write=Upsert(), on_error=ErrorMode.LOG, headers=False, value_format=ValueFormat.TEXT)
+    following, number = shop.ingestion(), (2**24 - 1).to_bytes(8, "big")  # its id would be 0
+    shop.produce([b"first"], key=number, partition=0)
+    shop.produce([b"x"], key=b"k2", headers=[(KEY_HEADER, b"\0\0\0\0\1")])
     following.poll()
     assert following.total.rejected == {"key_registry_frame": 1}
     assert shop.seen("keys_may_be_framed") == []
-    state.key_schema = {**KEY, "name": f"Key{shop.topic}"}
-    state.key_id = shop.registry_admin.register(state.key_schema["name"], json.dumps(state.key_schema))
-    for number in (2, 3):
-        state.put(number, "framed")
+
+    subject = f"Key{shop.topic}"
+    key_id = shop.registry_admin.register(subject, json.dumps({**KEY, "name": subject}))
+    framed = [frame(key_id, avro(KEY, {"order_id": order, "region": None})) for order in (2, 3)]
+    for key in framed:
+        shop.produce([b"framed"], key=key, partition=0)
         following.poll()
     (reported,) = shop.seen("keys_may_be_framed")
-    assert reported["schema_id"] == state.key_id
-    state.check()
-    state.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
-    shop.produce([other], key=state.key(2))
+    assert reported["schema_id"] == key_id
+
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
+    shop.produce([b"x"], key=frame(key_id, avro(KEY, {"order_id": 4, "region": None})), partition=0)
     with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
         following.poll()
-    state.check()
+    assert {row["_kafka_key"] for row in shop.landed()} == {number, *framed}
 
 
 def test_a_field_with_the_name_of_a_mark_is_refused(shop_of: ShopOf) -> None:
