@@ -56,6 +56,8 @@ class Stages:
 
 
 class Evolution:
+    framed_keys: Any = SimpleNamespace(met=lambda ids: None)
+
     def __init__(self, *, has_news: bool = False) -> None:
         self.has_news = has_news
 
