@@ -189,6 +189,10 @@ LIVES: dict[str, tuple[Callable[[Shop], Life], dict[str, Any]]] = {
         StateLife,
         {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete", history=HISTORY), **TEXT},
     ),
+    "partitioned": (  # each update may move a row to another partition
+        StateLife,
+        {"write": Upsert(), **TEXT, "table": {"partition_by": ("user",)}},
+    ),
     "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
     "ordered_changelog": (ChangelogLife, {"write": Changelog(order_by=BY_TIME), **TEXT}),
     "change_data": (CapturedLife, {"write": Upsert(on_truncate="delete_all"), **CAPTURED}),
@@ -218,8 +222,7 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
                 f"t{uuid.uuid4().hex[:10]}",
                 on_error=ErrorMode.LOG,
                 limits=LIMITS,
-                table={"format_version": version, "keep_snapshots": 2},
-                **declared,
+                **{**declared, "table": {"format_version": version, "keep_snapshots": 2, **declared.get("table", {})}},
             )
         )
 
