@@ -13,16 +13,14 @@ from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
 from frazil.declaration.options import KeyFormat
 from frazil.decode.decoding import KEY, ROW, is_delete
 from frazil.decode.keys import KeyLanding
-from frazil.decode.plain_avro import begins_as_registered
+from frazil.decode.plain_keys import names_schema
 from frazil.decode.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
-from frazil.decode.wire_format import header
 from frazil.errors import InvalidInput
 from frazil.schemas.key_fields import fields_of_key, named
 from frazil.schemas.merge import same_field
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
-from frazil.schemas.wire_format import KEY_HEADER
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
@@ -99,16 +97,8 @@ class RowKey:
         return self._reason_of_value() if self.is_of_value else self._reason_of_record()
 
     def names_schema(self) -> Column:
-        """Return whether the record's key names a schema, though none describes it: two versions of one key are two keys.
-
-        A header does, and text that begins with byte 0 and an id. Bytes may begin so and be a number.
-        """
-        if self.plain is None:
-            return F.lit(False)
-        named = header(F.col("headers"), KEY_HEADER).isNotNull()
-        if self.plain is KeyFormat.TEXT:
-            named |= begins_as_registered(F.col("key"))
-        return F.col("key").isNotNull() & F.coalesce(named, F.lit(False))
+        """Return whether the record's key names a schema, though none describes it: two versions of one key are two keys."""
+        return names_schema(self.plain)
 
     def _reason_of_value(self) -> Column:
         has_null = reduce(Column.__or__, (value.isNull() for value in self.values().values()))
@@ -154,11 +144,6 @@ class RowKey:
         else:
             held = F.col(KEY)[field if field is not None else self.landing.target.fields[0].name]
         return held.cast(spark_type(column.type))
-
-
-def plain_key(of: KeyFormat) -> KeyFormat | None:
-    """Return the format of keys of one value that no schema describes; None for others."""
-    return of if of in (KeyFormat.BYTES, KeyFormat.TEXT) else None
 
 
 _OF_RECORD = "Choose write=Append(), or give the topic's records another key"

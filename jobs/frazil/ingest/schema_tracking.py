@@ -11,7 +11,8 @@ from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, or
 from frazil.decode.changes_in_rows import check_order
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
-from frazil.decode.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
+from frazil.decode.plain_keys import plain_key
+from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
 from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
