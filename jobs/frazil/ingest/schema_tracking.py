@@ -222,12 +222,9 @@ class Evolution:
         found, renamed = self._key_of(target, key, keys), renames(changes)
         made_for = tuple(renamed.get(name, name) for name in self._made_for(found))
         if set(made_for) != set(found.names):
-            raise WriteModeDiffers.of(
-                self._pipeline.name,
-                self._pipeline.table.identifier,
-                declared=f"{self._pipeline.write.kind} by {', '.join(sorted(found.names))}",
-                made_for=f"{self._pipeline.write.kind} by {', '.join(sorted(made_for))}",
-            )
+            name, table, kind = self._pipeline.name, self._pipeline.table.identifier, self._pipeline.write.kind
+            declared, made = (f"{kind} by {', '.join(sorted(names))}" for names in (found.names, made_for))
+            raise WriteModeDiffers.of(name, table, declared=declared, made_for=made)
         return found, made_for
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
