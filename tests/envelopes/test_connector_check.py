@@ -266,6 +266,12 @@ def test_another_connector_is_refused() -> None:
     assert [each.path for each in result.problems] == ["shop.json: connector.class"]
 
 
+def test_a_managed_connector_is_not_checked_and_a_note_says_so() -> None:
+    result = found(of(), **{"connector.class": "PostgresCdcSourceV2"})
+    assert [each.path for each in result.notes] == ["shop.json: connector.class"]
+    assert not result.problems
+
+
 def test_a_file_is_read_in_both_forms() -> None:
     whole = json.dumps({"name": "shop", "config": {"a": "b", "on": True, "number": 1, "unset": None}}).encode()
     assert connector(whole, "f").settings == {"a": "b", "on": "true", "number": "1"}

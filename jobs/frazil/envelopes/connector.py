@@ -64,6 +64,11 @@ class Connector:
         return found[1] if found else ""
 
     @property
+    def is_managed(self) -> bool:
+        """Whether Confluent Cloud runs the connector, such as `PostgresCdcSourceV2`: some of its settings have other names."""
+        return re.fullmatch(r"\w+CdcSource(V\d+)?", self.value("connector.class")) is not None
+
+    @property
     def transforms(self) -> tuple[Transform, ...]:
         """The transforms in their order."""
         return tuple(Transform(name, self.value(f"transforms.{name}.type")) for name in self.names("transforms"))

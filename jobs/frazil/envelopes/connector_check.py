@@ -44,11 +44,17 @@ def checked(connectors: Sequence[Connector], pipelines: Sequence[Pipeline]) -> C
 
 
 def _captured(connector: Connector, pipelines: Sequence[Pipeline]) -> list[Pipeline]:
+    if not connector.kind:  # its settings mean something else
+        return []
     return [pipeline for pipeline in pipelines if connector.table_of(pipeline.topic.name) is not None]
 
 
 def _of_connector(connector: Connector, pipelines: Sequence[Pipeline]) -> Iterator[Found]:
     """Yield what is wrong with a connector, whatever its rules say."""
+    if connector.is_managed:
+        what = f"{connector.stated('connector.class', 'nothing')}: settings of Confluent Cloud's own connectors are not checked"
+        yield Found(setting="connector.class", what=what, do="Check them by docs/change-data.md", is_note=True)
+        return
     if not connector.kind:
         what = f"{connector.stated('connector.class', 'nothing')}: it is no connector of Debezium's"
         yield Found(setting="connector.class", what=what, do="Name the file of a Debezium connector")
