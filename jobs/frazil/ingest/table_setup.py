@@ -102,7 +102,8 @@ def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
     table = pipeline.table.identifier
     loaded = iceberg.load(table)
     properties, names = loaded.properties(), column_names(iceberg.schema_json(loaded))
-    made_for, declared = ledger.made_for(properties, names), identity(pipeline, ledger.key_of(properties, names))
+    key = ledger.key_of(properties, names) if isinstance(pipeline.write, Changelog) else ()
+    made_for, declared = ledger.made_for(properties, names), identity(pipeline, key)
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
 
