@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Append, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.declaration.write_modes import WriteMode
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, RegistryUnavailable
 from frazil.ingest.events import Reporter
 from frazil.ingest.framed_keys import FramedKeys, may_be_framed
 
@@ -29,11 +29,15 @@ class Subjects:
         return tuple(name for name, number in self.ids.items() if number == schema_id)
 
 
-def keys(registry: Subjects | None, write: WriteMode = Upsert()) -> tuple[FramedKeys, list[Mapping[str, Any]]]:  # noqa: B008 # frozen
+def keys(
+    registry: Subjects | None,
+    write: WriteMode = Upsert(),  # noqa: B008 # frozen
+    clock: Callable[[], float] = lambda: 0.0,
+) -> tuple[FramedKeys, list[Mapping[str, Any]]]:
     events: list[Mapping[str, Any]] = []
     pipeline = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=write)
     report = Reporter(events.append, "orders", "orders", "run", lambda: 0.0)
-    return FramedKeys(pipeline, cast(Registry, registry), report), events
+    return FramedKeys(pipeline, cast(Registry, registry), report, clock), events
 
 
 @pytest.mark.parametrize(
@@ -81,3 +85,26 @@ def test_the_registry_is_asked_only_for_ids_beyond_those_of_before() -> None:
     for ids in ((4, 6), (5, 5), (4, 6), (3, 4), (6, 7), (3, 7)):
         found.met(ids)
     assert registry.asked == 3
+
+
+def test_a_subject_that_appears_later_is_found_within_known_ids_too() -> None:
+    registry, now = Subjects(), [0.0]
+    found, _ = keys(registry, clock=lambda: now[0])
+    found.met((1, 9))
+    registry.ids["orders-key"] = 5
+    now[0] = 599.0
+    found.met((5, 5))
+    now[0] = 600.0
+    with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
+        found.met((5, 5))
+
+
+def test_a_registry_that_does_not_say_whose_an_id_is_stops_nothing() -> None:
+    class Refuses(Subjects):
+        def subjects_of(self, schema_id: int) -> tuple[str, ...]:
+            raise RegistryUnavailable("the registry answers 403", where="registry", do="Grant it")
+
+    found, events = keys(Refuses())
+    found.met((7, 7))
+    found.met((7, 8))
+    assert ["answers 403" in event["message"] for event in events] == [True]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark.sql import functions as F
 
 from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
@@ -14,6 +15,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import SchemaEvolution
+from frazil.decode import row_key
 from frazil.errors import InvalidInput
 from frazil.ingest.replay import replay
 from tests.scenarios.test_accept import delete_records
@@ -251,3 +253,19 @@ def test_headers_that_are_kept_later_make_no_difference(shop_of: ShopOf, replaye
     shop.drain()
     shop.pipeline = replace(shop.pipeline, headers=True)
     assert not replayed(shop).findings
+
+
+@pytest.mark.long
+def test_text_keys_that_an_earlier_release_landed_are_not_called_wrong(
+    shop_of: ShopOf, replayed: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "good")
+    state.put(2, "framed", key=b"\0\0\0\0\1k2")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(row_key, "names_schema", lambda plain: F.lit(False))
+        shop.drain()
+    found = replayed(shop)
+    assert flaws(found) == {"not_replayed": None}
+    assert "an earlier release landed" in found.findings[0].what

@@ -7,8 +7,6 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.options import KeyFormat
 from frazil.decode.plain_avro import begins_as_registered
-from frazil.decode.wire_format import header
-from frazil.schemas.wire_format import KEY_HEADER
 
 
 def plain_key(of: KeyFormat) -> KeyFormat | None:
@@ -17,13 +15,10 @@ def plain_key(of: KeyFormat) -> KeyFormat | None:
 
 
 def names_schema(plain: KeyFormat | None) -> Column:
-    """Return whether the record's key, of this format, names a schema; false for None.
+    """Return whether the record's key, of this format, begins with the id of a schema for certain; false for None.
 
-    A header does, and text that begins with byte 0 and an id. Bytes may begin so and be a number.
+    Text that begins with byte 0 and an id does. Bytes may begin so and be a number.
     """
-    if plain is None:
+    if plain is not KeyFormat.TEXT:
         return F.lit(False)
-    named = header(F.col("headers"), KEY_HEADER).isNotNull()
-    if plain is KeyFormat.TEXT:
-        named |= begins_as_registered(F.col("key"))
-    return F.col("key").isNotNull() & F.coalesce(named, F.lit(False))
+    return F.coalesce(begins_as_registered(F.col("key")), F.lit(False))

@@ -50,7 +50,7 @@ class Evolution:
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._index = key_index(pipeline, job, report)
         self._reports = SchemaReports(report)
-        self.framed_keys = FramedKeys(pipeline, writers.registry, report)
+        self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
 
     @property
     def is_known(self) -> bool:

@@ -208,16 +208,9 @@ class Staging:
             options=options,
             isolation=self.pipeline.isolation.value,
             group=self.job.consumers.group(self.pipeline.name, options, leaders),
-            headers=headers or self._reads_headers,
+            headers=headers or self.pipeline.headers or topic.value_format.has_schema or topic.key_format.has_schema,
             by_driver=by_driver,
         )
-
-    @property
-    def _reads_headers(self) -> bool:
-        """Whether headers land, or decide how a record does."""
-        topic, key = self.pipeline.topic, self.row_key
-        may_name_schemas = topic.value_format.has_schema or topic.key_format.has_schema
-        return self.pipeline.headers or may_name_schemas or (key is not None and key.plain is not None)
 
     def _metadata(self, at: datetime) -> list[Column]:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT

@@ -107,10 +107,10 @@ def _swap(
 
 def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, columns: list[Column]) -> Rewritten:
     iceberg, new_id = run.job.iceberg, run.job.new_id
-    written = rewrite.rewrite(run.job.spark, iceberg, table, group, unique_id=new_id(), order=columns)
     live = group.rows - group.deleted
-    if group.maybe_deleted:
+    if group.maybe_deleted:  # counted first: it may read the files, and if that fails, none is left that was written
         live = live_rows(iceberg, table, group.java.fileScanTasks(), new_id=new_id)
+    written = rewrite.rewrite(run.job.spark, iceberg, table, group, unique_id=new_id(), order=columns)
     if written.rows != live:
         rewrite.drop(table, written)
         raise RowsWouldChange(

@@ -19,7 +19,7 @@ class Reason(StrEnum):
     The body: `UNDECODABLE` is not a value of its schema, `TOO_LARGE` is past a limit. The key, of a record whose value is well:
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
     another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
-    key, `KEY_REGISTRY_FRAME` one whose key is text or bytes and names a schema, `KEY_NULL` one whose key has a null field,
+    key, `KEY_REGISTRY_FRAME` one whose key is text that begins with a schema's id, `KEY_NULL` one whose key has a null field,
     `KEY_MISMATCH` one whose value has another key than the record; `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a
     column of the table's key; in ordered ones, `ORDER_MISSING` lacks a field of its order. In change data: `OPERATION_UNKNOWN`
     says nothing that is known of its row, or writes none; `NO_CHANGE` is no change of a row, and always skipped; `TRUNCATED`
@@ -81,8 +81,8 @@ MESSAGES = {
     Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",
     Reason.KEY_MISSING: "the record has no key, and each row of the table has one",
     Reason.TOMBSTONE_NAMES_NO_ROW: "the record has no value, and its key lacks a column of the table's key",
-    Reason.KEY_REGISTRY_FRAME: "the key begins as a registry's serialiser writes, or has its header, so two versions of one key "
-    "differ: declare the key_format of its schema, for a new table",
+    Reason.KEY_REGISTRY_FRAME: "the key begins as a registry's serialiser writes, so two versions of one key differ: declare "
+    "the key_format of its schema, for a new table",
     Reason.KEY_NULL: "a field of the key is null, and no row of the table has such a key",
     Reason.KEY_MISMATCH: "the value's key columns differ from the record's key",
     Reason.ORDER_MISSING: "a field of the record's order is null, or the record has no value and so lacks it",

@@ -10,13 +10,14 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.folding import IS_BARE, Rules
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT, Found
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
-from frazil.lake.deletes.resolved_rows import rows_to_write
+from frazil.lake.deletes.resolved_rows import _not_left_out, rows_to_write
 
 pytestmark = pytest.mark.spark
 VALUES = ("a", "b", "c")
@@ -72,3 +73,12 @@ def test_a_delete_keeps_all_values_of_its_row(spark: SparkSession, tmp_path: Pat
     )
     assert read_columns(rows) == {"id", *VALUES, "_deleted_at"}
     assert sorted(tuple(row)[:4] for row in rows.collect()) == [(1, "new", "held", "new"), (2, "held", "held", "held")]
+
+
+def test_a_value_that_only_a_second_reading_leaves_out_ends_the_job(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(1, "a", ["b"])], f"id long, a string, {LEFT_OUT} array<string>").withColumn(
+        "b", F.lit("?")
+    )
+    assert rows.select(_not_left_out("a")).first() == ("a",)
+    with pytest.raises(PySparkException, match="the value of b is left out"):
+        rows.select(_not_left_out("b")).collect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED, Rules
@@ -52,7 +52,10 @@ def rows_to_write(
     # same ones, or the commit finds that they are not.
     for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
         stored = stored.where(condition)  # else every row of the table would be read with all its columns
-    values = _needed(lacking, values) if rules.fills else values
+    others = set[str]()
+    if rules.fills:
+        needed = _needed(lacking, values)
+        values, others = needed, set(values) - set(needed)
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
     of_stored = dict.fromkeys((*values, *of_delete))
     stored = stored.select(*changes.key, *(F.col(name).alias(_HELD + name) for name in of_stored))
@@ -65,6 +68,7 @@ def rows_to_write(
             name: F.when(has_all | F.array_contains(LEFT_OUT, name), value).otherwise(F.col(name)).alias(name)
             for name, value in of_row.items()
         }
+        of_row |= {name: _not_left_out(name) for name in others}
     else:
         lacking = lacking.drop(*values)
     # A tombstone behind a delete of the source says nothing: the row is deleted already.
@@ -73,6 +77,12 @@ def rows_to_write(
     found = stored.join(F.broadcast(lacking), changes.key)
     found = found.repartition(tasks, *changes.key).dropDuplicates(changes.key)
     return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
+
+
+def _not_left_out(name: str) -> Column:
+    """Return a value that no change leaves out, and fail where one does: it was another reading of a topic that said so."""
+    error = F.raise_error(F.lit(f"the value of {name} is left out, which it was not before: the batch was read again"))
+    return F.when(F.array_contains(LEFT_OUT, name), error).otherwise(F.col(name)).alias(name)
 
 
 def _needed(lacking: DataFrame, values: Sequence[str]) -> Sequence[str]:
