@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Self
 
 from frazil.errors.decision_required import DecisionRequired
+
+_STATE = re.compile(r"(?P<of>upsert(?: of \S+ events)?)(?: by (?P<key>.+?))?(?P<order> ordered by .+)?")
+
+
+def _quoted(name: str) -> str:  # as Spark SQL quotes a name
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"`{name}`"
 
 
 class WriteModeDiffers(DecisionRequired):
@@ -14,11 +21,18 @@ class WriteModeDiffers(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, table: str, *, declared: str, made_for: str) -> Self:
         """Return the error; both are write modes, with the columns of the key if there is one."""
+        do = f"Declare {made_for} again, or name another table: it is made for the declared mode, from the declared start"
+        of_table, of_rows = _STATE.fullmatch(made_for), _STATE.fullmatch(declared)
+        if of_table and of_rows and of_rows["key"] and of_table.group("of", "order") == of_rows.group("of", "order"):
+            names = ", ".join(_quoted(name) for name in of_rows["key"].split(", "))
+            if_so = "If another engine changed the identifier fields, run" if of_table["key"] else "Run"
+            again = f". Else declare {made_for} again" if of_table["key"] else ""
+            do = f"{if_so} ALTER TABLE {table} SET IDENTIFIER FIELDS {names}{again}, or name another table"
         return cls(
             f"the table was made for write mode {made_for}, and the declaration has {declared}",
             pipeline=pipeline,
             place=f"table {table}",
-            do=f"Declare {made_for} again, or name another table: it is made for the declared mode, from the declared start",
+            do=do,
             facts={"table": table, "declared": declared, "made_for": made_for},
         )
 

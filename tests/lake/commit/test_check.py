@@ -112,3 +112,26 @@ def test_a_table_of_another_mode_is_not_written() -> None:
     assert check(replace(BASE, mode="upsert"), STAGED, by_id) is Verdict.OTHER_MODE
     refused = refusal(Verdict.OTHER_MODE, BASE, STAGED, upsert)
     assert "made for write mode append, and the declaration has upsert" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("mode", "made_for", "do"),
+    [
+        ("upsert by _kafka_key", "upsert", "Run ALTER TABLE db.t SET IDENTIFIER FIELDS _kafka_key, or name another table"),
+        (
+            "upsert of debezium events by id, line-no",
+            "upsert of debezium events by other",
+            "If another engine changed the identifier fields, run ALTER TABLE db.t SET IDENTIFIER FIELDS id, `line-no`. Else "
+            "declare upsert of debezium events by other again, or name another table",
+        ),
+        ("upsert by id ordered by v", "upsert by id", "Declare upsert by id again"),
+        ("changelog by id", "changelog by other", "Declare changelog by other again"),
+        ("upsert by id", "append", "Declare append again"),
+    ],
+)  # fmt: skip
+def test_a_key_that_another_engine_changed_can_be_set_again(mode: str, made_for: str, do: str) -> None:
+    base, batch = replace(BASE, mode=made_for), replace(BATCH, mode=mode)
+    assert check(base, STAGED, batch) is Verdict.OTHER_MODE
+    error = refusal(Verdict.OTHER_MODE, base, STAGED, batch)
+    assert error.do.startswith(do)
+    assert ("SET IDENTIFIER" in error.do) is ("SET IDENTIFIER" in do)
