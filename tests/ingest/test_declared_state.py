@@ -91,6 +91,17 @@ def test_a_field_of_the_records_key_orders_records_if_it_is_declared_or_may_be_t
     assert "line is not a column" in problems(pipeline(Upsert(key="id", order_by="line"), **declared))[0]
 
 
+def test_a_time_in_the_records_key_is_that_of_the_value() -> None:
+    times = ("id long", "day io.debezium.time.Date")
+    topic = {"columns": (*times, "version long"), "key_format": "json", "key_columns": times}
+    assert problems(pipeline(Upsert(order_by="version"), **topic)) == []
+
+
+def test_no_column_is_missed_where_the_key_does_not_fit_the_value() -> None:
+    topic = {"columns": ("id string", "version long"), "key_format": "json", "key_columns": ("id long",)}
+    assert problems(pipeline(Upsert(order_by="version"), **topic)) == []
+
+
 def test_a_schema_file_has_columns_too() -> None:
     topic = {
         "value_format": "avro",

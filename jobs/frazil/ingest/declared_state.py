@@ -14,6 +14,7 @@ from frazil.decode.row_key import value_key
 from frazil.decode.row_order import TIMESTAMP, row_order
 from frazil.errors import InvalidInput
 from frazil.ingest.state_columns import check_columns
+from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.merge import merge
@@ -31,7 +32,10 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
     if names is not None:
         yield from _refused("write.key", value_key, values, values, names, _fields(topic))
     fields = _fields(topic) if names is None else Struct(())
-    row = merge([(KEY_VERSION, fields), (0, values)]).type if fields is not None else values
+    merged = merge([*([(KEY_VERSION, fields)] if fields is not None else ()), (0, values)])
+    if merged.incompatible:  # the table's columns are not known, and a run reports the versions that do not fit
+        return
+    row = merged.type
     yield from _refused(f"topic.{'columns' if topic.columns else 'schema'}", check_columns, pipeline, row)
     there = {TIMESTAMP, *(name for field in row.fields for name in (field.name, *field.aliases))}
     for index, name in enumerate(order_by(pipeline.write)):
@@ -42,7 +46,7 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
 def _fields(topic: Topic) -> Struct | None:
     """Return the fields of the record's key, none for a key of one value; None if they are not known."""
     if topic.key_columns:
-        return declared_type(topic.key_columns)
+        return row_meaning(declared_type(topic.key_columns))
     return Struct(()) if topic.key_format in (KeyFormat.BYTES, KeyFormat.TEXT, KeyFormat.JSON) else None
 
 
