@@ -41,6 +41,7 @@ class Evolution:
     """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
+        check_order(writers.envelope, order_by(pipeline.write))
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
@@ -93,7 +94,6 @@ class Evolution:
 
     def refresh(self) -> bool:
         """Ask for new schemas, or look for the first ones in the records; returns whether the registry has new ones."""
-        check_order(self._writers.envelope, order_by(self._pipeline.write))
         found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
         self._first.learn(self._writers, self._keys)
         return any(found)
@@ -223,7 +223,7 @@ class Evolution:
         made_for = tuple(renamed.get(name, name) for name in self._made_for(found))
         if set(made_for) != set(found.names):
             name, table, kind = self._pipeline.name, self._pipeline.table.identifier, self._pipeline.write.kind
-            declared, made = (f"{kind} by {', '.join(sorted(names))}" for names in (found.names, made_for))
+            declared, made = (kind + " by " * bool(of) + ", ".join(sorted(of)) for of in (found.names, made_for))
             raise WriteModeDiffers.of(name, table, declared=declared, made_for=made)
         return found, made_for
 
