@@ -53,6 +53,7 @@ def found(pipeline: Pipeline, **settings: str | None) -> Checked:
 
 DELETE_ALL = Upsert(on_truncate="delete_all")
 FULL = {"envelope": Debezium(replica_identity="full"), "write": Changelog()}
+OUTBOX = {"transforms": "o", "transforms.o.type": "io.debezium.transforms.outbox.EventRouter"}
 COLUMNS = {**DECLARED, "columns": ("id long", "price decimal(10, 2)")}
 FLAT = {**DECLARED, "columns": ("id long", "__deleted string")}
 MODE, FIELDS = "transforms.unwrap.delete.tombstone.handling.mode", "transforms.unwrap.add.fields"
@@ -90,6 +91,13 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str | None], str]] = {
     "failed events": ({}, {"event.processing.failure.handling.mode": "skip"}, "note event.processing.failure.handling.mode: "),
     "failed records": ({}, {"errors.tolerance": "all"}, "note errors.tolerance: "),
     "other partitions": ({}, {"transforms": "p", "transforms.p.type": "io.debezium.transforms.partitions.PartitionRouting"}, "transforms: transform p"),
+    "a converter by its name": ({}, {"value.converter": "JsonConverter"}, "value.converter: .*connect_json, but .*value_format is avro"),
+    "a converter by its short name": ({}, {"key.converter": "Json"}, "key.converter: .*key_format is avro"),
+    "ids of a converter by its name": ({}, {"value.converter": "Avro", "value.converter.apicurio.registry.as-confluent": None}, "value.converter.apicurio.registry.as-confluent: "),
+    "a transform by its name": ({}, {**UNWRAP, "transforms.unwrap.type": "ExtractNewRecordState", MODE: "drop"}, f"{MODE}: .*no delete is written"),
+    "an outbox": ({}, {"transforms": "o", "transforms.o.type": "EventRouter"}, "transforms: transform o is EventRouter: .*Remove it"),
+    "an outbox beside tables": ({}, {**OUTBOX, "transforms.o.predicate": "isOutbox"}, "note transforms.o.predicate: transform o is EventRouter: it applies to some topics only"),
+    "some flattened events": (FLAT, {**PLAIN_JSON, **UNWRAP, "transforms.unwrap.predicate": "isFlat", MODE: "drop"}, "note transforms.unwrap.predicate: "),
     "a filter": ({}, {"transforms": "f", "transforms.f.type": "io.debezium.transforms.Filter"}, "note transforms: transform f"),
     "other key columns": ({}, {"message.key.columns": "public.orders:email;public.items:id"}, "note message.key.columns: .*REPLICA IDENTITY"),
     "another identity": (FULL, {"replica.identity.autoset.values": "public.orders:DEFAULT"}, "replica.identity.autoset.values: .*DEFAULT"),
@@ -102,6 +110,8 @@ GOOD: dict[str, tuple[dict[str, Any], dict[str, str | None]]] = {
     "the page's": ({}, {}),
     "JSON": (COLUMNS, {**PLAIN_JSON, "value.converter.decimal.format": "numeric"}),
     "flattened": (FLAT, {**PLAIN_JSON, **UNWRAP, MODE: "rewrite", "tombstones.on.delete": "false"}),
+    "flattened, in capitals": (FLAT, {**PLAIN_JSON, **UNWRAP, MODE: "REWRITE"}),
+    "short names": ({}, {"connector.class": "Postgres", "value.converter": "AvroConverter"}),
     "an operation": ({"envelope": Debezium(operation_column=True)}, {**UNWRAP, FIELDS: "op, source.lsn"}),
     "the row before": (FULL, {"replica.identity.autoset.values": "public.*:full"}),
     "a placeholder": ({"envelope": Debezium(unavailable_value="?")}, {"unavailable.value.placeholder": "hex:3f"}),
@@ -214,6 +224,54 @@ TABLES = {
         False,
     ),
 }
+
+
+ROUTER = {
+    "transforms": "r",
+    "transforms.r.type": "RegexRouter",
+    "transforms.r.regex": "(.*)",
+    "transforms.r.replacement": "$1",
+}
+LIST = "table.include.list"
+NAMED: dict[str, tuple[dict[str, str | None], str, str | None]] = {
+    "a delimiter in names": ({LIST: "public.order_items", "topic.delimiter": "_"}, "shop_public_order_items", "public.order_items"),
+    "a character of no topic": ({LIST: r"public\.order\$items"}, "shop.public.order_items", "public.order$items"),
+    "a router by its name": ({**ROUTER, "transforms.r.replacement": "$1.all"}, "shop.public.orders.all", "public.orders"),
+    "a router of some topics, routed": ({**ROUTER, "transforms.r.replacement": "x", "transforms.r.predicate": "p"}, "x", "public.orders"),
+    "a router of some topics, not routed": ({**ROUTER, "transforms.r.replacement": "x", "transforms.r.predicate": "p"}, "shop.public.orders", "public.orders"),
+    "a router that no pattern reads": ({**ROUTER, "transforms.r.regex": "a{99999999999}"}, "shop.public.orders", None),
+    "a list that no pattern reads": ({LIST: "a{99999999999}"}, "shop.public.orders", "public.orders"),
+    "a pattern that is too deep": ({LIST: "(" * 5000 + ")" * 5000}, "shop.public.orders", "public.orders"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_topics_are_named_as_debezium_names_them(case: str) -> None:
+    settings, topic, table = NAMED[case]
+    each = of_settings(**settings)
+    assert each.table_of(topic) == table
+    assert not any("does not capture" in text for text in texts(checked([each], [of(topic)])))
+
+
+UNCERTAIN: dict[str, tuple[dict[str, str | None], str]] = {
+    "a list of the worker": ({LIST: "${file:/etc/shop:tables}"}, f"{LIST}: the worker fills in {LIST}"),
+    "a router of the worker": ({**ROUTER, "transforms.r.regex": "${file:/etc/shop:regex}"}, "transforms.r.regex: the worker"),
+    "a replacement of the worker": ({**ROUTER, "transforms.r.replacement": "${env:TOPIC}"}, "transforms.r.replacement: the worker"),
+    "a strategy": ({"topic.naming.strategy": "com.example.Names"}, "topic.naming.strategy: a class names"),
+    "a delimiter in names": ({LIST: r"public\..*", "topic.delimiter": "_"}, "topic.delimiter: names of tables"),
+    "a router of some topics": ({**ROUTER, "transforms.r.predicate": "p"}, "transforms.r.predicate: the router applies"),
+    "an unreadable pattern": ({LIST: None, "table.exclude.list": "a{99999999999}"}, "table.exclude.list: a pattern is not"),
+    "a pattern of other characters": ({LIST: "public[.]order .*"}, f"{LIST}: Debezium writes some characters"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNCERTAIN)
+def test_topics_that_are_not_known_for_certain_are_a_note(case: str) -> None:
+    settings, expected = UNCERTAIN[case]
+    for declared in ("shop.public.order_1", "elsewhere"):
+        result = found(of(declared), **settings)
+        assert not any("declared topic" in text or "not capture" in text for text in map(str, result.problems))
+        assert [text for text in texts(result) if text.startswith(f"note {expected}")] != [], texts(result)
 
 
 @pytest.mark.parametrize("case", TABLES)

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from frazil.declaration.constraints import shown
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.strict_json import parsed
+from frazil.envelopes.name_patterns import UNREADABLE, is_readable, literal, matches
+from frazil.envelopes.plugins import CONNECTORS, FLATTENING, REGEX_ROUTER, TABLE_ROUTER, TRANSFORMS, plugin
 
-FLATTENING = "io.debezium.transforms.ExtractNewRecordState"
-REGEX_ROUTER = "org.apache.kafka.connect.transforms.RegexRouter"
-TABLE_ROUTER = "io.debezium.transforms.ByLogicalTableRouter"
 _FILTERS = ("table", "schema", "database")
+_LISTS = tuple(f"{kind}.{how}.list" for kind in _FILTERS for how in ("include", "exclude"))
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a connector's topics are not known for certain: the setting, and what it does."""
+
+    setting: str
+    why: str
+    is_filled_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A transform of each record: its alias in `transforms`, and its class."""
+    """A transform of each record: its alias in `transforms`, its class, and whether a predicate chooses the records."""
 
     alias: str
     type: str
+    is_conditional: bool = False
 
     def setting(self, name: str) -> str:
         """Return the full name of a setting of the transform."""
@@ -55,12 +65,13 @@ class Connector:
 
     def is_filled_in(self, name: str) -> bool:
         """Return whether only the worker knows the value, from a provider that the setting names."""
-        return "${" in self.settings.get(name, "")
+        return re.search(r"\$\{[^:}]+:", self.settings.get(name, "")) is not None
 
     @property
     def kind(self) -> str:
         """The database, as the connector's class names it: `postgresql`, `mysql`; empty for a class of other connectors."""
-        found = re.fullmatch(r"io\.debezium\.connector\.(\w+)\.\w+", self.value("connector.class"))
+        class_ = plugin(self.value("connector.class"), CONNECTORS, "Connector")
+        found = re.fullmatch(r"io\.debezium\.connector\.(\w+)\.\w+", class_)
         return found[1] if found else ""
 
     @property
@@ -71,16 +82,50 @@ class Connector:
     @property
     def transforms(self) -> tuple[Transform, ...]:
         """The transforms in their order."""
-        return tuple(Transform(name, self.value(f"transforms.{name}.type")) for name in self.names("transforms"))
+        return tuple(
+            Transform(
+                name,
+                plugin(self.value(f"transforms.{name}.type"), TRANSFORMS),
+                is_conditional=bool(self.value(f"transforms.{name}.predicate")),
+            )
+            for name in self.names("transforms")
+        )
 
     @property
     def flattening(self) -> Transform | None:
-        """The transform that flattens events, if there is one."""
-        return next((each for each in self.transforms if each.type == FLATTENING), None)
+        """The transform that flattens all events, if there is one."""
+        return next((each for each in self.transforms if each.type == FLATTENING and not each.is_conditional), None)
+
+    @property
+    def flattens_some(self) -> bool:
+        """Whether a transform flattens the events of some topics only."""
+        return any(each.type == FLATTENING and each.is_conditional for each in self.transforms)
 
     @property
     def _routers(self) -> tuple[Transform, ...]:
         return tuple(each for each in self.transforms if each.type in (REGEX_ROUTER, TABLE_ROUTER))
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """Why the topics are not known for certain; None if they are."""
+        patterns = [_settings_of(router)[0] for router in self._routers]
+        of_routers = [name for router in self._routers for name in _settings_of(router)]
+        for name in filter(self.is_filled_in, ("topic.prefix", "topic.delimiter", *_LISTS, *of_routers)):
+            return Doubt(name, f"the worker fills in {name}", is_filled_in=True)
+        if self.value("topic.naming.strategy"):
+            return Doubt("topic.naming.strategy", "a class names the topics")
+        tables = self.names("table.include.list")
+        if self._is_word and not (tables and all(map(literal, tables))):
+            return Doubt("topic.delimiter", "names of tables may have the delimiter in them")
+        for router in self._routers:
+            if router.is_conditional:
+                return Doubt(router.setting("predicate"), "the router applies to some topics only")
+        for name, given in (*((n, self.names(n)) for n in _LISTS), *((n, (self.value(n),)) for n in patterns)):
+            if not all(map(is_readable, given)):
+                return Doubt(name, "a pattern is not one of Python's")
+            if name in _LISTS and any(re.search(r"\\\$|[ #]|[^ -~]", each) for each in given if not literal(each)):
+                return Doubt(name, "Debezium writes some characters of its patterns as _")
+        return None
 
     @property
     def other_topics(self) -> Mapping[str, str]:
@@ -95,21 +140,27 @@ class Connector:
     def table_of(self, topic: str) -> str | None:
         """Return the table whose changes go to a topic, as its name follows the prefix; None if none that is known does.
 
-        Behind a router only tables that the connector names without a pattern are known.
+        Where a topic does not name its table, behind a router or as the delimiter may be in a name, only tables are known that the
+        connector names without a pattern.
         """
-        if not self._routers:
-            table = self.named_by(topic)
-            return table if table and self.captures(table) else None
-        return next((table for table in self._literal_tables() if self._routed(self._topic(table)) == topic), None)
+        named = (table for table in self._literal_tables() if topic in self._topics(table) and self.captures(table))
+        if (table := next(named, None)) or self._is_word:
+            return table
+        table = self.named_by(topic)
+        return table if table and self.captures(table) else None
 
     def named_by(self, topic: str) -> str:
         """Return the table that a topic of this prefix is named after, captured or not; empty for another topic."""
-        prefix = self._topic("")
-        is_own = self.value("topic.prefix") and topic.startswith(prefix) and topic not in self.other_topics
-        return topic.removeprefix(prefix).replace(self._delimiter, ".") if is_own and not self._routers else ""
+        if not self.value("topic.prefix") or not all(router.is_conditional for router in self._routers):
+            return ""
+        is_own = topic.startswith(prefix := self._topic("")) and topic not in self.other_topics
+        return topic.removeprefix(prefix).replace(self._delimiter, ".") if is_own else ""
 
     def captures(self, table: str) -> bool:
-        """Return whether the lists of the connector include a table. Lists may name it with or without its database."""
+        """Return whether the lists of the connector include a table; one that the worker fills in may.
+
+        Lists may name a table with or without its database.
+        """
         *outer, _ = parts = table.split(".")
         names = {
             "table": {table, ".".join(parts[1:])} - {""},
@@ -118,7 +169,8 @@ class Connector:
         }
         for kind in _FILTERS:
             included, excluded = f"{kind}.include.list", f"{kind}.exclude.list"
-            if self.value(included) and not any(matches(self.names(included), name) for name in names[kind]):
+            is_open = not self.value(included) or self.is_filled_in(included)
+            if not is_open and not any(matches(self.names(included), name) for name in names[kind]):
                 return False
             if any(matches(self.names(excluded), name) for name in names[kind]):
                 return False
@@ -126,41 +178,45 @@ class Connector:
 
     @property
     def _delimiter(self) -> str:
-        return self.value("topic.delimiter", ".")
+        return self.value("topic.delimiter") or "."
+
+    @property
+    def _is_word(self) -> bool:
+        """Whether names of tables may have the delimiter in them."""
+        return re.search(r"\w", self._delimiter) is not None
 
     def _topic(self, table: str) -> str:
-        return self._delimiter.join((self.value("topic.prefix"), *(table.split(".") if table else ("",))))
+        """Return the topic of a table; Debezium writes characters as _ that no topic's name has."""
+        name = self._delimiter.join((self.value("topic.prefix"), *(table.split(".") if table else ("",))))
+        return re.sub(r"[^A-Za-z0-9._-]", "_", name)
 
     def _literal_tables(self) -> Iterator[str]:
         databases = [*self.names("database.names"), *self.names("database.dbname")]
-        for pattern in self.names("table.include.list"):
-            table = pattern.replace("\\.", ".")
-            if re.fullmatch(r"[\w$.\- ]+", table):
-                yield from (table, *(f"{database}.{table}" for database in databases))
+        for table in filter(None, map(literal, self.names("table.include.list"))):
+            yield from (table, *(f"{database}.{table}" for database in databases))
 
-    def _routed(self, topic: str) -> str:
-        """Return the topic behind the routers, whose replacements are Java's."""
+    def _topics(self, table: str) -> set[str]:
+        """Return the topic of a table behind the routers; several if a predicate chooses the records of one."""
+        topics = {self._topic(table)}
         for router in self._routers:
-            below = "topic." if router.type == TABLE_ROUTER else ""
-            pattern = self.value(router.setting(f"{below}regex"))
-            replacement = re.sub(r"\$\{?(\w+)\}?", r"\\g<\1>", self.value(router.setting(f"{below}replacement")))
-            try:
-                if found := re.fullmatch(pattern, topic):
-                    topic = found.expand(replacement)
-            except (re.error, IndexError):
-                return ""
-        return topic
+            routed = {self._behind(router, topic) for topic in topics}
+            topics = topics | routed if router.is_conditional else routed
+        return topics
 
-
-def matches(patterns: Iterable[str], name: str) -> bool:
-    """Return whether one of these patterns is one of a name, in any case; one that Python cannot read may be."""
-    for pattern in patterns:
+    def _behind(self, router: Transform, topic: str) -> str:
+        """Return the topic behind a router, whose replacement is Java's; empty if Python cannot say it."""
+        pattern, replacement = map(self.value, _settings_of(router))
         try:
-            if re.fullmatch(pattern, name, re.IGNORECASE):
-                return True
-        except re.error:
-            return True
-    return False
+            found = re.fullmatch(pattern, topic)
+            return found.expand(re.sub(r"\$\{?(\w+)\}?", r"\\g<\1>", replacement)) if found else topic
+        except (*UNREADABLE, IndexError):
+            return ""
+
+
+def _settings_of(router: Transform) -> tuple[str, str]:
+    """Return the settings of a router's pattern and replacement."""
+    below = "topic." if router.type == TABLE_ROUTER else ""
+    return router.setting(f"{below}regex"), router.setting(f"{below}replacement")
 
 
 def connector(text: bytes, file: str) -> Connector:

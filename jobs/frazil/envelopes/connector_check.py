@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.declaration.envelopes import Debezium
@@ -64,16 +64,24 @@ def _of_connector(connector: Connector, pipelines: Sequence[Pipeline]) -> Iterat
         if topic in topics:
             what = f"the topic {topic} has the connector's {content}, and {topics[topic].name} declares an envelope"
             yield Found(setting="topic.prefix", what=what, do="Declare the topic of a table")
+    unwritten, doubt = list(_unwritten(connector, topics, pipelines)), connector.doubt
+    if doubt is None:
+        yield from unwritten
+    elif unwritten or doubt.is_filled_in:
+        what = f"{doubt.why}: it is not known for certain which topics the connector writes"
+        yield Found(setting=doubt.setting, what=what, do="Check that it writes the declared topics", is_note=True)
+
+
+def _unwritten(connector: Connector, topics: Iterable[str], pipelines: Sequence[Pipeline]) -> Iterator[Found]:
+    """Yield which declared topics the connector seems not to write."""
     for topic in topics:
-        if (table := connector.named_by(topic)) and not connector.captures(table):
+        if (table := connector.named_by(topic)) and connector.table_of(topic) is None:
             what = f"the connector does not capture {table}, whose topic {topic} is declared"
-            yield _unless_filled_in(
-                connector, Found(setting=_list(connector), what=what, do="Add the table, or remove the pipeline")
-            )
+            yield Found(setting=_list(connector), what=what, do="Add the table, or remove the pipeline")
     if not _captured(connector, pipelines):
         what = f"{connector.stated('topic.prefix', 'nothing')}: the connector writes no declared topic that is known"
         do = "Check topic.prefix, the lists of tables and routers, or remove the file"
-        yield _unless_filled_in(connector, Found(setting="topic.prefix", what=what, do=do))
+        yield Found(setting="topic.prefix", what=what, do=do)
 
 
 def _of_pipeline(connector: Connector, pipeline: Pipeline) -> Iterator[Found]:

@@ -13,7 +13,8 @@ from frazil.declaration.envelopes import Debezium
 from frazil.declaration.options import Truncation
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.write_modes import Upsert
-from frazil.envelopes.connector import Connector, matches
+from frazil.envelopes.connector import Connector
+from frazil.envelopes.name_patterns import matches
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from frazil.declaration.column_notation import columns
 from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.envelopes.connector_rules import Fed, Found, Rule
+from frazil.envelopes.plugins import plugin
 
 _SIDES = ("key", "value")
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -14,11 +15,19 @@ _APICURIO = "io.apicurio.registry.utils.converter.AvroConverter"
 _CONFLUENT_AVRO = "io.confluent.connect.avro.AvroConverter"
 _CONFLUENT_JSON = "io.confluent.connect.json.JsonSchemaConverter"
 _FORMATS = {_APICURIO: "avro", _CONFLUENT_AVRO: "avro", _CONFLUENT_JSON: "json_schema"}
+_KNOWN = (_JSON, _CONFLUENT_AVRO, _CONFLUENT_JSON)
+
+
+def _converter(fed: Fed, side: str) -> str:
+    """Return the class of a side's converter; two have one short name, and its other settings say which."""
+    is_apicurio = any(name.startswith(f"{side}.converter.apicurio.") for name in fed.connector.settings)
+    known = (_APICURIO, *_KNOWN) if is_apicurio else (*_KNOWN, _APICURIO)
+    return plugin(fed.connector.value(f"{side}.converter"), known, "Converter")
 
 
 def _format(fed: Fed, side: str) -> str:
     """Return the format that a side is written in; empty if it is none that is read, or not known."""
-    converter = fed.connector.value(f"{side}.converter")
+    converter = _converter(fed, side)
     if converter == _JSON:
         has_schema = fed.connector.is_true(f"{side}.converter.schemas.enable", default=True)
         return "connect_json" if has_schema else "json"
@@ -72,13 +81,13 @@ def _nulls_of_confluent(fed: Fed) -> Iterator[Found]:
 
 
 def _nulls(fed: Fed, setting: str, of: tuple[str, ...], *, wanted: str, default: str) -> Iterator[Found]:
-    if fed.connector.value("value.converter") in of and fed.connector.value(setting, default).lower() != wanted:
+    if _converter(fed, "value") in of and fed.connector.value(setting, default).lower() != wanted:
         what = f"{fed.connector.stated(setting, default)}: null lands as the default of a column that has one"
         yield Found(setting=setting, what=what, do=f"Set {setting} to {wanted}", is_note=True)
 
 
 def _nulls_of_apicurio(fed: Fed) -> Iterator[Found]:
-    if fed.connector.value("value.converter") == _APICURIO:
+    if _converter(fed, "value") == _APICURIO:
         what = "Apicurio's Avro converter writes null as the default of a column that has one"
         do = "Choose another converter, or have no defaults in columns that may be null"
         yield Found(setting="value.converter", what=what, do=do, is_note=True)
@@ -100,7 +109,7 @@ def _ids(name: str, default: str, wanted: str, what: str) -> Callable[[Fed], Ite
     def check(fed: Fed) -> Iterator[Found]:
         for side in _SIDES:
             setting = f"{side}.converter.apicurio.registry.{name}"
-            is_apicurio = fed.connector.value(f"{side}.converter") == _APICURIO
+            is_apicurio = _converter(fed, side) == _APICURIO
             if is_apicurio and fed.connector.value(setting, default).lower() != wanted.lower():
                 stated = fed.connector.stated(setting, default)
                 yield Found(setting=setting, what=f"{stated}: {what}", do=f"Set {setting} to {wanted}")

@@ -23,13 +23,13 @@ def _flattened_options(fed: Fed) -> Iterator[Found]:
     declared = {each.name for each in columns(fed.pipeline.topic.columns or ())}
     marks = declared & {"__op", "__deleted"}
     if flat is None:
-        if marks:
+        if marks and not fed.connector.flattens_some:
             name, what = min(marks), "the events are not flattened, and the column {} is declared, which they have not"
             yield Found(setting="transforms", what=what.format(name), do=f"Remove the column, or add {_FLAT}")
         return
     setting, prefix = flat.setting("add.fields"), flat.setting("add.fields.prefix")
     has_op = "op" in {part.rpartition(":")[2] for part in fed.connector.names(setting)}
-    rewrites = fed.connector.value(flat.setting("delete.tombstone.handling.mode"), "tombstone") in _WRITES_ROWS
+    rewrites = fed.connector.value(flat.setting("delete.tombstone.handling.mode")).lower() in _WRITES_ROWS
     for name, is_declared in (
         ("source_column", fed.envelope.source_column),
         ("replica_identity", fed.envelope.has_before),

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from frazil.envelopes.connector_rules import Fed, Found, Rule, one_of
-
-_OF_KAFKA, _OF_DEBEZIUM = "org.apache.kafka.connect.transforms.", "io.debezium.transforms."
-_REFUSED = {
-    f"{_OF_KAFKA}ValueToKey": "a delete has no value to take the key from",
-    f"{_OF_DEBEZIUM}outbox.EventRouter": "its records are messages, and no changes of a row",
-    f"{_OF_DEBEZIUM}partitions.PartitionRouting": "a key goes to another partition when the fields change that decide on it",
-}
-_ADVISED = {
-    f"{_OF_KAFKA}Filter": "a change that it leaves out is missing in the table",
-    f"{_OF_DEBEZIUM}Filter": "a change that it leaves out is missing in the table",
-    f"{_OF_KAFKA}TimestampRouter": "the topic of a change is not known from the connector",
-    f"{_OF_DEBEZIUM}ContentBasedRouter": "the topic of a change is not known from the connector",
-}
+from frazil.envelopes.plugins import ADVISED, REFUSED, TRANSFORMS
 
 
 def _key_columns(fed: Fed) -> Iterator[Found]:
@@ -63,7 +51,12 @@ def _heartbeats(fed: Fed) -> Iterator[Found]:
 
 def _transforms(fed: Fed) -> Iterator[Found]:
     for each in fed.connector.transforms:
-        for known, is_note in ((_REFUSED, False), (_ADVISED, True)):
+        if each.is_conditional and each.type in TRANSFORMS:
+            what = f"transform {each.alias} is {each.type.rpartition('.')[2]}: it applies to some topics only, and is not checked"
+            do = "Check that its predicate leaves out the topic, or that the transform may be there"
+            yield Found(setting=each.setting("predicate"), what=what, do=do, is_note=True)
+            continue
+        for known, is_note in ((REFUSED, False), (ADVISED, True)):
             if each.type in known:
                 what = f"transform {each.alias} is {each.type.rpartition('.')[2]}: {known[each.type]}"
                 do = "Check that it leaves the topic and all changes as they are" if is_note else "Remove it"
@@ -85,7 +78,7 @@ RULES = (
     Rule(
         setting="`transforms`",
         default="none",
-        takes="not `ValueToKey`, `EventRouter`, `PartitionRouting`",
+        takes="not `ValueToKey`, `EventRouter`, `PartitionRouting`; those with a `predicate` are not checked (advice)",
         why=(
             "a key must name its row, and all its changes must be in one partition "
             "([order](#when-offsets-do-not-order-changes)). `RegexRouter` and `ByLogicalTableRouter` are followed"
