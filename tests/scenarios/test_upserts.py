@@ -267,6 +267,11 @@ def test_the_key_is_compared_inside_the_commit(shop: Shop, statement: str, made_
     with pytest.raises(WriteModeDiffers) as refused:
         shop.drain(failpoint=once("stage.done", change))
     assert (refused.value.facts["made_for"], refused.value.facts["declared"]) == (made_for, "upsert by _kafka_key")
+    with pytest.raises(WriteModeDiffers) as again:
+        shop.drain()
+    assert again.value.facts == refused.value.facts
+    for error in (refused.value, again.value):
+        assert f"ALTER TABLE {shop.pipeline.table.identifier} SET IDENTIFIER FIELDS _kafka_key" in error.do
     assert [row["user"] for row in shop.landed()] == ["first"]
     shop.spark.sql(f"ALTER TABLE {table} SET IDENTIFIER FIELDS _kafka_key")
     shop.drain()
