@@ -20,7 +20,7 @@ from frazil.local.process import await_ready, start
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 LARGEST_REQUEST_BYTES = 32 * 1024 * 1024
 AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 

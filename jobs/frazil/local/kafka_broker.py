@@ -25,7 +25,7 @@ from frazil.local.process import await_ready, log_file, start, tail
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024
 
 _JAVA_OPTIONS = ("-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true", "-Dlog4j2.level=INFO")

@@ -25,7 +25,7 @@ from frazil.local.toolchain.jars import cache_folder, jars
 from frazil.local.toolchain.platforms import postgres_purpose
 from frazil.local.toolchain.unpacked import unpacked
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 ROLE = "frazil"
 DATABASE = "frazil"
 

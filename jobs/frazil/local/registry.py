@@ -20,7 +20,7 @@ from frazil.local.toolchain.jars import cache_folder, jars
 from frazil.local.toolchain.java import java
 from frazil.local.toolchain.unpacked import unpacked
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 CONFLUENT_API = "/apis/ccompat/v7"
 
 _JAVA_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

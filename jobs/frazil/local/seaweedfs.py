@@ -24,7 +24,7 @@ from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, LAST_PORT, free_ports
 from frazil.local.process import await_ready, start
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 REGION = "us-east-1"
 BUCKET = "lake"
 TABLE_BUCKET = "iceberg-tables"
