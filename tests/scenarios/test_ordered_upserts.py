@@ -63,6 +63,7 @@ def test_a_late_record_changes_nothing(shop_of: ShopOf) -> None:
     state.check(late=2)
 
 
+@pytest.mark.long
 def test_the_second_column_decides_where_the_first_is_equal(shop_of: ShopOf) -> None:
     """In a batch, and against the row in the table; a higher place does not."""
     state = state_of(shop_of, Upsert(order_by=("version", "_kafka_timestamp")))
@@ -245,6 +246,7 @@ def test_records_without_an_order_are_dead_letters(shop_of: ShopOf) -> None:
     assert total.rejected == {"order_missing": 2}
 
 
+@pytest.mark.long
 def test_ties_are_counted_and_the_higher_place_wins(shop_of: ShopOf) -> None:
     state = state_of(shop_of, BY_VERSION)
     state.produce(1, "high", version=1, partition=1)

@@ -19,7 +19,7 @@ from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 SKIPS = {"streaming-skip-overwrite-snapshots": "true", "streaming-skip-delete-snapshots": "true"}
-VERSIONS = pytest.mark.parametrize("version", [pytest.param(2, marks=pytest.mark.long), 3])
+VERSIONS = pytest.mark.parametrize("version", [2, 3])
 Row = tuple[Any, ...]
 
 
@@ -42,6 +42,7 @@ def compacted(shop: Shop) -> None:
     compact(MaintenanceRun(shop.job(), Policy(grace_seconds=0)), target, Lease.of({}))
 
 
+@pytest.mark.long
 @VERSIONS
 def test_a_state_is_no_source_for_readers_of_new_rows(shop_of: ShopOf, tmp_path: Path, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
@@ -110,6 +111,7 @@ def test_a_history_is_a_source_until_maintenance_deletes_changes(shop_of: ShopOf
     assert streamed(shop, tmp_path, changes, **skip) == wanted, "of the snapshots that are kept"
 
 
+@pytest.mark.long
 @VERSIONS
 def test_a_count_from_metadata_and_the_id_of_a_row_end_when_it_is_replaced(shop_of: ShopOf, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})

@@ -347,6 +347,7 @@ def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | C
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf) -> None:
     """Numbers begin as frames do. A subject that appears while a driver follows says that bytes are framed."""
     shop = shop_of(write=Upsert(), on_error=ErrorMode.LOG, headers=False, value_format=ValueFormat.TEXT)

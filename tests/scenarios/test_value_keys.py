@@ -401,7 +401,7 @@ def _decimal(precision: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("transform", "narrow", "wide"),
     [
-        ("bucket(4, id)", "int", "long"),
+        pytest.param("bucket(4, id)", "int", "long", marks=LONG),
         pytest.param("truncate(10, id)", "int", "long", marks=LONG),
         pytest.param("bucket(4, id)", _decimal(4), _decimal(12), marks=LONG),
         pytest.param("truncate(1000, id)", _decimal(4), _decimal(12), marks=LONG),

@@ -62,6 +62,7 @@ def test_live_rows_are_counted_exactly(
     assert iceberg.task_sets().fetchSetIds(java).isEmpty()
 
 
+@pytest.mark.long
 def test_files_written_again_are_counted_though_their_deletes_are_large(
     spark: SparkSession,
     iceberg: Iceberg,
