@@ -66,7 +66,7 @@ def main() -> None:
         if "follow" in others:
             tell("following")
             results = replace(results, fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
-            results = replace(results, usual=latency.follow(here, every_ms=0, records=4, idle_seconds=20))
+            results = replace(results, usual=latency.follow(here, every_ms=0, records=4, idle_seconds=10))
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
@@ -120,7 +120,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
-    parser.add_argument("--commits", type=int, default=400)
+    parser.add_argument("--commits", type=int, default=300)
     parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")

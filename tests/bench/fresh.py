@@ -17,7 +17,7 @@ from tests.bench.shapes import SHAPES
 
 SMALL_SHAPE, SMALL_ROWS = "light_avro", 1_000
 SHAPE, FIRST_ROWS = "nested_avro", 200_000
-ROUNDS = 3
+ROUNDS = 2
 NAME = "small"
 
 

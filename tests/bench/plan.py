@@ -17,15 +17,13 @@ RACES = (
     Race(shape="light_json", ways=("n0", "n1", "ours"), rows=300_000, warm_rows=60_000, rounds=2),
     Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=300_000, warm_rows=60_000, rounds=2),
     Race(shape="nested_protobuf", ways=("ours",), rows=1_000_000, warm_rows=100_000, rounds=2),
-    Race(
-        shape="wide_avro", ways=("spike", "ours", "read", "decode", "files"), rows=150_000, warm_rows=30_000, rounds=3
-    ),
+    Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
 )
 INITIAL_LOAD = Race(shape="keyed_avro", ways=("ours", "state"), rows=500_000, warm_rows=100_000, rounds=2)
 """A part of `upserts`: a topic of as many keys as records, into an append table and into one of current state."""
 CHANGES = Race(shape="changes_avro", ways=("changelog", "state"), rows=1_000_000, warm_rows=100_000, rounds=2)
 """A part of `upserts`: Debezium's changes of 100,000 rows, into a table of every change and into one of current state."""
-UPSERTS = {1_000_000: 3, 5_000_000: 2}
+UPSERTS = {1_000_000: 2, 5_000_000: 2}
 """Rounds of batches of random changes, by the rows of the table."""
 MANY_ROWS = {20_000_000: 2}
 STABLE = {1_000_000: 6, 5_000_000: 6}
