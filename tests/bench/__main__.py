@@ -66,7 +66,7 @@ def main() -> None:
         if "follow" in others:
             tell("following")
             results = replace(results, fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
-            results = replace(results, usual=latency.follow(here, every_ms=0, records=4, idle_seconds=10))
+            results = replace(results, usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5))
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))

@@ -12,10 +12,10 @@ RACES = (
         ways=("spike", "ours_as_spike", "ours", "read", "decode", "files"),
         rows=1_000_000,
         warm_rows=100_000,
-        rounds=3,
+        rounds=2,
     ),
-    Race(shape="light_json", ways=("n0", "n1", "ours"), rows=300_000, warm_rows=60_000, rounds=2),
-    Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=300_000, warm_rows=60_000, rounds=2),
+    Race(shape="light_json", ways=("n0", "n1", "ours"), rows=200_000, warm_rows=60_000, rounds=2),
+    Race(shape="nested_json", ways=("n0", "n1", "ours"), rows=200_000, warm_rows=60_000, rounds=2),
     Race(shape="nested_protobuf", ways=("ours",), rows=1_000_000, warm_rows=100_000, rounds=2),
     Race(shape="wide_avro", ways=("spike", "ours"), rows=150_000, warm_rows=30_000, rounds=2),
 )
