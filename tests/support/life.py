@@ -126,10 +126,11 @@ class Life(RuleBasedStateMachine):
     def roll_back_and_replay(self) -> None:
         self.shop.drain()
         table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
-        before = table.currentSnapshot().parentId() if table.currentSnapshot() is not None else None
+        head = table.currentSnapshot()
+        before = head.parentId() if head is not None else None
         was = table.snapshot(before) if before is not None else None
-        if was is None or "frazil.end" not in dict(was.summary()):
-            return
+        if was is None or any("frazil.end" not in dict(snapshot.summary()) for snapshot in (head, was)):
+            return  # a head without offsets is a rewrite at the end of the run: to roll it back takes no batch away
         table.manageSnapshots().rollbackTo(before).commit()
         accept(self.shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", self.shop.job())
 
