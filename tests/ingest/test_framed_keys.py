@@ -31,11 +31,13 @@ class Subjects:
 
 def keys(
     registry: Subjects | None,
-    write: WriteMode = Upsert(),  # noqa: B008 # frozen
+    write: WriteMode | None = None,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> tuple[FramedKeys, list[Mapping[str, Any]]]:
     events: list[Mapping[str, Any]] = []
-    pipeline = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=write)
+    pipeline = Pipeline(
+        topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=write or Upsert()
+    )
     report = Reporter(events.append, "orders", "orders", "run", lambda: 0.0)
     return FramedKeys(pipeline, cast(Registry, registry), report, clock), events
 

@@ -94,7 +94,7 @@ class Envelope(Protocol):
     def order(self) -> tuple[str, ...]:
         """The columns of the row that order the changes of a key, and that `order_by` must name.
 
-        None: offsets do, as all changes of a key are in one partition, and `order_by` is refused.
+        Empty: offsets do, as all changes of a key are in one partition, and `order_by` is refused.
         """
         ...
 

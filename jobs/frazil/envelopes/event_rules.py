@@ -69,29 +69,29 @@ def _deletes(fed: Fed) -> Iterator[Found]:
 
 def _skipped(fed: Fed) -> Iterator[Found]:
     setting = "skipped.operations"
-    skipped = {part.lower() for part in fed.connector.value(setting, "t").split(",")}
+    skipped = {part.strip().lower() for part in fed.connector.value(setting, "t").split(",")}
     stated = fed.connector.stated(setting, "t")
-    if lost := sorted({part.strip() for part in skipped} & {"c", "u", "d"}):
+    if lost := sorted(skipped & {"c", "u", "d"}):
         what = f"{stated}: changes of kind {', '.join(lost)} are not written, and the table is not the source's"
         yield Found(setting=setting, what=what, do=f"Set {setting} to none")
     elif fed.empties and fed.connector.flattening is not None:
         what = f"{_FLAT} writes no truncates, and on_truncate is delete_all"
         yield Found(setting="transforms", what=what, do=f"Remove {_FLAT}, or on_truncate")
-    elif "t" in {part.strip() for part in skipped}:
+    elif "t" in skipped:
         what = f"{stated}: truncates are not written, and the table keeps rows that the source has not"
         wants = " if the source truncates" if not fed.empties else ""
         yield Found(setting=setting, what=what, do=f"Set {setting} to none{wants}", is_note=not fed.empties)
 
 
 def _placeholder(fed: Fed) -> Iterator[Found]:
-    setting, default, wanted = "unavailable.value.placeholder", "__debezium_unavailable_value", ""
-    written, wanted = fed.connector.value(setting, default), fed.envelope.unavailable_value
+    setting, default = "unavailable.value.placeholder", "__debezium_unavailable_value"
+    written = fed.connector.value(setting, default)
     if written.startswith("hex:"):
         try:
             written = bytes.fromhex(written.removeprefix("hex:")).decode()
         except ValueError:
             written = ""
-    if written != wanted:
+    if written != fed.envelope.unavailable_value:
         what = (
             f"{fed.connector.stated(setting, default)}, and Debezium(unavailable_value=…) is another one: it would land"
         )
