@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -16,7 +17,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ErrorMode, KeyFormat, Upsert, ValueFormat
 from frazil.declaration.options import SchemaEvolution
-from frazil.errors import InvalidInput, KeysMoved
+from frazil.errors import InvalidInput, KeysMoved, WriteModeDiffers
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -102,6 +103,57 @@ def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
     shop.drain()
     check(shop, "user", "first", "second")
     assert {row["number"] for row in shop.landed()} == {0, 1}
+
+
+STEPS = ["stage.done", *(pytest.param(step, marks=pytest.mark.long) for step in ("publish.decided", "publish.filled"))]
+
+
+def statements(shop: Shop, step: str, *texts: str) -> Callable[[str], None]:
+    """Return a failpoint at which another engine runs these once; `{table}` is the pipeline's table."""
+    left = list(texts)
+
+    def failpoint(here: str) -> None:
+        while here == step and left:
+            shop.spark.sql(left.pop(0).format(table=f"lake.{shop.pipeline.table.identifier}"))
+
+    return failpoint
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_engine_renames_a_column_of_the_key_before_a_commit(shop: Shop, step: str) -> None:
+    keyed = Keyed(shop, record("Key", order_id="long"))
+    for number in range(3):
+        keyed.put({"order_id": number}, order(number, "first"))
+    shop.drain()
+    keyed.put({"order_id": 1}, order(1, "second"))
+    keyed.put({"order_id": 2}, None)
+    rename = "ALTER TABLE {table} RENAME COLUMN order_id TO number"
+    is_searched = step == "publish.filled"  # what was found is still there, and rows name their columns by id
+    with nullcontext() if is_searched else pytest.raises(WriteModeDiffers):
+        shop.drain(failpoint=statements(shop, step, rename))
+    check(shop, "user", *(["first", "second"] if is_searched else ["first"] * 3))
+    shop.spark.sql(f"ALTER TABLE lake.{shop.pipeline.table.identifier} RENAME COLUMN number TO order_id")
+    shop.drain()
+    check(shop, "user", "first", "second")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_column_takes_the_name_of_a_keys_column_before_a_commit(shop: Shop, step: str) -> None:
+    keyed = Keyed(shop, record("Key", order_id="long"), record("Value", order_id="long", line="long", user="string"))
+    for number in range(3):
+        keyed.put({"order_id": number}, {"order_id": number, "line": 10 + number, "user": "first"})
+    shop.drain()
+    keyed.put({"order_id": 1}, {"order_id": 1, "line": 11, "user": "second"})
+    keyed.put({"order_id": 2}, None)
+    names = ("order_id", "was"), ("line", "order_id"), ("was", "line")
+    swap = [f"ALTER TABLE {{table}} RENAME COLUMN {old} TO {new}" for old, new in names]
+    with pytest.raises(WriteModeDiffers):
+        shop.drain(failpoint=statements(shop, step, *swap))
+    check(shop, "user", *["first"] * 3)
+    for statement in ("line TO was", "order_id TO line", "was TO order_id"):
+        shop.spark.sql(f"ALTER TABLE lake.{shop.pipeline.table.identifier} RENAME COLUMN {statement}")
+    shop.drain()
+    check(shop, "user", "first", "second")
 
 
 @pytest.mark.long

@@ -63,7 +63,7 @@ def test_another_table_uuid_is_a_replaced_table_even_if_all_else_fits() -> None:
     assert check(replace(BASE, table_uuid="uuid-2", own_commit=7), STAGED, BATCH) is Verdict.REPLACED
 
 
-@pytest.mark.parametrize("ids", [{}, {"a": 9}], ids=["dropped", "added again"])
+@pytest.mark.parametrize("ids", [{}, {"a": 9}, {"a": 9, "b": 1}], ids=["dropped", "added again", "its name taken"])
 def test_a_written_column_that_is_gone_stages_again(ids: dict[str, int]) -> None:
     assert check(replace(BASE, field_ids=ids), STAGED, BATCH) is Verdict.GONE
 

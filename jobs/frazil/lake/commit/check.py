@@ -131,9 +131,7 @@ def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
         return Verdict.DONE
     if batch.mode not in (None, base.mode):
         return Verdict.OTHER_MODE
-    if not set(staged.field_ids.values()) <= set(
-        base.field_ids.values()
-    ):  # files name columns by id: a rename harms none
+    if _is_gone(base, staged):
         return Verdict.GONE
     if not base.head_follows_tag and not batch.over_rollback:
         return Verdict.ROLLED_BACK
@@ -147,6 +145,16 @@ def check(base: Base, staged: Staged, batch: CommitRequest) -> Verdict:
     if batch.topic_id != batch.end.topic_id:
         return Verdict.RECREATED
     return Verdict.APPEND
+
+
+def _is_gone(base: Base, staged: Staged) -> bool:
+    """Return whether a column that was written is gone, or has left its name to another one.
+
+    A rename alone harms nothing: files name columns by id. But rows are searched by the names that the key had when it was staged.
+    """
+    return not set(staged.field_ids.values()) <= set(base.field_ids.values()) or any(
+        base.field_ids.get(name, number) != number for name, number in staged.field_ids.items()
+    )
 
 
 def _is_as_decided(base: Base, batch: CommitRequest) -> bool:

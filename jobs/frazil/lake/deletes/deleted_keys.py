@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.errors import IncompatibleSchema
-from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.java_writers import unlisted_table
+from frazil.lake.deletes.key_changes import check_names
 from frazil.lake.deletes.positions import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
 from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
@@ -143,13 +143,10 @@ class DeletedKeys:
     def _names(self, table: Java, known: RememberedDeletes) -> tuple[str, ...]:
         """Return the columns of the key in the order of the files, whatever was renamed or moved since they were written.
 
-        Raises `IncompatibleSchema` if several were dropped and others added, so that the order is not known.
+        Raises `StageAgain`, and `IncompatibleSchema` if several were dropped and others added, so that the order is not known.
         """
         names = key_names(self.schema)
-        if gone := [name for name in names if table.schema().findField(name) is None]:
-            raise StageAgain(
-                f"the column {gone[0]} was renamed since the batch was staged", where=f"table {table.name()}"
-            )
+        check_names(table, names)
         found = known.in_order({name: _field_id(table, name) for name in names})
         if found is None:
             raise IncompatibleSchema(

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil.errors import KeysMoved, PartitionsMoved
+from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, Within, find, total
+from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, Within, find, key_names, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
 from frazil.lake.iceberg_java import Iceberg
@@ -121,6 +122,7 @@ class KeyChanges:
                 late, tied = self._found_deleted.late, self._found_deleted.tied
                 self._made = StagedDeletes(snapshot_id=head, clears=self.clears, found=Found(late=late, ties=len(tied)))
             else:
+                check_names(table, key_names(self._schema))
                 self._made = self._deletes(
                     table, head, self._found(table, head, last.keys if last is not None else None)
                 )
@@ -204,6 +206,12 @@ class KeyChanges:
     def forget(self) -> None:
         """Make the deletes again at the next call, also on the same head."""
         self._made = None
+
+
+def check_names(table: Java, names: Sequence[str]) -> None:
+    """Raise `StageAgain` if a column of the key is no longer found by the name that it had when the batch was staged."""
+    if gone := [name for name in names if table.schema().findField(name) is None]:
+        raise StageAgain(f"the column {gone[0]} was renamed since the batch was staged", where=f"table {table.name()}")
 
 
 def _names_on(table: Java, head: int, names: Sequence[str]) -> dict[str, str]:
