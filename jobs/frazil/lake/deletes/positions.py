@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.key_literals import conditions
+from frazil.lake.pruned_scan import pruned
 from frazil.schemas.metadata import DELETED_AT, ORDER
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Remembered:
 class Within:
     """Where the rows of the `KNOWN` keys are: they meet a condition.
 
-    If the search is `checked`, all rows are read, and those of known keys that do not meet the condition are counted; else rows
-    that do not meet it are not read, and all keys must be known.
+    If the search is `checked`, all rows are read, and those of known keys that do not meet the condition are counted; else only
+    data files with rows that may meet it are read, and all keys must be known.
     """
 
     condition: Column
@@ -123,17 +124,26 @@ def find(
     key = [F.col(named.get(name, name)).alias(name) for name in names]
     then = [_place_of_row(schema[PLACE].dataType).alias(_THEN)] if PLACE in schema.names else []
     was_deleted = F.col(DELETED_AT.name).isNotNull() if DELETED_AT.name in rows.columns else F.lit(False)
-    elsewhere = []
+    elsewhere, filters = list[Column](), list[Column]()
     if within is not None and within.checked:
         elsewhere.append((~F.coalesce(within.condition, F.lit(False))).alias(_ELSEWHERE))
     elif within is not None:
-        rows = rows.where(within.condition)
-    rows = rows.select(*key, FILE, POSITION, partition.alias(_WAS), was_deleted.alias(_WAS_DELETED), *then, *elsewhere)
-    is_renamed = any(named.get(name, name) != name for name in names)
-    # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
-    literals = [] if is_renamed else conditions(keys, schema, names, partitioned_by=partitioned_by)
-    if literals:
-        rows = rows.where(reduce(Column.__and__, literals))
+        filters.append(within.condition)
+    if not any(named.get(name, name) != name for name in names):
+        # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
+        filters += conditions(keys, schema, names, partitioned_by=partitioned_by)
+    chosen = [
+        *key,
+        F.col(FILE),
+        F.col(POSITION),
+        partition.alias(_WAS),
+        was_deleted.alias(_WAS_DELETED),
+        *then,
+        *elsewhere,
+    ]
+    if filters:
+        rows = pruned(rows.where(reduce(Column.__and__, filters)).select(*chosen))
+    rows = rows.select(*chosen)
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
     marks = [(F.col(_ELSEWHERE) & F.col(KNOWN)).alias(_ELSEWHERE)] if elsewhere else []
