@@ -119,6 +119,20 @@ def statements(shop: Shop, step: str, *texts: str) -> Callable[[str], None]:
     return failpoint
 
 
+def test_keys_beyond_the_type_that_the_columns_had(shop: Shop) -> None:
+    """The rows of before are read by the schema of then, in which no key of the batch could be."""
+    keyed = Keyed(shop, record("Key", id="int"), record("Value", id="int", word="string"))
+    keyed.put({"id": 1}, {"id": 1, "word": "first"})
+    shop.drain()
+    keyed.evolve(record("Value", id="long", word="string"))
+    keyed.key_schema = record("Key", id="long")
+    keyed.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(keyed.key_schema))
+    for batch in ("second", "third"):
+        keyed.put({"id": 2**40}, {"id": 2**40, "word": batch})
+        shop.drain()
+    check(shop, "word", "first", "third")
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_another_engine_renames_a_column_of_the_key_before_a_commit(shop: Shop, step: str) -> None:
     keyed = Keyed(shop, record("Key", order_id="long"))

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.errors import IncompatibleSchema
+from frazil.lake.constant import constant
 from frazil.lake.deletes.java_writers import unlisted_table
 from frazil.lake.deletes.key_changes import check_names
 from frazil.lake.deletes.positions import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
@@ -98,7 +99,7 @@ class DeletedKeys:
         rows = self.iceberg.spark.createDataFrame(deleted, schema=self.schema).select(
             *(F.col(name).alias(_key(n)) for n, name in enumerate(names)),
             F.col(PLACE).alias(_THEN),
-            F.lit(newest).cast("bigint").alias(_STAGED),
+            _moment(newest).alias(_STAGED),
         )
         count = deleted.num_rows + sum(file.rows for file in merged.files)
         tasks = -(-count // ROWS_A_FILE)
@@ -121,7 +122,7 @@ class DeletedKeys:
             with files_read(
                 self.iceberg, here, [_document(file) for file in known.files], unique_id=self.new_id()
             ) as rows:
-                return use(rows.where(F.col(_STAGED) > max(self.since, known.forgotten)))
+                return use(rows.where(F.col(_STAGED) > _moment(max(self.since, known.forgotten))))
         except (PySparkException, Py4JJavaError) as error:
             if lost := lost_files(table, known):
                 raise FilesLost(", ".join(lost)) from error
@@ -156,6 +157,10 @@ class DeletedKeys:
                 do="Give the columns their former names, or land the topic in another table",
             )
         return found
+
+
+def _moment(microseconds: int) -> Column:
+    return constant(F.lit(microseconds).cast("bigint"), F.spark_partition_id())
 
 
 def _field_id(table: Java, name: str) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -132,18 +131,8 @@ def find(
     if not any(named.get(name, name) != name for name in names):
         # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
         filters += conditions(keys, schema, names, partitioned_by=partitioned_by)
-    chosen = [
-        *key,
-        F.col(FILE),
-        F.col(POSITION),
-        partition.alias(_WAS),
-        was_deleted.alias(_WAS_DELETED),
-        *then,
-        *elsewhere,
-    ]
-    if filters:
-        rows = pruned(rows.where(reduce(Column.__and__, filters)).select(*chosen))
-    rows = rows.select(*chosen)
+    place = (F.col(FILE), F.col(POSITION), partition.alias(_WAS), was_deleted.alias(_WAS_DELETED))
+    rows = pruned(rows, filters, [*key, *place, *then, *elsewhere])
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
     marks = [(F.col(_ELSEWHERE) & F.col(KNOWN)).alias(_ELSEWHERE)] if elsewhere else []

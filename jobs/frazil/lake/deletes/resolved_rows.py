@@ -11,6 +11,7 @@ from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, 
 from frazil.lake.deletes.key_literals import conditions
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
+from frazil.lake.pruned_scan import pruned
 from frazil.schemas.metadata import DELETED_AT
 
 _HELD = "_frazil_held_"
@@ -49,16 +50,16 @@ def rows_to_write(
     if not rules.soft:
         lacking = lacking.where(~is_delete)
     # Read by the table's own schema, which may be newer than that of the searched snapshot. Rows of a newer snapshot are the
-    # same ones, or the commit finds that they are not.
-    for condition in conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key):
-        stored = stored.where(condition)  # else every row of the table would be read with all its columns
+    # same ones, or the commit finds that they are not. Without a filter every row would be read with all its columns.
+    filters = conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key)
     others = set[str]()
     if rules.fills:
         needed = _needed(lacking, values)
         values, others = needed, set(values) - set(needed)
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
     of_stored = dict.fromkeys((*values, *of_delete))
-    stored = stored.select(*changes.key, *(F.col(name).alias(_HELD + name) for name in of_stored))
+    held = (F.col(name).alias(_HELD + name) for name in of_stored)
+    stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held])
     of_row = {name: F.col(_HELD + name) for name in values}
     if rules.fills:
         # Behind a delete of before, a change that left values out had no effect.

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.lake import ledger
+from frazil.lake.constant import constant
 from frazil.lake.history.changed_keys import AFTER, CAME, WENT, is_there
 from frazil.lake.history.changed_keys import BEFORE as ROW_BEFORE
 from frazil.lake.history.history_columns import BEFORE, COMMITTED_AT, END, SEQUENCE
@@ -34,9 +35,9 @@ def history_values(
     assert isinstance(row, T.StructType)
     names = {field.name: field.dataType for field in row.fields}
     keys = {*changed.columns} - {AFTER, ROW_BEFORE, CAME, WENT}
-    committed = F.timestamp_millis(F.lit(by.at_ms))
+    committed = F.timestamp_millis(_of_commit(by.at_ms))
     staged_us = by.summary.get(ledger.STAGED_AT)
-    batch = F.timestamp_micros(F.lit(int(staged_us))) if staged_us else committed
+    batch = F.timestamp_micros(_of_commit(int(staged_us))) if staged_us else committed
     is_live, was_live = is_there(AFTER), is_there(ROW_BEFORE)
     times: list[Column] = []
     if DELETED_AT.name in names:
@@ -48,7 +49,7 @@ def history_values(
         OP.name: F.when(~is_live, "d").when(was_live, "u").otherwise("c"),
         CHANGED_AT.name: F.coalesce(*times, batch),
         COMMITTED_AT.name: committed,
-        SEQUENCE.name: F.lit(sequence).cast("long"),
+        SEQUENCE.name: _of_commit(sequence),
         END.name: F.lit(_next(offsets)),
     }
     for column in columns:
@@ -62,6 +63,10 @@ def history_values(
             yield F.col(f"`{name}`").alias(name)
         else:
             yield F.when(is_there(AFTER), _value(after, column, names)).otherwise(null).alias(name)
+
+
+def _of_commit(number: int) -> Column:
+    return constant(F.lit(number).cast("long"), F.spark_partition_id())
 
 
 def _value(row: Column, column: Any, fields: Mapping[str, Any]) -> Column:

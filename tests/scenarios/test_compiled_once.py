@@ -1,0 +1,47 @@
+"""Spark compiles the code of a pipeline's batches once: a value that differs from batch to batch is not part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Append, Changelog, History, KeyFormat, Upsert
+from tests.scenarios.test_upserts_attacked import Keyed, order, record
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+WRITES: dict[str, Any] = {
+    "append": Append(),
+    "changelog": Changelog(),
+    "state": Upsert(history=History(keep_days=7)),
+    "ordered": Upsert(order_by="_kafka_timestamp"),
+    "soft_delete": Upsert(on_tombstone="soft_delete"),
+}
+SHORT = ("state", "soft_delete")
+BATCHES, EPOCH_MS = 7, 1_760_000_000_000
+
+
+@pytest.mark.parametrize(
+    "write", [pytest.param(w, id=name, marks=() if name in SHORT else pytest.mark.long) for name, w in WRITES.items()]
+)
+def test_a_batch_like_the_one_before_compiles_no_code(shop_of: Callable[..., Shop], write: Any) -> None:
+    """Each batch has keys of its own, changes some of the one before, and deletes one where there are deletes.
+
+    Upkeep between two batches may have code of its own, so one of the last three batches has none.
+    """
+    shop = shop_of(write=write, key_format=KeyFormat.AVRO)
+    keyed = Keyed(shop, record("Key", order_id="long"))
+    compiled = shop.spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]
+    counts = []
+    for batch in range(BATCHES):
+        for number in range(10 * batch - 5, 10 * batch + 10):
+            at = EPOCH_MS + 1000 * (100 * batch + number)
+            is_delete = number == 10 * batch - 3 and not isinstance(write, Append)
+            keyed.put({"order_id": number}, None if is_delete else order(number, f"of batch {batch}"), timestamp=at)
+        shop.drain()
+        counts.append(int(compiled.getCount()))
+    assert shop.landed()
+    assert 0 in [after - before for before, after in pairwise(counts)][-3:]
