@@ -119,6 +119,7 @@ def statements(shop: Shop, step: str, *texts: str) -> Callable[[str], None]:
     return failpoint
 
 
+@pytest.mark.long
 def test_keys_beyond_the_type_that_the_columns_had(shop: Shop) -> None:
     """The rows of before are read by the schema of then, in which no key of the batch could be."""
     keyed = Keyed(shop, record("Key", id="int"), record("Value", id="int", word="string"))
@@ -133,6 +134,7 @@ def test_keys_beyond_the_type_that_the_columns_had(shop: Shop) -> None:
     check(shop, "word", "first", "third")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 def test_another_engine_renames_a_column_of_the_key_before_a_commit(shop: Shop, step: str) -> None:
     keyed = Keyed(shop, record("Key", order_id="long"))

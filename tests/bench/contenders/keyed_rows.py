@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake import tables
+from frazil.lake.constant import constant
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.iceberg_java import Iceberg
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -39,13 +40,17 @@ def create(iceberg: Iceberg, table: str, version: int, *, copy_on_write: bool = 
 
 
 def rows(ids: DataFrame, version: int) -> DataFrame:
-    """Return the rows of some ids in a version; other columns of `ids` follow."""
+    """Return the rows of some ids in a version; other columns of `ids` follow.
+
+    A literal would have the code of each batch compiled anew, which is no part of what a commit takes.
+    """
+    of_batch = constant(F.lit(version).cast("int"), F.spark_partition_id())
     made = {
         "id": F.col("id"),
-        "version": F.lit(version).cast("int"),
+        "version": of_batch,
         "amount": F.col("id").cast("double") / 7,
         "name": F.md5(F.col("id").cast("string")),
-        "note": F.sha1(F.concat_ws("-", F.col("id"), F.lit(version))),
+        "note": F.sha1(F.concat_ws("-", F.col("id"), of_batch)),
         "_kafka_partition": F.lit(0).cast("int"),
         "_kafka_offset": F.col("id"),
     }
