@@ -44,7 +44,7 @@ def rows(ids: DataFrame, version: int) -> DataFrame:
 
     A literal would have the code of each batch compiled anew, which is no part of what a commit takes.
     """
-    of_batch = constant(F.lit(version).cast("int"), F.spark_partition_id())
+    of_batch = constant(F.lit(version).cast("int"), F.col("id").cast("int"))
     made = {
         "id": F.col("id"),
         "version": of_batch,
