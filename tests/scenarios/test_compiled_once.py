@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -37,7 +37,8 @@ def test_a_batch_like_the_one_before_compiles_no_code(shop_of: Callable[..., Sho
     """
     shop = shop_of(write=write, key_format=KeyFormat.AVRO)
     keyed = Keyed(shop, record("Key", order_id="long"))
-    compiled = shop.spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()  # type: ignore[union-attr]
+    metrics = cast(Any, shop.spark._jvm).org.apache.spark.metrics.source.CodegenMetrics
+    compiled = metrics.METRIC_COMPILATION_TIME()
     counts = []
     for batch in range(batches):
         for number in range(10 * batch - 5, 10 * batch + 10):
