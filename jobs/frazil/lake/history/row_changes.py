@@ -1,9 +1,7 @@
 """What one commit of a table of current state changed: its rows after the commit, beside those before it.
 
-The files that the commit added have the rows after it. The rows before it are those of its parent at the positions that its delete
-files name, and those of the data files that it removed. Of data files that got a deletion vector, they are the rows whose keys
-these have no longer: a batch deletes all rows of a key that its partitions have. Files of another partition spec may have one of
-another partition, which stays, so there the record is compared, too. Both are read with the schema that the table has now.
+The files that the commit added have the rows after it. The rows before it are those of its parent at the positions that its
+deletes name, and those of the data files that it removed. Both are read with the schema that the table has now.
 """
 
 from __future__ import annotations
@@ -16,16 +14,15 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes import position_files
+from frazil.lake.deletes import position_files, vector_files
 from frazil.lake.deletes.positions import BROADCAST_AT_MOST, FILE, POSITION
 from frazil.lake.history.changed_keys import changed_keys, quoted
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.lake.stage import CATALOG
-from frazil.schemas.metadata import INGESTED_AT
+from frazil.lake.positioned_table import positioned_table
+from frazil.lake.row_offsets import tasks_read
 
-_FILE_NUMBER, _RECORD = "_frazil_file", "_frazil_record"
-_OF_A_RECORD = ("_kafka_partition", "_kafka_offset", INGESTED_AT.name)
+_FILE_NUMBER = "_frazil_file"
 ROWS_A_TASK, MOST_ROWS_A_TASK = 50_000, 500_000
 
 
@@ -35,16 +32,11 @@ class CannotFollow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChangedFiles:
-    """The files of a commit: paths of data files that it `added` and `removed`, and positions that it deleted in others.
-
-    `by_key`: which rows were deleted is found by key, as deletion vectors are no list of positions, and Spark gives no positions
-    of rows to staged reads of version 3.
-    """
+    """The files of a commit: paths of data files that it `added` and `removed`, and sorted positions that it deleted in others."""
 
     added: frozenset[str]
     removed: frozenset[str]
     deleted: Mapping[str, Any]
-    by_key: bool = False
 
     @classmethod
     def of(cls, table: Java, snapshot: Java) -> ChangedFiles:
@@ -56,14 +48,7 @@ class ChangedFiles:
         io = table.io()
         added = frozenset(str(file.location()) for file in items(snapshot.addedDataFiles(io)))
         removed = frozenset(str(file.location()) for file in items(snapshot.removedDataFiles(io)))
-        deleted: dict[str, list[Any]] = {}
-        for file in items(snapshot.addedDeleteFiles(io)):
-            for path, positions in _positions(table, file).items():
-                deleted.setdefault(path, []).append(positions)
-        import numpy as np
-
-        is_version_3 = int(table.operations().current().formatVersion()) >= 3  # the commit may be of version 2
-        return cls(added, removed, {path: np.concatenate(parts) for path, parts in deleted.items()}, is_version_3)
+        return cls(added, removed, _deleted(table, snapshot))
 
     @property
     def is_empty(self) -> bool:
@@ -86,9 +71,9 @@ def changed_rows(
     touched = files.removed | files.deleted.keys()
     columns = [column["name"] for column in iceberg.schema_json(table)["fields"]]
     here, parent = snapshot.snapshotId(), snapshot.parentId()
-    places = (FILE, POSITION) if files.deleted and not files.by_key else ()
-    changed = sum(_count(snapshot, name) for name in ("added-records", "deleted-records", "added-position-deletes"))
-    changed -= _count(snapshot, "removed-position-deletes")  # vectors that the new ones replace
+    places = (FILE, POSITION) if files.deleted else ()
+    deleted = sum(map(len, files.deleted.values()))
+    changed = sum(_count(snapshot, name) for name in ("added-records", "deleted-records")) + deleted
     with ExitStack() as stack:
 
         def read(snapshot_id: int, paths: Collection[str], names: Sequence[str]) -> DataFrame:
@@ -96,18 +81,7 @@ def changed_rows(
 
         after = read(here, files.added, columns) if files.added else None
         before = read(parent, touched, [*columns, *places]) if touched else None
-        if before is not None and files.by_key and files.deleted:
-            record = [name for name in _OF_A_RECORD if name in columns] if int(table.specs().size()) > 1 else []
-            place, names = [*key, _RECORD] if record else list(key), [*map(quoted, key)]
-            stay = read(here, files.deleted.keys(), [*key, *record])
-            if record:
-                before, stay = (rows.withColumn(_RECORD, F.xxhash64(*record)) for rows in (before, stay))
-            tasks = _tasks_of(iceberg, _count(snapshot, "total-records"))
-            had, stay = (rows.select(*map(quoted, place)).repartition(tasks, *names) for rows in (before, stay))
-            gone = had.join(stay, place, "left_anti")
-            gone = F.broadcast(gone) if changed <= BROADCAST_AT_MOST else gone
-            before = before.join(gone, place, "left_semi")
-        elif before is not None and files.deleted:
+        if before is not None and files.deleted:
             named = _at_positions(iceberg, before, files.deleted)
             removed = before.where(F.col(FILE).isin(sorted(files.removed)))
             before = named.unionByName(removed) if files.removed else named
@@ -155,15 +129,12 @@ def _read(
     unique_id: str,
 ) -> Iterator[DataFrame]:
     """Read columns of the live rows of some data files of a snapshot."""
-    sets, cache = iceberg.task_sets(), iceberg.table_cache()
-    cache.add(unique_id, table)
-    sets.stageTasks(table, unique_id, _tasks(table, snapshot_id, paths))
-    try:
-        rows = iceberg.spark.read.table(f"{CATALOG}.`{unique_id}`").select(*map(quoted, columns))
-        yield rows
-    finally:
-        sets.removeTasks(table, unique_id)
-        cache.remove(unique_id)
+    here, tasks = (
+        positioned_table(iceberg, table, iceberg.schema_json(table)["fields"]),
+        _tasks(table, snapshot_id, paths),
+    )
+    with tasks_read(iceberg, here, tasks, unique_id=unique_id) as rows:
+        yield rows.select(*map(quoted, columns))
 
 
 def _tasks(table: Java, snapshot_id: int | None, paths: Collection[str]) -> list[Java]:
@@ -186,12 +157,42 @@ def _tasks(table: Java, snapshot_id: int | None, paths: Collection[str]) -> list
     return list(found.values())
 
 
+def _deleted(table: Java, snapshot: Java) -> dict[str, Any]:
+    """Return the positions that the deletes of a commit name and those that they replace do not, by path of the data file."""
+    import numpy as np
+    from pyroaring import BitMap64
+
+    io, named = table.io(), dict[str, list[Any]]()
+    added = items(snapshot.addedDeleteFiles(io))
+    try:
+        vectors = vector_files.read(table, filter(_is_vector, added))
+        # A vector has the positions of the one that it replaces. Only a snapshot that is still there has its files.
+        parent = snapshot.parentId()
+        is_there = parent is not None and table.snapshot(parent) is not None
+        old = items(snapshot.removedDeleteFiles(io)) if is_there else ()
+        replaced = vector_files.read(table, (file for file in old if _is_vector(file) and _of(file) in vectors))
+    except vector_files.UnreadableVector as why:
+        raise CannotFollow(str(why)) from None
+    for path, vector in vectors.items():
+        named[path] = [np.array((vector - replaced.get(path, BitMap64())).to_array(), np.int64)]
+    for file in added:
+        if not _is_vector(file):
+            for path, positions in _positions(table, file).items():
+                named.setdefault(path, []).append(positions)
+    return {path: positions for path, parts in named.items() if len(positions := np.concatenate(parts))}
+
+
+def _is_vector(file: Java) -> bool:
+    return str(file.format()) == "PUFFIN"
+
+
+def _of(file: Java) -> str:
+    return str(file.referencedDataFile())
+
+
 def _positions(table: Java, file: Java) -> dict[str, Any]:
-    """Return the positions that a delete file names, by path of the data file; none for a vector, which is of one data file."""
-    kind = str(file.format())
-    if kind == "PUFFIN":
-        return {str(file.referencedDataFile()): ()}
-    if kind == "PARQUET" and str(file.content()) == "POSITION_DELETES":
+    """Return the positions that a delete file of version 2 names, by path of the data file."""
+    if str(file.format()) == "PARQUET" and str(file.content()) == "POSITION_DELETES":
         positions = position_files.read(table, str(file.location()))
         if positions is None:
             raise CannotFollow("a delete file has no positions")

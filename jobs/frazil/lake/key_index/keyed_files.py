@@ -1,12 +1,10 @@
 """Read the keys of data files, with the deletes that they have on a snapshot: hash, position and Kafka partition of each row.
 
-Iceberg's scan tasks read the files for a table that is in no catalog. It has only the columns that are needed, by their field ids,
-and format version 2: Spark gives no positions of rows that are read so from a table of version 3.
+Iceberg's scan tasks read the files for a table that is in no catalog and has only the columns that are needed.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,17 +15,16 @@ from pyspark.sql import functions as F
 
 from frazil.lake.deletes.positions import FILE, POSITION
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import ICEBERG, Java, items
+from frazil.lake.java_classes import Java, items
 from frazil.lake.key_hash import U64, hashes
 from frazil.lake.key_index.places import NOWHERE, KeyedRows
+from frazil.lake.positioned_table import positioned_table
 from frazil.lake.row_offsets import tasks_read
 from frazil.lake.spark_key_hash import key_hash
 
 ROWS_AT_ONCE = 1_000_000
 """About so many rows are read by one Spark job: the driver takes 0.2 GB of memory for them. A larger data file is read at once."""
 _PARTITION, _INGESTED_AT = "_kafka_partition", "_ingested_at"
-_NAMES = "schema.name-mapping.default"
-"""The property that gives columns of files without field ids their ids."""
 _HIGH, _LOW, _OF_FILE = "high", "low", "file"
 
 
@@ -77,7 +74,9 @@ def keyed_rows(
 
     Raises `RowsLacking`, and what Spark raises.
     """
-    here, fields = _table(iceberg, table, columns), {field["id"]: f"c{field['id']}" for field in _fields(columns)}
+    fields = {field["id"]: f"c{field['id']}" for field in _fields(columns)}
+    needed = {field["id"]: {**field, "name": fields[field["id"]], "required": False} for field in _fields(columns)}
+    here = positioned_table(iceberg, table, list(needed.values()))
     keys = [fields[field["id"]] for field in columns.key]
     for number, paths in enumerate(_grouped(tasks)):
         some = iceberg.classes.list_of(tasks[path] for path in paths)
@@ -151,44 +150,3 @@ def _check(found: KeyedRows, nulls: int, tasks: Mapping[str, Java]) -> None:
         least = rows - nulls - sum(int(delete.recordCount()) for delete in deletes)
         if not least <= count <= rows:
             raise RowsLacking(f"{count} of {rows} keys were read of {path}")
-
-
-def _table(iceberg: Iceberg, table: Java, columns: KeyColumns) -> Java:
-    """Return a table in no catalog that reads the columns, each named by its field id."""
-    classes, fields = iceberg.classes, {field["id"]: field for field in _fields(columns)}
-    document = {
-        "format-version": 2,
-        "table-uuid": str(table.uuid()),
-        "location": str(table.location()),
-        "last-sequence-number": 0,
-        "last-updated-ms": 0,
-        "last-column-id": max(fields),
-        "current-schema-id": 0,
-        "schemas": [
-            {
-                "type": "struct",
-                "schema-id": 0,
-                "fields": [
-                    {"id": number, "name": f"c{number}", "required": False, "type": field["type"]}
-                    for number, field in fields.items()
-                ],
-            }
-        ],
-        "default-spec-id": 0,
-        "partition-specs": [{"spec-id": 0, "fields": []}],
-        "last-partition-id": 999,
-        "default-sort-order-id": 0,
-        "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {_NAMES: names} if (names := table.properties().get(_NAMES)) is not None else {},
-        "snapshots": [],
-    }
-    string = classes.load("java.lang.String")
-    metadata = classes.static("TableMetadataParser", "fromJson", (string, json.dumps(document)))
-    operations = classes.new(
-        "StaticTableOperations",
-        (classes.load(ICEBERG + "TableMetadata"), metadata),
-        (classes.load(ICEBERG + "io.FileIO"), table.io()),
-    )
-    return classes.new(
-        "BaseTable", (classes.load(ICEBERG + "TableOperations"), operations), (string, f"{table.name()}.keys")
-    )
