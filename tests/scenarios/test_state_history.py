@@ -303,13 +303,14 @@ def test_a_history_that_is_declared_later_begins_at_the_head(shop_of: ShopOf) ->
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_changes_of_undone_commits_go(shop_of: ShopOf, event: Accepted) -> None:
     shop, state = state_of(shop_of, limits=Limits(first_rows=1, max_rows=1))
+    heads = []  # a run may end with a commit of its upkeep, so batches are undone by the heads between runs
     for number in range(3):
         state.put(1, f"word {number}")
         state.put(number + 2, "new")
         shop.drain()
-    table = shop.job().iceberg.load(shop.pipeline.table.identifier)
-    behind = table.currentSnapshot().parentId()
-    table.manageSnapshots().rollbackTo(table.snapshot(behind).parentId()).commit()
+        table = shop.job().iceberg.load(shop.pipeline.table.identifier)
+        heads.append(table.currentSnapshot().snapshotId())
+    table.manageSnapshots().rollbackTo(heads[-2]).commit()
     accept(shop.pipeline, event, "as the test says", shop.job())
     shop.drain()
     check(shop)
