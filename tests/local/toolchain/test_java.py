@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import JavaUnsuitable
-from frazil.local.toolchain.java import java
+from frazil.local.toolchain.java import java, version_text
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +63,10 @@ def test_no_java_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(JavaUnsuitable, match="PATH: Java is not installed"):
         java()
+
+
+def test_options_in_variables_are_no_part_of_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = version_text.__wrapped__(java())
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Dx=y")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dx=z")
+    assert version_text.__wrapped__(java()) == plain

@@ -12,12 +12,15 @@ from pathlib import Path
 from frazil.errors import JavaUnsuitable
 
 OLDEST = 17
+_PRINTED = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
+"""Variables with options of a JVM, which prints them before its version."""
 
 
 @functools.cache
 def version_text(program: Path) -> str:
     """Return the version text that this `java` prints. Takes about 60 ms, once per process."""
-    return subprocess.run([program, "-version"], capture_output=True, text=True, check=False).stderr
+    plain = {name: value for name, value in os.environ.items() if name not in _PRINTED}
+    return subprocess.run([program, "-version"], capture_output=True, text=True, check=False, env=plain).stderr
 
 
 @functools.cache
