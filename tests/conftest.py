@@ -18,8 +18,7 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import session
 from frazil.local.services import LocalServices, Part, up, world
-from frazil.local.toolchain import local_files
-from frazil.local.toolchain.jars import spark_jars
+from frazil.local.toolchain import class_path
 from tests.support import extra_catalogs, seeds
 from tests.support.shop import SETTINGS, Shop
 
@@ -30,7 +29,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.configure(config)
-    os.environ.update(local_files.class_path(os.environ))  # of this session's JVM and of processes with its settings
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -77,14 +75,10 @@ def lake_environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 @pytest.fixture(scope="session")
 def spark(lake_environment: Environment) -> Iterator[SparkSession]:
     """The Spark session of all tests that need one."""
-    started = session(
-        lake_environment,
-        Secrets(os.environ).read,
-        name="tests",
-        jars=spark_jars(),
-        master="local[2]",
-        settings=SETTINGS,
-    )
+    with class_path.of_new_jvms(class_path.driver_jars(aws=True)):
+        started = session(
+            lake_environment, Secrets(os.environ).read, name="tests", master="local[2]", settings=SETTINGS
+        )
     yield started
     started.stop()
 

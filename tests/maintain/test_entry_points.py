@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
-from frazil.local.toolchain.jars import spark_jars
+from frazil.local.toolchain import class_path
 from tests.support.committed_table import Stock
 from tests.support.shop import SETTINGS
 
@@ -22,10 +22,17 @@ MAINTAIN = Path(__file__).parents[2] / "jobs" / "maintain.py"
 
 
 def ran(command: list[str], folder: Path, failpoints: str = "") -> subprocess.CompletedProcess[str]:
+    jars = class_path.driver_jars(aws=False)
     return subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "FRAZIL_FAILPOINTS": failpoints},
+        env={
+            **os.environ,
+            **class_path.variables(jars, os.environ),
+            "COLUMNS": "200",
+            "NO_COLOR": "1",
+            "FRAZIL_FAILPOINTS": failpoints,
+        },
         capture_output=True,
         text=True,
         timeout=200,
@@ -44,9 +51,6 @@ def written(stock: Stock, folder: Path) -> tuple[Path, Path]:
 def entry_point(stock: Stock, folder: Path, *arguments: str, failpoints: str = "") -> subprocess.CompletedProcess[str]:
     pipelines, environment = written(stock, folder)
     command = [sys.executable, str(MAINTAIN), "--document", str(pipelines), "--environment", str(environment), "--once"]
-    for jar in spark_jars():
-        if "aws" not in jar.name:
-            command += ["--jar", str(jar)]
     for key, value in SETTINGS.items():
         command += ["--setting", f"{key}={value}"]
     return ran([*command, "--master", "local[2]", *arguments], folder, failpoints)

@@ -37,9 +37,8 @@ from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
 from frazil.local.services import LocalServices
-from frazil.local.toolchain import local_files
+from frazil.local.toolchain import class_path, local_files
 from frazil.local.toolchain.class_data_sharing import java_options
-from frazil.local.toolchain.jars import spark_jars
 from tests.support import oracle
 from tests.support.jobs import job
 
@@ -226,14 +225,15 @@ class Shop:
         document_file.write_bytes(declared or canonical(document([self.pipeline])))
         environment_file.write_bytes(canonical(environment_document(self.environment)))
         arguments = ["--document", document_file, "--environment", environment_file, *mode, "--master", "local[2]"]
-        for jar in spark_jars():
-            if needs_s3(self.lake) or "aws" not in jar.name:
-                arguments += ["--jar", jar]
         for key, value in {**SETTINGS, **settings}.items():
             arguments += ["--setting", f"{key}={value}"]
         return subprocess.Popen(
             [sys.executable, str(script), *map(str, arguments)],
-            env={**os.environ, "FRAZIL_FAILPOINTS": failpoints},
+            env={
+                **os.environ,
+                **class_path.variables(class_path.driver_jars(aws=needs_s3(self.lake)), os.environ),
+                "FRAZIL_FAILPOINTS": failpoints,
+            },
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import threading
@@ -52,7 +51,7 @@ def local_job(
     The first SIGINT or SIGTERM lets the batch at hand end, the second ends the process.
     """
     from frazil.job.session import open_job
-    from frazil.local.toolchain import local_files
+    from frazil.local.toolchain import class_path
 
     log = log or state_folder() / _LOG
     stopping = threading.Event()
@@ -60,14 +59,13 @@ def local_job(
         environment,
         secrets,
         name=name,
-        jars=jars_here(environment),
         master=master,
         settings=settings_here(memory),
         failpoints=failpoints,
         stopping=stopping,
         cancels=cancels,
     )
-    with _stderr_to(log), local_files.found_by_new_jvms():
+    with _stderr_to(log), class_path.of_new_jvms(jars_here(environment)):
         job = begun.__enter__()
     try:
         with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
@@ -95,10 +93,9 @@ def settings_here(memory: str) -> dict[str, str]:
 
 def jars_here(environment: Environment) -> list[Path]:
     """Return the locked jars that a session for this environment needs."""
-    from frazil.local.toolchain.jars import spark_jars
+    from frazil.local.toolchain.class_path import driver_jars
 
-    needs_aws = needs_s3(environment) or environment.kafka.mechanism is Mechanism.AWS_MSK_IAM
-    return [jar for jar in spark_jars() if needs_aws or not re.match("iceberg-aws-bundle|aws-msk-iam", jar.name)]
+    return driver_jars(aws=needs_s3(environment) or environment.kafka.mechanism is Mechanism.AWS_MSK_IAM)
 
 
 def _name_a_lost_jvm(error: Exception, job: JobContext, log: Path, stopping: threading.Event) -> None:

@@ -10,8 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from frazil.lake.catalogs import spark_options
-from frazil.local.toolchain import local_files
-from frazil.local.toolchain.jars import spark_jars
+from frazil.local.toolchain import class_path, local_files
 from tests.bench.shapes import Format, Shape
 from tests.bench.topics import Job
 
@@ -21,10 +20,8 @@ COORDINATES = ("topic", "partition", "offset", "timestamp")
 @contextmanager
 def session(job: Job) -> Iterator[SparkSession]:
     """Start the session, with the same cores, heap, jars, catalog and local file system as Frazil."""
-    jars = [str(jar) for jar in spark_jars() if "aws" not in jar.name]
     builder = SparkSession.builder.appName(job.contender).master(f"local[{job.cores}]")
     settings = {
-        "spark.jars": ",".join(jars),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -34,7 +31,7 @@ def session(job: Job) -> Iterator[SparkSession]:
     }
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with local_files.found_by_new_jvms():
+    with class_path.of_new_jvms(class_path.driver_jars(aws=False)):
         spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.sql("create namespace if not exists lake.bench")

@@ -25,7 +25,7 @@ from frazil.ingest.staging import Staging
 from frazil.job.context import JobContext
 from frazil.job.session import open_job
 from frazil.lake import tables
-from frazil.local.toolchain import local_files
+from frazil.local.toolchain import class_path
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct
@@ -155,10 +155,8 @@ def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
     environment, secrets = job.environment, Secrets(os.environ)
     settings = {**settings_here(job.heap), **job.spark_settings}
     assert environment.registry is not None
-    with local_files.found_by_new_jvms():
-        begun = open_job(
-            environment, secrets, jars=jars_here(environment), master=f"local[{job.cores}]", settings=settings, **more
-        )
+    with class_path.of_new_jvms(jars_here(environment)):
+        begun = open_job(environment, secrets, master=f"local[{job.cores}]", settings=settings, **more)
         with begun as shared:
             yield shared, Registry.of(environment.registry, secrets)
 

@@ -1,0 +1,48 @@
+"""The class path of a driver's JVM on this machine: Spark's own jars, and behind them those of `jobs/jars.lock`.
+
+With `spark.jars`, as on EMR, Spark copies them for each session (72 MB), and loads their classes by a class loader of its own,
+which shares none with an archive (`class_data_sharing`). Spark also opens files before it loads `spark.jars`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from frazil.local.toolchain.jars import spark_jars
+
+VARIABLE = "SPARK_DIST_CLASSPATH"
+"""The variable by which spark-submit puts jars behind Spark's own."""
+_FOR_AWS = re.compile("iceberg-aws-bundle|aws-msk-iam")
+
+
+def driver_jars(*, aws: bool) -> list[Path]:
+    """Return the locked jars of a driver, with or without those that only AWS needs. These are last: an archive of classes fits
+    class paths that begin with its own. Raises `JarsUnavailable` or `JarMismatch`.
+    """
+    jars = spark_jars()
+    for_aws = [jar for jar in jars if _FOR_AWS.match(jar.name)]
+    return [jar for jar in jars if jar not in for_aws] + (for_aws if aws else [])
+
+
+def variables(jars: Sequence[Path], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable that adds jars to the class path of new JVMs; what the given variables have there stays in front."""
+    before = [name for name in given.get(VARIABLE, "").split(os.pathsep) if name]
+    return {VARIABLE: os.pathsep.join([*before, *(name for jar in jars if (name := str(jar)) not in before)])}
+
+
+@contextmanager
+def of_new_jvms(jars: Sequence[Path]) -> Iterator[None]:
+    """Add jars to the class path of JVMs that start in the block."""
+    before = os.environ.get(VARIABLE)
+    os.environ.update(variables(jars, os.environ))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
