@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
 from frazil.lake.tables import FEW_MANIFESTS, properties
 
 MERGED_FROM = "commit.manifest.min-count-to-merge"
 
 
-@pytest.mark.parametrize(("is_state", "count"), [(True, str(FEW_MANIFESTS)), (False, None)])
-def test_only_a_table_of_current_state_merges_its_manifests_early(is_state: bool, count: str | None) -> None:
-    found = properties(
+def of(**declared: str) -> dict[str, Any]:
+    return properties(
         format_version=2,
         target_file_size_bytes=1 << 27,
         keep_snapshots=100,
         offset_columns=("_kafka_offset",),
-        declared={"team": "checkout"},
-        is_state=is_state,
+        declared=declared,
     )
-    assert found.get(MERGED_FROM) == count
-    assert found["team"] == "checkout"
+
+
+def test_a_declared_property_wins() -> None:
+    assert of()[MERGED_FROM] == str(FEW_MANIFESTS)
+    found = of(team="checkout", **{MERGED_FROM: "100"})
+    assert (found["team"], found[MERGED_FROM]) == ("checkout", "100")
     assert found["write.metadata.metrics.column._kafka_offset"] == "full"

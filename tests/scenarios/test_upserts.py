@@ -452,7 +452,8 @@ def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lo
     assert any(path.name in finding.what for finding in found.findings)
 
 
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long  # `test_upserts_upkeep` compacts in each run
+@pytest.mark.parametrize("version", [2, 3])
 def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
     state = State(shop)
@@ -479,25 +480,21 @@ class Died(BaseException):
     """A driver that does nothing more, as if it had been killed; no code catches it."""
 
 
+@pytest.mark.long  # `e2e/test_kills` kills processes in each run
 @pytest.mark.parametrize(
     "step",
     [
         "publish.searched",
-        *(
-            pytest.param(step, marks=pytest.mark.long)
-            for step in (
-                "publish.committed",
-                "decide.decided",
-                "plan.done",
-                "stage.started",
-                "stage.written",
-                "publish.filled",
-                "stage.rejected",
-                "stage.done",
-                "decide.written",
-                "publish.decided",
-            )
-        ),
+        "publish.committed",
+        "decide.decided",
+        "plan.done",
+        "stage.started",
+        "stage.written",
+        "publish.filled",
+        "stage.rejected",
+        "stage.done",
+        "decide.written",
+        "publish.decided",
     ],
 )
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
@@ -516,6 +513,7 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
     assert len(shop.dead()) == 1
 
 
+@pytest.mark.long  # `e2e/test_kills` kills processes in each run
 @pytest.mark.parametrize(
     "step",
     [

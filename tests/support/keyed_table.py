@@ -77,7 +77,6 @@ class KeyedTable:
                 keep_snapshots=5,
                 offset_columns=(),
                 declared={},
-                is_state=True,
             ),
         )
         publish(

@@ -72,7 +72,6 @@ def make_tables(
             keep_snapshots=table.keep_snapshots,
             offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
             declared={**table.properties, **_mode_properties(pipeline, columns, row_key)},
-            is_state=isinstance(pipeline.write, Upsert),
         ),
         key=() if is_changelog else row_key,
         required=row_key if is_changelog and pipeline.envelope is None else (),

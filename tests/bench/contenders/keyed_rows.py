@@ -34,7 +34,6 @@ def create(iceberg: Iceberg, table: str, version: int, *, copy_on_write: bool = 
         keep_snapshots=100,
         offset_columns=(),
         declared={f"write.{what}.mode": mode for what in ("delete", "update", "merge")},
-        is_state=True,
     )
     tables.create(iceberg, table, ROW, properties=properties, key=("id",))
 

@@ -100,7 +100,6 @@ def _create(shared: JobContext, name: str) -> None:
         keep_snapshots=100,
         offset_columns=(),
         declared={},
-        is_state=True,
     )
     columns = Struct((*ROW.fields, _DAY))
     tables.create(shared.iceberg, name, columns, partition_by=(_BY,), properties=properties, key=("id",))
