@@ -416,6 +416,25 @@ def test_a_history_follows_the_columns_of_the_state(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
+def test_a_default_that_another_engine_gives_a_column_is_the_value_before(shop_of: ShopOf) -> None:
+    """Version 3 has defaults: rows of before have the value without being written again."""
+    shop, state = state_of(shop_of, table={"format_version": 3})
+    for number in (1, 2):
+        state.put(number, "first")
+    shop.drain()
+    iceberg = shop.job().iceberg
+    classes, table = iceberg.classes, iceberg.load(shop.pipeline.table.identifier)
+    seven = classes.static("expressions.Literal", "of", (classes.java("java.lang.Integer").TYPE, 7))
+    whole_number = classes.static("types.Types$IntegerType", "get")
+    table.updateSchema().addColumn("more", whole_number, seven).commit()
+    state.put(1, "second")
+    state.delete(2)
+    shop.drain()
+    found = [(row["_op"], row["_before"]["more"]) for row in changes(shop) if row["_before"] is not None]
+    assert found == [("u", 7), ("d", 7)]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_truncate_deletes_each_row(shop_of: ShopOf, version: int) -> None:
     write = Upsert(on_truncate="delete_all", history=HISTORY)
