@@ -480,21 +480,25 @@ class Died(BaseException):
     """A driver that does nothing more, as if it had been killed; no code catches it."""
 
 
-@pytest.mark.long  # `e2e/test_kills` kills processes in each run
 @pytest.mark.parametrize(
     "step",
     [
         "publish.searched",
-        "publish.committed",
-        "decide.decided",
-        "plan.done",
-        "stage.started",
-        "stage.written",
-        "publish.filled",
-        "stage.rejected",
-        "stage.done",
-        "decide.written",
-        "publish.decided",
+        *(
+            pytest.param(step, marks=pytest.mark.long)
+            for step in (
+                "publish.committed",
+                "decide.decided",
+                "plan.done",
+                "stage.started",
+                "stage.written",
+                "publish.filled",
+                "stage.rejected",
+                "stage.done",
+                "decide.written",
+                "publish.decided",
+            )
+        ),
     ],
 )
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
@@ -513,7 +517,6 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
     assert len(shop.dead()) == 1
 
 
-@pytest.mark.long  # `e2e/test_kills` kills processes in each run
 @pytest.mark.parametrize(
     "step",
     [

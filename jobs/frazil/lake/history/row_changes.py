@@ -129,10 +129,8 @@ def _read(
     unique_id: str,
 ) -> Iterator[DataFrame]:
     """Read columns of the live rows of some data files of a snapshot."""
-    here, tasks = (
-        positioned_table(iceberg, table, iceberg.schema_json(table)["fields"]),
-        _tasks(table, snapshot_id, paths),
-    )
+    tasks = _tasks(table, snapshot_id, paths)
+    here = positioned_table(iceberg, table, iceberg.schema_json(table)["fields"])
     with tasks_read(iceberg, here, tasks, unique_id=unique_id) as rows:
         yield rows.select(*map(quoted, columns))
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from frazil.local.toolchain import class_path
 from frazil.local.toolchain.java import java, version_text
 
-LONGEST_SECONDS = 120
+LONGEST_SECONDS = 300
 """How long each of the two steps may take."""
 
 # Without this option, a JVM prints a warning about an archive that does not fit.

@@ -20,8 +20,9 @@ _FOR_AWS = re.compile("iceberg-aws-bundle|aws-msk-iam")
 
 
 def driver_jars(*, aws: bool) -> list[Path]:
-    """Return the locked jars of a driver, with or without those that only AWS needs. These are last: an archive of classes fits
-    class paths that begin with its own. Raises `JarsUnavailable` or `JarMismatch`.
+    """Return the locked jars of a driver, with or without those that only AWS needs.
+
+    These are last: an archive of classes fits class paths that begin with its own. Raises `JarsUnavailable` or `JarMismatch`.
     """
     jars = spark_jars()
     for_aws = [jar for jar in jars if _FOR_AWS.match(jar.name)]
