@@ -9,7 +9,8 @@ import pytest
 
 from frazil.declaration import KeyFormat, MetadataColumns, Topic, ValueFormat
 from frazil.decode.keys import Keys, check_bytes
-from frazil.errors import IncompatibleSchema
+from frazil.decode.row_key import row_key
+from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.schema_changes import AddColumn, WidenColumn
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
@@ -84,3 +85,15 @@ def test_text_does_not_land_in_bytes_nor_bytes_in_text() -> None:
         check_bytes(table(None, layout), layout)
         with pytest.raises(IncompatibleSchema, match="bytes do not land in string"):
             check_bytes(table(STRING, layout), layout)
+
+
+OWN_SCALE = {"type": "bytes", "logicalType": "big-decimal"}
+
+
+@pytest.mark.parametrize("version", [json.dumps(OWN_SCALE), record(("id", "int"), ("price", OWN_SCALE))])
+def test_a_number_with_its_own_scale_is_no_key(version: str) -> None:
+    """Equal numbers of different scales differ in bytes."""
+    made = keys(version)
+    single = Field("_kafka_key", made.type) if made.single is None else made.single
+    with pytest.raises(InvalidInput, match="numbers that each have a scale of their own"):
+        row_key(made.row, Struct(()), single, None if made.is_single_value else made.row)

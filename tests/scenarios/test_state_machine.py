@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,21 +13,22 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration import Changelog, Debezium, Deletes, ErrorMode, History, KeyFormat, Upsert
 from frazil.declaration.environment import Environment
+from frazil.errors import KeysMoved
 from frazil.ingest import key_index
 from frazil.lake.changelog_sql import ChangelogTable
 from frazil.lake.sql_engine import SqlEngine
 from frazil.local.services import LocalServices
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_state_history
 from tests.support.agreeing_index import AgreeingIndex
-from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
+from tests.support.captured_life import COLOURS, KEYS, OR_NONE, CapturedLife
 from tests.support.life import CHOSEN, LIMITS, Life
 from tests.support.shop import Shop
 from tests.support.state_replay import StateReplay
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
-COLOURS = ["red", "green", "blue"]
-KEYS, WORDS, TIMES = st.integers(0, 5), st.sampled_from(COLOURS), st.integers(0, 30)
-OR_NONE = st.one_of(WORDS, st.none())
+TIMES = st.integers(0, 30)
 HISTORY = History(keep_days=30)
 
 
@@ -113,6 +113,40 @@ class PartitionedLife(StateLife):
         super().teardown()
 
 
+class DecidedShop(Shop):
+    """A shop whose operator accepts that keys changed their partition, each time that its pipeline stops for it."""
+
+    def drain(self, *given: Any, **options: Any) -> Any:
+        try:
+            return super().drain(*given, **options)
+        except KeysMoved:
+            accept(self.pipeline, Accepted.KEYS_MOVED, "as the test says", self.job())
+            return super().drain(*given, **options)
+
+
+class MovingLife(StateLife):
+    """A table without an order whose keys change their partition, and an operator who says so when the pipeline stops.
+
+    Timestamps grow, because they decide between partitions until all that was written before the decision has landed.
+    """
+
+    SHOP = DecidedShop
+
+    def __init__(self, shop: Shop) -> None:
+        self.now, self.moved = 0, 0
+        super().__init__(shop)
+
+    def produce(self, key: int, word: str | None, at: int) -> None:
+        self.now += 1
+        self.replay.produce(key, word, at=self.now, partition=(key + self.moved) % 2)
+
+    @rule()
+    def move(self) -> None:
+        self.moved += 1
+        for key in range(0, 6, 2):
+            self.produce(key, COLOURS[key % 3], at=0)
+
+
 class ChangelogLife(KeyedLife):
     """A table that has each change, and the view of the state that its changes make."""
 
@@ -129,80 +163,10 @@ class ChangelogLife(KeyedLife):
         assert state == sorted(((f"k{key}", row.word) for key, row in rows if row.deleted_at is None), key=repr)
 
 
-class CapturedLife(Life):
-    """The topic of a database's table with Debezium's events, truncates and values that an event leaves out among them."""
-
-    def __init__(self, shop: Shop) -> None:
-        super().__init__(shop)
-        self.source, self.columns, self.without_row = Source(shop), list(ORDERS), 0
-        shop.drain()  # makes the table
-
-    def produce_one(self, number: int) -> None:
-        if number < 8:
-            self.save(number % 6, f"of a twin, {number}", None)
-        else:
-            self.source.delete(number % 6)
-
-    @rule(key=KEYS, word=WORDS, note_of=st.one_of(OR_NONE, st.just(PLACEHOLDER)))
-    def save(self, key: int, word: str, note_of: str | None) -> None:
-        known = key in self.source.rows
-        left_out = note_of == PLACEHOLDER and not known
-        self.source.write("u" if known else "c", key, customer=word, note=None if left_out else note_of)
-
-    @rule(key=KEYS, parts=st.sampled_from([(True, True), (True, False), (False, True)]))
-    def delete(self, key: int, parts: tuple[bool, bool]) -> None:
-        event, tombstone = parts
-        self.source.delete(key, event=event, tombstone=tombstone)
-
-    @rule(key=KEYS, to=KEYS)
-    def change_a_key(self, key: int, to: int) -> None:
-        row = dict(self.source.rows.get(key) or {"customer": "new", "note": None})
-        self.source.delete(key)
-        self.source.write("c", to, customer=row["customer"], note=row["note"])
-
-    @rule()
-    def truncate(self) -> None:
-        self.source.produce(None, self.source.event("t", None))
-        self.source.rows.clear()
-
-    @rule(key=KEYS)
-    def send_a_message(self, key: int) -> None:
-        self.source.produce(key, self.source.event("m", None))
-
-    @rule(key=KEYS)
-    def leave_out_what_no_row_has(self, key: int) -> None:
-        if key not in self.source.rows:
-            row = {each["name"]: None for each in self.columns} | {"id": key, "note": PLACEHOLDER}
-            self.source.produce(key, self.source.event("u", row))
-            self.without_row += 1
-
-    @precondition(lambda self: len(self.columns) < 6)
-    @rule()
-    def add_a_column(self) -> None:
-        self.columns.append(column(f"more_{len(self.columns)}", optional("int")))
-        self.source.evolve(self.columns)
-
-    def check_rows(self) -> None:
-        found = sorted((row["id"], row["customer"], row["note"]) for row in self.shop.landed())
-        assert found == self.wanted()
-
-    def check_dead_letters(self) -> None:
-        """A change that lacks values is superseded if its batch has a later one of its key, or a truncate."""
-        assert {row["reason"] for row in self.shop.dead()} <= {"value_unavailable"}
-        assert len(self.shop.dead()) <= self.without_row
-
-    def wanted(self) -> list[Any]:
-        return sorted((key, row["customer"], row["note"]) for key, row in self.source.rows.items())
-
-    def teardown(self) -> None:
-        super().teardown()
-        assert self.by_duckdb("SELECT id, customer, note FROM lake_table") == sorted(self.wanted(), key=repr)
-
-
 BY_TIME = "_kafka_timestamp"
 TEXT = {"key_format": KeyFormat.TEXT}
 CAPTURED = {"key_format": KeyFormat.AVRO, "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
-LIVES: dict[str, tuple[Callable[[Shop], Life], dict[str, Any]]] = {
+LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
     "state": (StateLife, {"write": Upsert(), **TEXT}),
     "with_history": (StateLife, {"write": Upsert(history=HISTORY), **TEXT}),
     "ordered": (StateLife, {"write": Upsert(order_by=BY_TIME), **TEXT}),
@@ -211,6 +175,7 @@ LIVES: dict[str, tuple[Callable[[Shop], Life], dict[str, Any]]] = {
         {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete", history=HISTORY), **TEXT},
     ),
     "partitioned": (PartitionedLife, {"write": Upsert(), **TEXT, "table": {"partition_by": ("user",)}}),
+    "moving": (MovingLife, {"write": Upsert(), **TEXT}),
     "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
     "ordered_changelog": (ChangelogLife, {"write": Changelog(order_by=BY_TIME), **TEXT}),
     "change_data": (CapturedLife, {"write": Upsert(on_truncate="delete_all"), **CAPTURED}),
@@ -231,9 +196,9 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)  # keys are found by an index, and by the search too
     made, declared = LIVES[kind]
 
-    def life() -> Life:
+    def life() -> KeyedLife | CapturedLife:
         return made(
-            Shop(
+            made.SHOP(
                 local_world,
                 spark,
                 lake_environment,

@@ -6,6 +6,7 @@ A subclass adds what the producer does, and says what the table must hold.
 from __future__ import annotations
 
 import uuid
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 from hypothesis import HealthCheck, Phase, note, settings
@@ -15,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
+from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
 from frazil.maintain import merge_deletes
@@ -32,9 +34,11 @@ STEPS = st.sampled_from(
         *("plan.done", "stage.started", "stage.written", "stage.rejected", "stage.done", "decide.written"),
         *("publish.decided", "publish.searched", "publish.filled", "publish.committed", "decide.decided"),
         *("history.began", "history.staged", "history.filled", "history.committed"),
+        *("evolve.filled", "evolve.committed", "finish.started", "finish.finished"),
     ]
 )
 """Steps of a driver; one that the pipeline does not have is a run without an event."""
+UPKEEP_STEPS = st.sampled_from(["compact.rewritten", "compact.committed", *STATE_UPKEEP_STEPS, "expire.decided"])
 LIMITS = Limits(first_rows=4, max_rows=4)
 CHOSEN = settings(
     max_examples=8,
@@ -52,6 +56,8 @@ class Died(BaseException):
 
 class Life(RuleBasedStateMachine):
     """The life of one topic and its table. `bad` is the number of records that are rejected in every batch."""
+
+    SHOP: ClassVar[type[Shop]] = Shop
 
     def __init__(self, shop: Shop) -> None:
         super().__init__()
@@ -113,14 +119,29 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        """Compact files, then merge what is left of their deletes."""
-        compact(self.upkeep(), self.target(), Lease.of({}))
-        with patch.object(merge_deletes, "MANY_DELETE_FILES", 2):
-            merge_deletes.merge_deletes(self.upkeep(), self.target())
+        self._compact(self.upkeep())
 
     @rule()
     def expire(self) -> None:
         expire(self.upkeep(), self.target())
+
+    @rule(step=UPKEEP_STEPS)
+    def die_in_upkeep(self, step: str) -> None:
+        def die() -> None:
+            raise Died
+
+        run = self.upkeep(failpoint=once(step, die))
+        try:
+            self._compact(run)
+            expire(run, self.target())
+        except Died:
+            note(f"died at {step}")
+
+    def _compact(self, run: MaintenanceRun) -> None:
+        """Compact files, then merge what is left of their deletes."""
+        compact(run, self.target(), Lease.of({}))
+        with patch.object(merge_deletes, "MANY_DELETE_FILES", 2):
+            merge_deletes.merge_deletes(run, self.target())
 
     @rule()
     def roll_back_and_replay(self) -> None:
@@ -134,9 +155,9 @@ class Life(RuleBasedStateMachine):
         table.manageSnapshots().rollbackTo(before).commit()
         accept(self.shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", self.shop.job())
 
-    def upkeep(self) -> MaintenanceRun:
+    def upkeep(self, **job: Any) -> MaintenanceRun:
         """Return a maintenance run that waits for no reader."""
-        return MaintenanceRun(self.shop.job(), Policy(grace_seconds=0))
+        return MaintenanceRun(self.shop.job(**job), Policy(grace_seconds=0))
 
     def target(self) -> Target:
         """Return the table as maintenance sees it: it keeps two snapshots."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.lake.deletes.key_changes import KeyChanges
-from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, find
+from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, broadcast, find
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_key_hash import key_hash
 from frazil.local.duckdb_query import ask
@@ -187,3 +188,12 @@ def test_the_positions_of_no_key_are_none(table: KeyedTable) -> None:
     changes = KeyChanges(table.iceberg, table.name, empty.toArrow(), empty.schema)
     loaded = table.iceberg.load(table.name)
     assert changes.on(loaded, loaded.currentSnapshot().snapshotId()).added == ()
+
+
+def test_keys_are_broadcast_whatever_their_size_says(spark: SparkSession) -> None:
+    """The table has many more rows than the batch, and none of them is shuffled; Spark alone broadcasts 10 MB at most."""
+    keys = pa.table({"id": range(1_000_000)}, schema=pa.schema([("id", pa.int64())]))
+    found = spark.range(10**9).join(broadcast(spark, keys, "id long"), "id")
+    plan = found._jdf.queryExecution().executedPlan().toString()
+    assert "BroadcastHashJoin" in plan
+    assert "Exchange hashpartitioning" not in plan
