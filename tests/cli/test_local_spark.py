@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,3 +71,32 @@ def test_amazons_sdk_and_login_are_taken_where_the_broker_wants_them(monkeypatch
     iam = Kafka(bootstrap="b:1", security=Security.SASL_SSL, mechanism=Mechanism.AWS_MSK_IAM, region="eu-central-1")
     assert local_spark.jars_here(of) == [Path("/j/kafka-clients-3.jar")]
     assert local_spark.jars_here(replace(of, kafka=iam)) == [Path("/j/kafka-clients-3.jar"), *amazons]
+
+
+_WRITES_A_TABLE = """
+import sys
+from frazil.cli.local_spark import local_job
+from frazil.clients.secrets import Secrets
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment, Kafka
+
+lake = LocalCatalog(path=f"{sys.argv[1]}/lake.db", warehouse=f"file://{sys.argv[1]}/lake")
+environment = Environment(name="here", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=lake)
+with local_job(environment, Secrets({}), master="local[1]", memory="1g") as job:
+    job.spark.sql("CREATE NAMESPACE lake.a")
+    job.spark.sql("CREATE TABLE lake.a.b AS SELECT 7 AS x")
+    print("rows", job.spark.table("lake.a.b").collect())
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_driver_has_its_jars_whatever_a_users_script_sets(tmp_path: Path) -> None:
+    (tmp_path / "spark-env.sh").write_text("export SPARK_DIST_CLASSPATH=/opt/hadoop/lib\n")
+    variables = {**os.environ, "SPARK_CONF_DIR": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    variables.pop(class_path.VARIABLE, None)
+    command = [sys.executable, "-c", _WRITES_A_TABLE, str(tmp_path)]
+    ended = subprocess.run(
+        command, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "rows [Row(x=7)]" in ended.stdout, ended.stderr[-2000:]

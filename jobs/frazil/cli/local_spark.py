@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,18 +54,18 @@ def local_job(
     from frazil.local.toolchain import class_path
 
     log = log or state_folder() / _LOG
-    stopping = threading.Event()
+    stopping, jars = threading.Event(), jars_here(environment)
     begun = open_job(
         environment,
         secrets,
         name=name,
         master=master,
-        settings=settings_here(memory),
+        settings=settings_here(memory, jars),
         failpoints=failpoints,
         stopping=stopping,
         cancels=cancels,
     )
-    with _stderr_to(log), class_path.of_new_jvms(jars_here(environment)):
+    with _stderr_to(log), class_path.of_new_jvms(jars):
         job = begun.__enter__()
     try:
         with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
@@ -77,18 +77,20 @@ def local_job(
         begun.__exit__(None, None, None)
 
 
-def settings_here(memory: str) -> dict[str, str]:
-    """Return Spark's settings for a driver on this machine, whose heap has `memory`.
+def settings_here(memory: str, jars: Sequence[Path] = ()) -> dict[str, str]:
+    """Return Spark's settings for a driver on this machine, whose heap has `memory`, and which has these jars.
 
     Landing is all throughput, and nearly all it allocates is dead at once: with the parallel collector it takes a tenth less CPU
     than with Java's default, G1. Only here: where Spark is a service, the collector is the service's, and a JVM that is given two
     does not start. The thresholds of the optimising compiler were not measured there.
     """
-    from frazil.local.toolchain import local_files
+    from frazil.local.toolchain import class_path, local_files
     from frazil.local.toolchain.class_data_sharing import java_options
 
     java = f"-XX:+UseParallelGC {_COMPILED_LATER} {java_options()}".strip()
-    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java, **local_files.SETTINGS}
+    # Spark opens files before it has jars of a setting.
+    files = class_path.settings(jars) or local_files.SETTINGS
+    return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java, **files}
 
 
 def jars_here(environment: Environment) -> list[Path]:

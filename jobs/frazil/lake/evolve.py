@@ -10,7 +10,7 @@ from frazil.errors import CatalogUnavailable, IncompatibleSchema
 from frazil.lake.commit.committer import Committer
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.java_classes import Java
-from frazil.lake.tables import REFUSALS
+from frazil.lake.tables import is_refused
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
 from frazil.schemas.types import Field, Struct, Type
@@ -39,7 +39,7 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
             update.commit()
         except Py4JJavaError as error:
             failure = f"{thrown(error)}: {message(error)}"
-            if thrown(error) in REFUSALS:
+            if is_refused(error):
                 raise IncompatibleSchema(
                     f"the table's schema cannot follow: {failure}",
                     where=f"table {table}",

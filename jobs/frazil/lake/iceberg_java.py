@@ -29,8 +29,9 @@ def thrown(error: Py4JJavaError) -> str:
 
 
 def message(error: Py4JJavaError) -> str:
-    """Return the first line of the Java exception's message."""
-    return (str(error.java_exception.getMessage()) or thrown(error)).splitlines()[0]
+    """Return the first line of the Java exception's message, and the second if the first ends with a colon."""
+    first, *more = (str(error.java_exception.getMessage()) or thrown(error)).splitlines()
+    return f"{first} {more[0]}" if more and first.endswith(":") else first
 
 
 def error_text(error: Py4JJavaError | PySparkException) -> str:

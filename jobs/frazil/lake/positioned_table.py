@@ -13,13 +13,13 @@ from typing import Any
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java
 
-_NAMES = "schema.name-mapping.default"
-"""The property that gives columns of files without field ids their ids."""
+_NAMES, _OF_READS = "schema.name-mapping.default", "read."
+"""The property that gives columns of files without field ids their ids, and what properties of reads begin with."""
 
 
 def positioned_table(iceberg: Iceberg, table: Java, fields: Sequence[Mapping[str, Any]]) -> Java:
     """Return a table of these columns, as Iceberg's JSON has them, whose files are those of the loaded `table`."""
-    classes, names = iceberg.classes, table.properties().get(_NAMES)
+    classes, properties = iceberg.classes, dict(table.properties())
     document = {
         "format-version": 2,
         "table-uuid": str(table.uuid()),
@@ -34,7 +34,9 @@ def positioned_table(iceberg: Iceberg, table: Java, fields: Sequence[Mapping[str
         "last-partition-id": 999,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {} if names is None else {_NAMES: names},
+        "properties": {
+            name: value for name, value in properties.items() if name == _NAMES or name.startswith(_OF_READS)
+        },
         "snapshots": [],
     }
     string = classes.load("java.lang.String")

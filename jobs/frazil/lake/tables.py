@@ -20,9 +20,18 @@ ATTEMPTS = 5
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
 does the driver of a table of current state for each batch. Iceberg's default is 100 (ADR 75)."""
-REFUSALS = frozenset({"ValidationException", "IllegalArgumentException", "UnsupportedOperationException"})
-"""Java's exceptions that say that a request is wrong: the same request is refused again."""
+_REFUSALS = frozenset({"ValidationException", "IllegalArgumentException", "UnsupportedOperationException"})
 _ONE = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
+
+
+def is_refused(error: Py4JJavaError) -> bool:
+    """Return whether Iceberg says that a request is wrong: the same request is refused again.
+
+    A type that the table's format version lacks is one, of an exception that says also that a client was closed.
+    """
+    return thrown(error) in _REFUSALS or (
+        thrown(error) == "IllegalStateException" and message(error).startswith("Invalid schema")
+    )
 
 
 def properties(
@@ -91,7 +100,7 @@ def create(
     except Py4JJavaError as error:
         if thrown(error) == "AlreadyExistsException":
             return False
-        if thrown(error) in REFUSALS:
+        if is_refused(error):
             raise InvalidInput(
                 f"the table cannot be created so: {message(error)}",
                 where=f"table {table}",

@@ -17,8 +17,12 @@ ONE, OTHER = [0, 5, 6, FAR], [3]
 
 
 def blob(positions: list[int]) -> bytes:
-    """Frame a vector as Puffin's specification says."""
-    vector = MAGIC + BitMap64(positions).serialize()
+    """Return a vector as Puffin's specification has it."""
+    return framed(MAGIC + BitMap64(positions).serialize())
+
+
+def framed(vector: bytes) -> bytes:
+    """Add length and checksum."""
     return len(vector).to_bytes(4, "big") + vector + zlib.crc32(vector).to_bytes(4, "big")
 
 
@@ -83,3 +87,10 @@ def test_a_file_that_was_cut_is_found() -> None:
     content = blob(ONE)
     with pytest.raises(vector_files.UnreadableVector):
         vector_files.read(Stored(content[:-9]), [entry("x", 0, len(content), 4)])
+
+
+def test_bytes_that_are_no_bitmap_are_found() -> None:
+    """Their length and checksum are right."""
+    content = framed(MAGIC + b"no bitmap")
+    with pytest.raises(vector_files.UnreadableVector):
+        vector_files.read(Stored(content), [entry("x", 0, len(content), 4)])

@@ -53,5 +53,9 @@ def _positions(blob: bytes) -> BitMap64 | None:
     from pyroaring import BitMap64
 
     vector, checksum = blob[4:-4], int.from_bytes(blob[-4:], "big")
-    is_whole = len(vector) == int.from_bytes(blob[:4], "big") and zlib.crc32(vector) == checksum
-    return BitMap64.deserialize(vector[4:]) if is_whole and vector[:4] == _MAGIC else None
+    if len(vector) != int.from_bytes(blob[:4], "big") or zlib.crc32(vector) != checksum or vector[:4] != _MAGIC:
+        return None
+    try:
+        return BitMap64.deserialize(vector[4:])
+    except ValueError:
+        return None

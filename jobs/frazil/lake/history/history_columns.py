@@ -149,7 +149,7 @@ def _rename(job: Committer, history: str, names: Mapping[int, str], last_id: int
             return
         except Py4JJavaError as error:
             failure = f"{thrown(error)}: {message(error)}"
-            if thrown(error) in tables.REFUSALS:
+            if tables.is_refused(error):
                 raise IncompatibleSchema(
                     f"the history's columns cannot follow those of the state: {failure}",
                     where=f"table {history}",

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 
 from frazil.local.toolchain.jars import spark_jars
@@ -35,9 +36,26 @@ def variables(jars: Sequence[Path], given: Mapping[str, str]) -> dict[str, str]:
     return {VARIABLE: os.pathsep.join([*before, *(name for jar in jars if (name := str(jar)) not in before)])}
 
 
+def settings(jars: Sequence[Path]) -> dict[str, str]:
+    """Return the settings with which a session has the jars that the variable cannot bring; empty if it can.
+
+    A path may have the separator of the variable, and `spark-env.sh`, which spark-submit runs, may set it to something else.
+    """
+    return {} if _can_bring(jars, os.environ) else {"spark.jars": ",".join(map(str, jars))}
+
+
+def _can_bring(jars: Sequence[Path], given: Mapping[str, str]) -> bool:
+    home = given.get("SPARK_HOME") or str(resources.files("pyspark"))
+    script = Path(given.get("SPARK_CONF_DIR") or Path(home, "conf"), "spark-env.sh")
+    return not script.exists() and not any(os.pathsep in str(jar) for jar in jars)
+
+
 @contextmanager
 def of_new_jvms(jars: Sequence[Path]) -> Iterator[None]:
-    """Add jars to the class path of JVMs that start in the block."""
+    """Add jars to the class path of JVMs that start in the block, unless `settings` has them."""
+    if settings(jars):
+        yield
+        return
     before = os.environ.get(VARIABLE)
     os.environ.update(variables(jars, os.environ))
     try:
