@@ -1,6 +1,7 @@
 """The figures of `make bench` as parts of its page, from the results of one run: `python -m tests.bench.figures_page RESULTS`.
 
-It replaces two parts of `docs/benchmarks.md`: the races with all goals, and the batches of tables of current state.
+It replaces two parts of `docs/benchmarks.md`: the races with all goals, and the batches of tables of current state. A run with
+`--only upserts --many-rows` replaces a third one instead: the batches of larger tables, too, with the goals of these tables.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from tests.bench.goal import Goal
 from tests.bench.page_part import PagePart
+from tests.bench.plan import MANY_ROWS
 from tests.bench.report import CAPTIONS
 from tests.bench.rounds import Figure, middle, of
 from tests.bench.shapes import SHAPES
 
-FIGURES, UPSERTS = (PagePart(name, "tests.bench.figures_page") for name in ("figures", "upserts"))
+FIGURES, UPSERTS, LARGE = (PagePart(name, "tests.bench.figures_page") for name in ("figures", "upserts", "large"))
 WAYS = {
     "ours": "Frazil",
     "indexed": "Frazil with an index",
@@ -41,13 +43,7 @@ def figures(document: Mapping[str, Any]) -> str:
         "|---|---|---|---|",
         *(line for shape, found in races.items() for line in _race(shape, found)),
         "",
-        "| goal | measured | target | |",
-        "|---|---|---|---|",
-        *(
-            f"| {goal.says} | {goal.found} | {goal.wanted} | {goal.verdict} |"
-            for goal in _goals(document)
-            if goal.value is not None
-        ),
+        *_judged(document),
         "",
         *_others(document),
     ]
@@ -66,6 +62,27 @@ def upserts(document: Mapping[str, Any]) -> str:
         *(_batch([one for one in batches if (one["of"], one["version"]) == table], table) for table in tables),
     ]
     return "\n".join(lines)
+
+
+def large(document: Mapping[str, Any]) -> str:
+    """Return the batches of all tables of a run, the means of those whose keys keep their partition, and the goals."""
+    stable = document["stable"]["batches"] if document["stable"] else []
+    found: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
+    for one in stable:
+        found.setdefault((one["of"], one["way"]), []).append(one)
+    means = (
+        f"| {of // 1_000_000} M | {way} | {fmean(map(_cpu, ones)):.1f} | {fmean(one['wall'] for one in ones):.1f} |"
+        for (of, way), ones in sorted(found.items())
+    )
+    kept = ["", "| rows, keys that keep their partition | batches | CPU-s | wall s |", "|---|---|---|---|", *means]
+    return "\n".join([upserts(document), *(kept if stable else ()), "", *_judged(document)])
+
+
+def _judged(document: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("| goal | measured | target | |", "|---|---|---|---|")
+    for goal in _goals(document):
+        if goal.value is not None:
+            yield f"| {goal.says} | {goal.found} | {goal.wanted} | {goal.verdict} |"
 
 
 def _introduction(machine: Mapping[str, Any]) -> str:
@@ -136,6 +153,9 @@ def _cpu(used: Mapping[str, Any]) -> float:
 def main() -> None:
     """Write the parts of the page that the results have."""
     document = json.loads(Path(sys.argv[1]).read_text())
+    if document["upserts"] and any(one["of"] in MANY_ROWS for one in document["upserts"]["batches"]):
+        LARGE.write(large(document))
+        return
     if document["races"]:
         FIGURES.write(figures(document))
     if document["upserts"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tests.bench.figures_page import FIGURES, UPSERTS, figures, upserts
+from tests.bench.figures_page import FIGURES, LARGE, UPSERTS, figures, large, upserts
 from tests.bench.goals import Results, goals
 from tests.bench.page_part import PAGE
 from tests.bench.report import document
@@ -41,9 +41,18 @@ def test_batches_become_medians_and_ratios_within_their_round() -> None:
     )
 
 
-def test_the_page_has_both_parts() -> None:
+def test_a_run_of_large_tables_has_its_goals_and_the_means_of_keys_that_keep_their_partition() -> None:
+    batches = [{**batch(way, 0, wall), "of": 20_000_000} for way, wall in (("ours", 1.0), ("merge", 21.0))]
+    stable = [{"of": 20_000_000, "way": "updates", "wall": wall, "cpu": {"jvm": 3.0}} for wall in (1.0, 2.0)]
+    results = Results(upserts={"batches": batches, "peak_rss_mb": {"python": 1.0}})
+    written = large({**document(results, goals(results), MACHINE), "stable": {"batches": stable}}).splitlines()
+    assert "| 20 M | updates | 3.0 | 1.5 |" in written
+    assert "| 30,000 changes of 20 M rows, v2: copy-on-write MERGE / Frazil, wall | 21.00 x | ≥ 20.00 x | met |" in written
+
+
+def test_the_page_has_all_parts() -> None:
     page = PAGE.read_text()
-    for part in (FIGURES, UPSERTS):
+    for part in (FIGURES, UPSERTS, LARGE):
         assert part.replaced(page, "new").count(f"{part.begin}\nnew\n{part.end}") == 1
 
 

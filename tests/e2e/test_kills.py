@@ -21,8 +21,8 @@ MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", 
 OF_A_NEW_TABLE = ("begin.resolved",)
 KILLED = ("publish.filled",)
 """Where every run of the tests kills a process of its own; the others are long, as each starts a JVM."""
-DIED = ("publish.filled", "decide.decided")
-"""Where each run of the short tests ends a driver. The other steps are long."""
+DIED = ("decide.decided",)
+"""Where each run of the short tests ends a driver. The other steps are long, and `KILLED` has one of them."""
 
 
 def prepared(shop: Shop, step: str) -> None:

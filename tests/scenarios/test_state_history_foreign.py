@@ -110,6 +110,7 @@ def test_a_smaller_vector_brings_rows_back(shop_of: ShopOf) -> None:
     ]
 
 
+@LONG
 def test_a_column_of_a_type_that_no_history_has_is_named(shop_of: ShopOf) -> None:
     """A history has version 2. The state lands without one."""
     shop = filled(shop_of, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -192,7 +193,7 @@ def test_the_positions_of_no_key_are_none(table: KeyedTable) -> None:
 
 def test_keys_are_broadcast_whatever_their_size_says(spark: SparkSession) -> None:
     """The table has many more rows than the batch, and none of them is shuffled; Spark alone broadcasts 10 MB at most."""
-    keys = pa.table({"id": range(1_000_000)}, schema=pa.schema([("id", pa.int64())]))
+    keys = pa.table({"id": np.arange(1_000_000)})
     found = spark.range(10**9).join(broadcast(spark, keys, "id long"), "id")
     plan = found._jdf.queryExecution().executedPlan().toString()
     assert "BroadcastHashJoin" in plan
