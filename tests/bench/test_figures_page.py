@@ -47,7 +47,9 @@ def test_a_run_of_large_tables_has_its_goals_and_the_means_of_keys_that_keep_the
     results = Results(upserts={"batches": batches, "peak_rss_mb": {"python": 1.0}})
     written = large({**document(results, goals(results), MACHINE), "stable": {"batches": stable}}).splitlines()
     assert "| 20 M | updates | 3.0 | 1.5 |" in written
-    assert "| 30,000 changes of 20 M rows, v2: copy-on-write MERGE / Frazil, wall | 21.00 x | ≥ 20.00 x | met |" in written
+    assert (
+        "| 30,000 changes of 20 M rows, v2: copy-on-write MERGE / Frazil, wall | 21.00 x | ≥ 20.00 x | met |" in written
+    )
 
 
 def test_the_page_has_all_parts() -> None:
