@@ -13,13 +13,16 @@ from typing import Any
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java
 
-_NAMES, _OF_READS = "schema.name-mapping.default", "read."
-"""The property that gives columns of files without field ids their ids, and what properties of reads begin with."""
+_PROPERTIES = (
+    "schema.name-mapping.default",  # gives columns of files without field ids their ids
+    *(f"read.{of}.vectorization.{what}" for of in ("parquet", "orc") for what in ("enabled", "batch-size")),
+)
+"""The properties of the table that say how its files are read; how they are split is said by the scan tasks."""
 
 
 def positioned_table(iceberg: Iceberg, table: Java, fields: Sequence[Mapping[str, Any]]) -> Java:
     """Return a table of these columns, as Iceberg's JSON has them, whose files are those of the loaded `table`."""
-    classes, properties = iceberg.classes, dict(table.properties())
+    classes, properties = iceberg.classes, table.properties()
     document = {
         "format-version": 2,
         "table-uuid": str(table.uuid()),
@@ -34,9 +37,7 @@ def positioned_table(iceberg: Iceberg, table: Java, fields: Sequence[Mapping[str
         "last-partition-id": 999,
         "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {
-            name: value for name, value in properties.items() if name == _NAMES or name.startswith(_OF_READS)
-        },
+        "properties": {name: value for name in _PROPERTIES if (value := properties.get(name)) is not None},
         "snapshots": [],
     }
     string = classes.load("java.lang.String")
