@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +43,17 @@ def deletes_of_head(table: Any) -> list[Any]:
     return list(items(table.currentSnapshot().addedDeleteFiles(table.io())))
 
 
+def take_back(shop: Shop, deletes: Iterable[Any], *, instead: Iterable[Any] = ()) -> None:
+    """Commit that the table loses these delete files, and has others in place of them."""
+    table = loaded(shop)
+    delta = table.newRowDelta().validateFromSnapshot(table.currentSnapshot().snapshotId())
+    for file in deletes:
+        delta.removeDeletes(file)
+    for file in instead:
+        delta.addDeletes(file)
+    delta.commit()
+
+
 def check_changes(shop: Shop) -> list[tuple[str, str, str | None]]:
     """Assert that the changes, one after the other, make the state; return key, operation and word before of each."""
     now: dict[str, Row] = {}
@@ -60,11 +72,7 @@ def check_changes(shop: Shop) -> list[tuple[str, str, str | None]]:
 def test_a_row_whose_delete_is_taken_back_is_a_change(shop_of: ShopOf, version: int) -> None:
     shop = filled(shop_of, version)
     shop.spark.sql(f"DELETE FROM {name_of(shop)} WHERE order_id = 0")
-    table = loaded(shop)
-    delta = table.newRowDelta()
-    for file in deletes_of_head(table):
-        delta.removeDeletes(file)
-    delta.commit()
+    take_back(shop, deletes_of_head(loaded(shop)))
     State(shop).put(0, "second", partition=0)
     shop.drain()
     assert check_changes(shop) == [("k0", "d", "first"), ("k0", "c", None), ("k0", "u", "first")]
@@ -72,17 +80,18 @@ def test_a_row_whose_delete_is_taken_back_is_a_change(shop_of: ShopOf, version: 
 
 @LONG
 def test_a_delete_of_a_file_that_went_before_brings_nothing_back(shop_of: ShopOf) -> None:
+    """Deletes name rows of two data files, of which one is gone when they are taken back."""
     shop = filled(shop_of, 2)
-    shop.spark.sql(f"DELETE FROM {name_of(shop)} WHERE order_id = 0")
-    dangling = deletes_of_head(loaded(shop))
-    shop.spark.sql(f"DELETE FROM {name_of(shop)}")
-    delta = loaded(shop).newRowDelta()
-    for file in dangling:
-        delta.removeDeletes(file)
-    delta.commit()
-    State(shop).put(0, "second", partition=0)
+    State(shop).put(9, "first", partition=0)
     shop.drain()
-    assert check_changes(shop)[-1] == ("k0", "c", None)
+    shop.spark.sql(f"ALTER TABLE {name_of(shop)} SET TBLPROPERTIES ('write.delete.granularity' = 'partition')")
+    shop.spark.sql(f"DELETE FROM {name_of(shop)} WHERE order_id IN (0, 9)")
+    both = deletes_of_head(loaded(shop))
+    shop.spark.sql(f"DELETE FROM {name_of(shop)} WHERE order_id < 9")  # all rows of the first file
+    take_back(shop, both)
+    State(shop).put(9, "second", partition=0)
+    shop.drain()
+    assert check_changes(shop)[-2:] == [("k9", "c", None), ("k9", "u", "first")]
 
 
 @LONG
@@ -91,13 +100,7 @@ def test_a_smaller_vector_brings_rows_back(shop_of: ShopOf) -> None:
     shop.spark.sql(f"DELETE FROM {name_of(shop)} WHERE order_id = 0")
     smaller = deletes_of_head(loaded(shop))
     shop.spark.sql(f"DELETE FROM {name_of(shop)} WHERE order_id IN (1, 2)")
-    table = loaded(shop)
-    delta = table.newRowDelta().validateFromSnapshot(table.currentSnapshot().snapshotId())
-    for file in deletes_of_head(table):
-        delta.removeDeletes(file)
-    for file in smaller:
-        delta.addDeletes(file)
-    delta.commit()
+    take_back(shop, deletes_of_head(loaded(shop)), instead=smaller)
     State(shop).put(1, "second", partition=0)
     shop.drain()
     assert check_changes(shop) == [
