@@ -116,10 +116,13 @@ class PartitionedLife(StateLife):
 class DecidedShop(Shop):
     """A shop whose operator accepts that keys changed their partition, each time that its pipeline stops for it."""
 
+    decisions = 0
+
     def drain(self, *given: Any, **options: Any) -> Any:
         try:
             return super().drain(*given, **options)
         except KeysMoved:
+            self.decisions += 1
             accept(self.pipeline, Accepted.KEYS_MOVED, "as the test says", self.job())
             return super().drain(*given, **options)
 
@@ -145,6 +148,19 @@ class MovingLife(StateLife):
         self.moved += 1
         for key in range(0, 6, 2):
             self.produce(key, COLOURS[key % 3], at=0)
+
+    def teardown(self) -> None:
+        """Move once more, behind rows that are newer than each decision: the pipeline must stop for it."""
+        shop: Any = self.shop
+        self.move()
+        for _ in range(2):  # the first of them are a move of the odd keys, and of what its decision is about
+            for key in range(6):
+                self.produce(key, COLOURS[key % 3], at=0)
+            shop.drain()
+        before = shop.decisions
+        self.move()
+        super().teardown()
+        assert shop.decisions == before + 1
 
 
 class ChangelogLife(KeyedLife):
