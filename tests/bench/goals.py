@@ -230,9 +230,11 @@ def _merged(batches: Sequence[Mapping[str, Any]], what: str, by: str = "merge") 
 
 
 def _indexed(batches: Sequence[Mapping[str, Any]], rows: int, version: int) -> float | None:
-    """Return the median wall time of a batch with an index, but for the first one: the index had no commit to follow."""
-    mine = [b for b in batches if (b["of"], b["version"], b["way"]) == (rows, version, "indexed")]
-    return median(b["wall"] for b in mine[1:]) if len(mine) > 1 else None
+    """Return the median wall time of a batch with an index, but for round 0: the index had no commit to follow."""
+    mine = [
+        b["wall"] for b in batches if (b["of"], b["version"], b["way"]) == (rows, version, "indexed") and b["round"]
+    ]
+    return median(mine) if mine else None
 
 
 def _with_history(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
