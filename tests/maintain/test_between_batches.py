@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.errors import RowsWouldChange
@@ -36,6 +37,7 @@ class Upkeep:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, sizes: list[int], late: int | None = None) -> None:
         self.sizes, self.late, self.now, self.rewritten = sizes, late, 1000.0, list[int]()
         self.fails: Exception | None = None
+        self.seconds = 0.0
         self.many_files: int | None = None
         self.budget: Any = None
         upkeep = self
@@ -66,6 +68,7 @@ class Upkeep:
         self, run: MaintenanceRun, *_: Any, hold: Callable[[], bool], chosen: Callable[[Any, Why], bool]
     ) -> Outcome:
         self.many_files = run.policy.many_files
+        self.now += self.seconds
         if self.fails:
             raise self.fails
         groups = [size for size in self.sizes if chosen(SimpleNamespace(bytes=size, partition=""), Why.DELETED)]
@@ -82,6 +85,20 @@ class Upkeep:
     def look(self) -> Outcome | None:
         self.now += 60.0
         return self.between.compact()
+
+
+@pytest.mark.parametrize("fails", [None, PySparkException("the store is away")])
+def test_it_takes_a_fifth_of_the_drivers_time_at_most(
+    monkeypatch: pytest.MonkeyPatch, fails: Exception | None
+) -> None:
+    upkeep = Upkeep(monkeypatch, [MIB])
+    upkeep.seconds, upkeep.fails = 8.0, fails
+    upkeep.look()
+    ended = upkeep.now
+    upkeep.now = ended + 31.9
+    assert upkeep.between.compact() is None
+    upkeep.now = ended + 32.0
+    assert upkeep.between.compact() is not None
 
 
 def test_what_was_committed_before_the_time_was_over_stays_and_large_files_are_tried_again(

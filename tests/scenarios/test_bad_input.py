@@ -30,6 +30,7 @@ from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.local.services import LocalServices
 from frazil.schemas.column_names import claimed
+from frazil.schemas.reasons import Reason
 from tests.support import oracle
 from tests.support.proto import framed as framed_message
 from tests.support.registry_server import Misbehaviour, RegistryServer, hangs, says
@@ -529,3 +530,8 @@ def test_the_page_names_each_of_these_tests_and_no_other(root: Path) -> None:
     assert sorted(files.pop("tests/scenarios/test_bad_input.py")) == sorted(here)
     for other, names in files.items():
         assert {*names} <= {*re.findall(r"^def (test_\w+)", (root / other).read_text(), re.MULTILINE)}, other
+
+
+def test_the_page_has_each_reason(root: Path) -> None:
+    codes = re.findall(r"`(\w+)` \| `test_", (root / "docs" / "bad-input.md").read_text())
+    assert {*codes} == {*Reason}

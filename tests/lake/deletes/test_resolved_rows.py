@@ -25,36 +25,39 @@ VALUES = ("a", "b", "c")
 
 @dataclass
 class Compared:
-    """Changes that were compared with a table that has the rows of all keys."""
+    """Changes that were compared with a table that has the rows of all keys; `lacks` says whether they depend on these."""
 
     ids: list[int]
+    lacks: bool
     key: list[str] = field(default_factory=lambda: ["id"])
 
     @property
     def found(self) -> Found:
-        return Found(kept=frozenset(range(len(self.ids))))
+        return Found(kept=frozenset(range(len(self.ids)) if self.lacks else ()))
 
     def keys_of(self, numbers: Collection[int]) -> pa.Table:
         return pa.table({"id": pa.array([self.ids[number] for number in sorted(numbers)], pa.int64())})
 
 
-def written(spark: SparkSession, folder: Path, rules: Rules, *changes: tuple[Any, ...]) -> DataFrame:
+def written(
+    spark: SparkSession, folder: Path, rules: Rules, *changes: tuple[Any, ...], lacks: bool = True
+) -> DataFrame:
     """Return the rows of changes (id, a, b, c, is a delete, left out) in a table of rows with the values 'held'."""
     held = spark.range(10).select("id", *(F.lit("held").alias(name) for name in VALUES))
     held.withColumn("_deleted_at", F.lit(None).cast("timestamp")).write.parquet(str(folder))
     schema = f"id long, a string, b string, c string, {IS_DELETE} boolean, {LEFT_OUT} array<string>"
     last = spark.createDataFrame(list(changes), schema).withColumns(
-        {LACKS: F.lit(True), IS_BARE: F.lit(False), "_deleted_at": F.lit(None).cast("timestamp")}
+        {LACKS: F.lit(lacks), IS_BARE: F.lit(False), "_deleted_at": F.lit(None).cast("timestamp")}
     )
-    compared = cast(ResolvedChanges, Compared([change[0] for change in changes]))
+    compared = cast(ResolvedChanges, Compared([change[0] for change in changes], lacks))
     columns = ["id", *VALUES, *(["_deleted_at"] if rules.soft else [])]
     return rows_to_write(last, columns, VALUES, spark.read.parquet(str(folder)), compared, rules, 1)
 
 
 def read_columns(rows: DataFrame) -> set[str]:
     plan = rows._jdf.queryExecution().executedPlan().toString()
-    (found,) = re.findall(r"ReadSchema: struct<([^>]*)>", plan)
-    return {column.partition(":")[0] for column in found.split(",")}
+    found = re.findall(r"ReadSchema: struct<([^>]*)>", plan)
+    return {column.partition(":")[0] for columns in found for column in columns.split(",")}
 
 
 def test_only_columns_that_a_change_leaves_out_are_read(spark: SparkSession, tmp_path: Path) -> None:
@@ -64,6 +67,21 @@ def test_only_columns_that_a_change_leaves_out_are_read(spark: SparkSession, tmp
     )
     assert read_columns(rows) == {"id", "b"}
     assert sorted(map(tuple, rows.collect())) == [(1, "new", "held", "new"), (2, "new", "held", None)]
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(soft=True), Rules(fills=True), Rules(soft=True, fills=True)])
+def test_no_row_is_read_for_changes_that_have_all_values(spark: SparkSession, tmp_path: Path, rules: Rules) -> None:
+    rows = written(
+        spark,
+        tmp_path / "t",
+        rules,
+        (1, "new", "new", None, False, None),
+        (2, None, None, None, True, None),
+        lacks=False,
+    )
+    assert read_columns(rows) == set()
+    deleted = [(2, None, None, None)] if rules.soft else []
+    assert sorted(tuple(row)[:4] for row in rows.collect()) == [(1, "new", "new", None), *deleted]
 
 
 def test_a_delete_keeps_all_values_of_its_row(spark: SparkSession, tmp_path: Path) -> None:
