@@ -88,9 +88,7 @@ class Upkeep:
 
 
 @pytest.mark.parametrize("fails", [None, PySparkException("the store is away")])
-def test_it_takes_a_fifth_of_the_drivers_time_at_most(
-    monkeypatch: pytest.MonkeyPatch, fails: Exception | None
-) -> None:
+def test_it_takes_a_fifth_of_the_drivers_time_at_most(monkeypatch: pytest.MonkeyPatch, fails: Exception | None) -> None:
     upkeep = Upkeep(monkeypatch, [MIB])
     upkeep.seconds, upkeep.fails = 8.0, fails
     upkeep.look()

@@ -7,7 +7,7 @@ object that came with them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -36,6 +36,7 @@ class JavaClasses:
         self._named: dict[str, Java] = {}
         self._loaded: dict[str, Java] = {}
         self._methods: dict[tuple[str, str, int], Java] = {}
+        self._functions: dict[tuple[str, str], Java] = {}
 
     def static(self, name: str, method: str, *arguments: tuple[Java, Any]) -> Java:
         """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class.
@@ -52,11 +53,49 @@ class JavaClasses:
 
     def new(self, name: str, *arguments: tuple[Java, Any]) -> Java:
         """Make an object of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
-        constructor = self.load(ICEBERG + name).getDeclaredConstructor(
-            self.class_array([kind for kind, _ in arguments])
-        )
-        constructor.setAccessible(True)
+        constructor = self._constructor(name, [kind for kind, _ in arguments])
         return constructor.newInstance(self.object_array([value for _, value in arguments]))
+
+    def function(self, name: str, method: str, *kinds: Java, then: Sequence[Any] = ()) -> Java:
+        """Return a method of `org.apache.iceberg.<name>` as a Java function of one value, for `each`.
+
+        That value is the object, or the first argument of a static method or of a constructor, which is called "new". `kinds`
+        are the declared classes of the arguments, and `then` those behind the first. Functions are kept by name.
+        """
+        key = (name, method)
+        if key not in self._functions:
+            handles = self.java("java.lang.invoke.MethodHandles")
+            if method == "new":
+                handle = handles.publicLookup().unreflectConstructor(self._constructor(name, kinds))
+            else:
+                found = self.load(ICEBERG + name).getDeclaredMethod(method, self.class_array(kinds))
+                found.setAccessible(True)
+                handle = handles.publicLookup().unreflect(found)
+            if then:
+                handle = handles.insertArguments(handle, 1, self.object_array(then))
+            self._functions[key] = self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(
+                self.load("java.util.function.UnaryOperator"), handle
+            )
+        return self._functions[key]
+
+    def each(self, members: Java, function: Java) -> Java:
+        """Return what a function gives for each member of a Java collection, as a list in the JVM.
+
+        A loop in Python takes three calls for each member: one for it, one for its answer, and one that forgets the answer.
+        """
+        made = self.java("java.util.ArrayList")(members)
+        made.replaceAll(function)
+        return made
+
+    def values(self, members: Java) -> list[Any]:
+        """Return the texts, numbers, booleans and nulls of a Java list, in one call."""
+        parsed: list[Any] = json.loads(_mapper(members._gateway_client).writeValueAsString(members))
+        return parsed
+
+    def _constructor(self, name: str, kinds: Iterable[Java]) -> Java:
+        found = self.load(ICEBERG + name).getDeclaredConstructor(self.class_array(kinds))
+        found.setAccessible(True)
+        return found
 
     def set_of(self, items: Iterable[Java]) -> Java:
         """Return Java objects as a set that lives in the JVM."""
@@ -91,7 +130,7 @@ class JavaClasses:
         `jvm.java…` would be looked for in every jar, and in every package that PySpark imports.
         """
         if name not in self._named:
-            self._named[name] = JavaClass(name, self.gateway._gateway_client)
+            self._named[name] = LookedUpOnce(name, self.gateway._gateway_client)
         return self._named[name]
 
     def class_array(self, items: Iterable[Java]) -> Java:
@@ -121,9 +160,12 @@ def entries(java_map: Java) -> dict[str, str]:
 
 
 def items(collection: Java) -> tuple[Java, ...]:
-    """Return the members of a Java collection, without the exception that ends an iteration and is costly to make."""
-    array = collection.toArray()
-    return tuple(array[i] for i in range(len(array)))
+    """Return the members of a Java collection, without the exception that ends an iteration and is costly to make.
+
+    A list answers in one call for each; an array is asked for its length before each.
+    """
+    members = JavaClass("java.util.ArrayList", collection._gateway_client)(collection)
+    return tuple(members.get(i) for i in range(members.size()))
 
 
 @lru_cache(maxsize=1)

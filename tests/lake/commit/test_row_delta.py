@@ -267,7 +267,7 @@ def delete_by_position(table: KeyedTable) -> None:
 def drop_a_file(table: KeyedTable) -> None:
     """Remove a data file as a whole, which is an Iceberg operation `delete` without delete files."""
     loaded = table.iceberg.load(table.name)
-    (task, *_) = tasks(loaded, loaded.currentSnapshot().snapshotId(), None).values()
+    (task, *_) = tasks(table.iceberg, loaded, loaded.currentSnapshot().snapshotId(), None).values()
     loaded.newDelete().deleteFile(task.file()).commit()
 
 
@@ -308,8 +308,8 @@ def test_a_vector_beside_an_old_one_stops_the_commit(
     table = table_of(3)
     table.apply(FIRST)
     table.apply(dict.fromkeys(range(3)))
-    batch, writer = table.staged(dict.fromkeys(range(3, 12))), java_writers.VectorWriter
-    monkeypatch.setattr(java_writers, "VectorWriter", lambda iceberg, loaded, _: writer(iceberg, loaded, {}))
+    batch = table.staged(dict.fromkeys(range(3, 12)))
+    monkeypatch.setattr(java_writers.VectorWriter, "_previous", lambda writer, _: writer._classes.map_of({}))
     with pytest.raises(CommitRefused, match=r"0 of \d old deletion vectors were merged") as refused:
         table.publish(batch)
     assert table.name in refused.value.where

@@ -42,7 +42,7 @@ class CopyOnWrite:
         """
         if not found.at:
             return StagedDeletes(snapshot_id=snapshot_id, found=found)
-        tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
+        tasks = java_writers.tasks(iceberg, table, snapshot_id, found.at.keys())
         ordered = [
             tasks[path]  # Spark reads neighbours in one task, which writes a file for each partition that it meets
             for path in sorted(tasks, key=lambda path: (_partition(iceberg, table, tasks[path]), path))

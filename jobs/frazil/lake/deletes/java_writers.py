@@ -13,24 +13,31 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 
 _TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
+_GUAVA = "relocated.com.google.common.collect."
+TASKS_AT_ONCE = 1_000
+"""So many scan tasks are in memory at once, beside those that are wanted."""
 _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.parquet.compression-")
 """What properties of a table begin with that say where and how its data files are written."""
 
 
-def tasks(table: Java, snapshot_id: int, paths: Collection[str] | None) -> dict[str, Java]:
+def tasks(iceberg: Iceberg, table: Java, snapshot_id: int, paths: Collection[str] | None) -> dict[str, Java]:
     """Return the scan tasks of a snapshot for the wanted data files, by path: each a data file with its delete files.
 
     None wants all data files.
     """
     found: dict[str, Java] = {}
+    classes = iceberg.classes
+    file, location = classes.function("ContentScanTask", "file"), classes.function("ContentFile", "location")
+    kinds = (classes.load("java.lang.Iterable"), classes.java("java.lang.Integer").TYPE)
     planned = table.newScan().useSnapshot(snapshot_id).planFiles()
     try:
-        iterator = planned.iterator()
-        while (paths is None or len(found) < len(paths)) and iterator.hasNext():
-            task = iterator.next()
-            path = str(task.file().location())
-            if paths is None or path in paths:
-                found[path] = task
+        parts = classes.static(
+            _GUAVA + "Iterables", "partition", *zip(kinds, (planned, TASKS_AT_ONCE), strict=True)
+        ).iterator()
+        while (paths is None or len(found) < len(paths)) and parts.hasNext():
+            part = parts.next()
+            there = classes.values(classes.each(classes.each(part, file), location))
+            found |= {path: part.get(i) for i, path in enumerate(there) if paths is None or path in paths}
     finally:
         planned.close()
     return found
@@ -73,30 +80,78 @@ def unlisted_table(iceberg: Iceberg, table: Java, schema: StructType, folder: st
 
 
 class VectorWriter:
-    """Write deletion vectors of format version 3, merged with those that the data files have, to one Puffin file."""
+    """Write deletion vectors of format version 3, merged with those that the data files have, to one Puffin file.
 
-    def __init__(self, iceberg: Iceberg, table: Java, old: Mapping[str, Collection[Java]]) -> None:
+    `tasks` are scan tasks of the data files by path. `old` is the number of their delete files that are of one data file.
+    """
+
+    def __init__(self, iceberg: Iceberg, table: Java, tasks: Mapping[str, Java]) -> None:
         self._table, self._classes = table, iceberg.classes
-        classes = iceberg.classes
+        self._paths, listed = list(tasks), iceberg.classes.list_of(tasks.values())
+        self._files = iceberg.classes.each(listed, iceberg.classes.function("ContentScanTask", "file"))
+        deletes = iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes"))
+        self.old = self._of_one_file(deletes)
+        self._writer = self._made(self._previous(deletes))
+
+    def delete(self, bitmaps: Mapping[str, bytes]) -> None:
+        """Delete positions of data files, by path: 64-bit roaring bitmaps in their portable form, little-endian."""
+        classes, buffer_class = self._classes, self._classes.load("java.nio.ByteBuffer")
+        buffer = classes.java("java.nio.ByteBuffer").wrap(b"".join(bitmaps[path] for path in self._paths))
+        buffer.order(classes.java("java.nio.ByteOrder").LITTLE_ENDIAN)
+        # Each call reads the bitmap at the buffer's position, and moves that behind it.
+        read = classes.function("deletes.RoaringPositionBitmap", "deserialize", buffer_class)
+        positions = classes.each(classes.java("java.util.Collections").nCopies(len(self._paths), buffer), read)
+        kinds = (classes.load(ICEBERG + "deletes.RoaringPositionBitmap"), classes.load(ICEBERG + "DeleteFile"))
+        indexes = classes.each(
+            positions, classes.function("deletes.BitmapPositionDeleteIndex", "new", *kinds, then=[None])
+        )
+        partitions = classes.each(self._files, classes.function("ContentFile", "partition"))
+        specs = self._table.specs()
+        by_id = {number: specs.get(number) for number in map(int, classes.values(specs.keySet()))}
+        of = classes.values(classes.each(self._files, classes.function("ContentFile", "specId")))
+        for i, path in enumerate(self._paths):
+            self._writer.delete(path, indexes.get(i), by_id[of[i]], partitions.get(i))
+
+    def close(self) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
+        """Write all; return the new delete files, and those that they replace."""
+        self._writer.close()
+        result = self._writer.result()
+        return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
+
+    def _of_one_file(self, deletes: Java) -> int:
+        """Return how many of these lists' delete files are of one data file."""
+        classes, iterable = self._classes, self._classes.load("java.lang.Iterable")
+        flat = classes.static(_GUAVA + "Iterables", "concat", (iterable, deletes))
+        listed = classes.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
+        kind = classes.load(ICEBERG + "DeleteFile")
+        of_one = classes.each(listed, classes.function("util.ContentFileUtil", "isFileScoped", kind))
+        return classes.values(of_one).count(True)
+
+    def _previous(self, deletes: Java) -> Java:
+        """Return the delete files of each data file that has some, by its path."""
+        classes = self._classes
+        sets = classes.each(deletes, classes.function("util.DeleteFileSet", "of", classes.load("java.lang.Iterable")))
+        are_empty = classes.values(classes.each(sets, classes.function("util.DeleteFileSet", "isEmpty")))
         previous = classes.java("java.util.HashMap")()
-        for path, deletes in old.items():
-            if deletes:
-                kept = classes.static("util.DeleteFileSet", "create")
-                for delete in deletes:
-                    kept.add(delete)
-                previous.put(path, kept)
+        for i, path in enumerate(self._paths):
+            if not are_empty[i]:
+                previous.put(path, sets.get(i))
+        return previous
+
+    def _made(self, previous: Java) -> Java:
+        classes = self._classes
         loader = classes.static(
             "spark.source.SparkPositionDeltaWrite$PreviousDeleteLoader",
             "create",
-            (classes.load(_TABLE), table),
+            (classes.load(_TABLE), self._table),
             (classes.load(_MAP), previous),
         )
         integer, long = classes.java("java.lang.Integer").TYPE, classes.java("java.lang.Long").TYPE
         puffin = classes.load(ICEBERG + "FileFormat").getField("PUFFIN").get(None)
         builder = classes.static(
-            "io.OutputFileFactory", "builderFor", (classes.load(_TABLE), table), (integer, 0), (long, 0)
+            "io.OutputFileFactory", "builderFor", (classes.load(_TABLE), self._table), (integer, 0), (long, 0)
         )
-        self._writer = classes.new(
+        return classes.new(
             "deletes.BaseDVFileWriter",
             (
                 classes.load(ICEBERG + "io.OutputFileFactory"),
@@ -104,27 +159,6 @@ class VectorWriter:
             ),
             (classes.load("java.util.function.Function"), loader),
         )
-
-    def delete(self, file: Java, bitmap: bytes) -> None:
-        """Delete positions of a data file: a 64-bit roaring bitmap in its portable form, little-endian."""
-        classes = self._classes
-        buffer = classes.java("java.nio.ByteBuffer").wrap(bitmap)
-        buffer.order(classes.java("java.nio.ByteOrder").LITTLE_ENDIAN)
-        positions = classes.static(
-            "deletes.RoaringPositionBitmap", "deserialize", (classes.load("java.nio.ByteBuffer"), buffer)
-        )
-        index = classes.new(
-            "deletes.BitmapPositionDeleteIndex",
-            (classes.load(ICEBERG + "deletes.RoaringPositionBitmap"), positions),
-            (classes.load(ICEBERG + "DeleteFile"), None),
-        )
-        self._writer.delete(file.location(), index, self._table.specs().get(file.specId()), file.partition())
-
-    def close(self) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
-        """Write all; return the new delete files, and those that they replace."""
-        self._writer.close()
-        result = self._writer.result()
-        return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
 
 
 def is_of_one_file(iceberg: Iceberg, delete: Java) -> bool:

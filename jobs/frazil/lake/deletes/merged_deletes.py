@@ -75,7 +75,7 @@ def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Merge) -> list
     """
     if not found.positions:
         return []
-    tasks = java_writers.tasks(table, snapshot_id, found.positions.keys())
+    tasks = java_writers.tasks(iceberg, table, snapshot_id, found.positions.keys())
     rows = {path: int(task.file().recordCount()) for path, task in tasks.items()}
     return [(_file(iceberg, table, found, paths), found.sequence) for paths in in_files(found.positions, rows)]
 

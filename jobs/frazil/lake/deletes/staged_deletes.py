@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from frazil.errors import CommitRefused
 from frazil.lake.data_location import has_vectors
 from frazil.lake.deletes import java_writers, position_files
 from frazil.lake.deletes.positions import Found
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java, items
+from frazil.lake.java_classes import Java
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,30 +51,29 @@ def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> Stag
     """
     if not found.at:
         return StagedDeletes(snapshot_id=snapshot_id, found=found)
-    tasks = java_writers.tasks(table, snapshot_id, found.at.keys())
-    files = {path: (task.file(), items(task.deletes())) for path, task in tasks.items()}
+    tasks = java_writers.tasks(iceberg, table, snapshot_id, found.at.keys())
     made = _vectors if has_vectors(iceberg, table) else _parquet
-    added, removed = made(iceberg, table, found, files)
+    added, removed = made(iceberg, table, found, tasks)
     return StagedDeletes(
         snapshot_id=snapshot_id, found=found, added=added, removed=removed, referenced=tuple(sorted(found.at))
     )
 
 
 def _vectors(
-    iceberg: Iceberg, table: Java, found: Found, files: dict[str, Any]
+    iceberg: Iceberg, table: Java, found: Found, tasks: Mapping[str, Java]
 ) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
     from pyroaring import BitMap64
 
-    writer = java_writers.VectorWriter(iceberg, table, {path: old for path, (_, old) in files.items()})
-    for path, positions in found.at.items():
-        bitmap = BitMap64(positions)
+    writer = java_writers.VectorWriter(iceberg, table, {path: tasks[path] for path in found.at})
+    bitmaps = {path: BitMap64(positions) for path, positions in found.at.items()}
+    for bitmap in bitmaps.values():
         bitmap.run_optimize()
-        writer.delete(files[path][0], bitmap.serialize())
+    writer.delete({path: bitmap.serialize() for path, bitmap in bitmaps.items()})
     added, removed = writer.close()
-    old = sum(java_writers.is_of_one_file(iceberg, delete) for _, deletes in files.values() for delete in deletes)
-    if len(removed) != old:  # Iceberg would commit two vectors of one data file, and then no engine can read the table
+    if len(removed) != writer.old:
+        # Iceberg would commit two vectors of one data file, and then no engine can read the table.
         raise CommitRefused(
-            f"{len(removed)} of {old} old deletion vectors were merged into the new ones",
+            f"{len(removed)} of {writer.old} old deletion vectors were merged into the new ones",
             where=f"table {table.name()}",
             do="Nothing was added: the data files would have two vectors each. Report it with the versions of Frazil and Iceberg",
         )
@@ -82,15 +81,16 @@ def _vectors(
 
 
 def _parquet(
-    iceberg: Iceberg, table: Java, found: Found, files: dict[str, Any]
+    iceberg: Iceberg, table: Java, found: Found, tasks: Mapping[str, Java]
 ) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
     """Write one file for each partition spec and partition: a delete file belongs to one."""
     groups: dict[object, list[str]] = {}
+    files = {path: task.file() for path, task in tasks.items()}
     for path in sorted(found.at):
-        groups.setdefault(java_writers.partition_of(iceberg, table, files[path][0]), []).append(path)
+        groups.setdefault(java_writers.partition_of(iceberg, table, files[path]), []).append(path)
     added = []
     for paths in groups.values():
-        payload, first = position_files.payload(found.at, paths), files[paths[0]][0]
+        payload, first = position_files.payload(found.at, paths), files[paths[0]]
         location = java_writers.write_bytes(table, first, f"deletes-{uuid.uuid4().hex}.parquet", payload)
         rows = sum(len(found.at[path]) for path in paths)
         added.append(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from frazil.lake import ledger
 from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import ICEBERG, Java, items
+from frazil.lake.java_classes import ICEBERG, Java
 from frazil.lake.lineage import ancestors
 
 REPLACE = "replace"
@@ -97,21 +97,18 @@ def commits_between(iceberg: Iceberg, table: Java, since: int, head: int) -> lis
 
 
 def _commit(iceberg: Iceberg, table: Java, snapshot: Java) -> Commit:
-    io = table.io()
+    io, classes = table.io(), iceberg.classes
+    location = classes.function("ContentFile", "location")
     added, removed, added_deletes = (
-        tuple(str(file.location()) for file in items(files))
+        tuple(classes.values(classes.each(files, location)))
         for files in (snapshot.addedDataFiles(io), snapshot.removedDataFiles(io), snapshot.addedDeleteFiles(io))
     )
-    kind = iceberg.classes.load(ICEBERG + "DeleteFile")
-    of = (
-        iceberg.classes.static("util.ContentFileUtil", "referencedDataFileLocation", (kind, delete))
-        for delete in items(snapshot.removedDeleteFiles(io))
-    )
+    of = classes.function("util.ContentFileUtil", "referencedDataFileLocation", classes.load(ICEBERG + "DeleteFile"))
     return Commit(
         operation=str(snapshot.operation()),
         is_frazils=snapshot.summary().get(ledger.COMMIT_ID) is not None,
         added=added,
         removed=removed,
         added_deletes=added_deletes,
-        removed_of=tuple(None if path is None else str(path) for path in of),
+        removed_of=tuple(classes.values(classes.each(snapshot.removedDeleteFiles(io), of))),
     )

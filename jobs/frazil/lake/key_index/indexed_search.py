@@ -171,7 +171,7 @@ class IndexedSearch:
             raise NoIndex(f"{needs >> 20} MiB are needed for temporary files, and {free >> 20} MiB are free")
         began = self._clock()
         places = PlacesOfKeys(self._folder)
-        files = tasks(table, head, None)
+        files = tasks(self._iceberg, table, head, None)
         for some in keyed_rows(self._iceberg, table, files, columns, unique_id=self._new_id()):
             places.add(some)
         places.settle(1)
@@ -200,7 +200,7 @@ class IndexedSearch:
         if found.deleted is not None:
             index.places.delete(next(places for deletes, places in index.made if deletes is found.deleted))
         index.places.forget(found.gone)
-        files = tasks(table, head, found.new) if found.new else {}
+        files = tasks(self._iceberg, table, head, found.new) if found.new else {}
         if len(files) != len(found.new):
             raise NoIndex("a data file is not in the table")
         for some in keyed_rows(self._iceberg, table, files, columns, unique_id=self._new_id()):
