@@ -49,7 +49,7 @@ class TestOnATable:
             ({"reason": Reason.UNDECODABLE}, [(0, 5), (1, 2)]),
             ({"partition": 0}, [(0, 5), (0, 4)]),
             ({"partition": 0, "reason": Reason.UNDECODABLE}, [(0, 5)]),
-            ({"reason": Reason.TOO_LARGE}, []),
+            ({"reason": Reason.BEFORE_MISSING}, []),
             ({"since": datetime.fromtimestamp(1_800_000_001, UTC)}, [(0, 5), (0, 4)]),
             ({"until": datetime.fromtimestamp(1_800_003_600, UTC)}, [(1, 3), (1, 2), (1, 1), (1, 0)]),
             ({"since": datetime.fromtimestamp(1_800_000_000, UTC), "until": datetime.fromtimestamp(1_800_000_001, UTC), "reason": Reason.TOMBSTONE}, [(1, 3)]),
