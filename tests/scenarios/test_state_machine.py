@@ -153,7 +153,7 @@ class MovingLife(StateLife):
         """Move once more, behind rows that are newer than each decision: the pipeline must stop for it."""
         shop: Any = self.shop
         self.move()
-        for _ in range(2):  # the first of them are a move of the odd keys, and of what its decision is about
+        for _ in range(2):  # the first ones move the odd keys, so a decision is about them, too
             for key in range(6):
                 self.produce(key, COLOURS[key % 3], at=0)
             shop.drain()

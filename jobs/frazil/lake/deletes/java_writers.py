@@ -28,11 +28,11 @@ def tasks(iceberg: Iceberg, table: Java, snapshot_id: int, paths: Collection[str
     found: dict[str, Java] = {}
     classes = iceberg.classes
     file, location = classes.function("ContentScanTask", "file"), classes.function("ContentFile", "location")
-    kinds = (classes.load("java.lang.Iterable"), classes.java("java.lang.Integer").TYPE)
+    iterable, integer = classes.load("java.lang.Iterable"), classes.java("java.lang.Integer").TYPE
     planned = table.newScan().useSnapshot(snapshot_id).planFiles()
     try:
         parts = classes.static(
-            _GUAVA + "Iterables", "partition", *zip(kinds, (planned, TASKS_AT_ONCE), strict=True)
+            _GUAVA + "Iterables", "partition", (iterable, planned), (integer, TASKS_AT_ONCE)
         ).iterator()
         while (paths is None or len(found) < len(paths)) and parts.hasNext():
             part = parts.next()
