@@ -10,7 +10,7 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, Limits, Spark, Upsert, WriteMode
-from frazil.errors import DeletesLost, InvalidInput
+from frazil.errors import DeletesLost, InvalidInput, TopicRecreated
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
@@ -86,6 +86,30 @@ def test_a_delete_that_compaction_removed_unread_stops_the_pipeline_until_it_is_
     for deep in (False, True):
         proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
         assert proof.outcome == "proven", proof.findings
+
+
+def test_deletes_that_another_topic_lost_before_it_was_landed_stop_a_table_that_has_rows(shop_of: ShopOf) -> None:
+    """The rows are of the former topic; the first batch of a new table would have none of the deleted keys."""
+    shop = state_of(shop_of)
+    for key in range(3):
+        put(shop, key, key)
+    shop.drain()
+    shop.delete()
+    shop.create(1, compaction.COMPACTED)
+    put(shop, 0, 10)
+    put(shop, 0, None)
+    end = put(shop, 1, 11) + 1
+    compact(shop, end, 1, keep_deletes_ms=0)
+    compaction.keep_deletes(shop.world.bootstrap, shop.topic, 365 * DAY_MS)
+    with pytest.raises(TopicRecreated):
+        shop.drain()
+    accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
+    with pytest.raises(DeletesLost, match="for a time that is not known"):
+        shop.drain()
+    accept(shop.pipeline, Accepted.DELETES_LOST, "as the test says", shop.job())
+    shop.drain()
+    assert rows(shop) == {"k0": 0, "k1": 11, "k2": 2}
+    assert caught_up(shop) > 0
 
 
 @pytest.mark.long

@@ -58,7 +58,7 @@ def check_not_behind(pipeline: Pipeline, planned: Plan, job: JobContext) -> None
 def caught_up(pipeline: Pipeline, planned: Plan, topic: TopicState, last: LastRecords) -> LastRecords:
     """Return the last records with when all of the topic had landed: after a batch up to its end that is when the end was seen.
 
-    The first batch counts from when it was planned: of what was removed before that, there is no row.
+    The first batch of an empty table counts from when it was planned: of what was removed before that, there is no row.
     """
     if not is_keyed(pipeline.write) or not (last.caught_up is None or planned.is_to_end):
         return last

@@ -42,6 +42,10 @@ class CaughtUp:
         return known if known.value(topic_id, end) == value else replace(known, at=0)
 
 
+NOT_KNOWN = CaughtUp(at=0, retention_ms=2**63 - 1)
+"""What is known if the table holds records, and none of the topic that it continues from: the topic's setting of now counts."""
+
+
 def properties(pipeline: str, last: LastRecords | None, end: str) -> dict[str, str]:
     """Return the table properties of a commit that ends at the offsets `end`."""
     if last is None:

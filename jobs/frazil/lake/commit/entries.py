@@ -54,8 +54,12 @@ def entry(table: Java, pipeline: str) -> Entry | None:
     known = table.properties().get(last_records.property_name(pipeline))
     last = last_records.LastRecords.parse(known, found.end.topic_id).before(found.end.at)
     value = table.properties().get(last_records.caught_up_name(pipeline))
-    last = replace(last, caught_up=last_records.CaughtUp.parse(value, found.end.topic_id, str(found.end)))
-    return replace(found, end=replace(found.end, last=last))
+    caught_up = last_records.CaughtUp.parse(value, found.end.topic_id, str(found.end))
+    if caught_up is None and found.keys is not None and found.keys.records:
+        caught_up = (
+            last_records.NOT_KNOWN
+        )  # the rows are of another topic: deletes of their keys may be gone from this one
+    return replace(found, end=replace(found.end, last=replace(last, caught_up=caught_up)))
 
 
 def _newest(table: Java, pipeline: str) -> Entry | None:
