@@ -14,7 +14,8 @@ from pyspark.sql import types as T
 from frazil.declaration.partitioning import partition_field
 from frazil.lake.deletes import batch_partitions
 from frazil.lake.deletes.batch_partitions import BatchPartitions, PartitionSources
-from frazil.lake.deletes.positions import IS_DELETE, KNOWN, LEFT_OUT
+from frazil.lake.deletes.folding import REMOVED
+from frazil.lake.deletes.positions import KNOWN, LEFT_OUT
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.key_account import KeyAccount
 
@@ -61,7 +62,7 @@ class Partitioned:
         self.rows.writeTo(self.table).option("fanout-enabled", "true").append()
 
     def partitions(self, batch: Any, key: str = "id", **options: bool) -> BatchPartitions | None:
-        folded = batch.withColumn(IS_DELETE, F.lit(False))
+        folded = batch.withColumn(REMOVED, F.lit(False))
         sources = PartitionSources(folded.schema, [key], [self.field], "lake", **options)
         keys, found = sources.of(folded.select(key, *sources.values(folded)).toArrow())
         assert keys.column_names == [key, *([KNOWN] if KNOWN in keys.column_names else [])]
@@ -160,7 +161,7 @@ def test_what_has_no_literal_narrows_nothing(spark: SparkSession, iceberg: Icebe
 
 @pytest.mark.spark
 def test_two_fields_of_one_column_both_count(spark: SparkSession) -> None:
-    made = rows(spark).withColumn(IS_DELETE, F.lit(False))
+    made = rows(spark).withColumn(REMOVED, F.lit(False))
     fields = [partition_field("bucket(5, number)"), partition_field("truncate(100, number)")]
     sources = PartitionSources(made.schema, ["id"], fields, "lake")
     batch = made.where("id = 16")
@@ -195,14 +196,14 @@ def test_the_first_and_the_last_instant_are_in_periods(spark: SparkSession) -> N
 def test_the_partition_of_a_change_without_its_values_is_not_known(spark: SparkSession) -> None:
     made = spark.sql(
         "SELECT * FROM VALUES (1, 'a', false, NULL), (2, 'b', true, NULL), (3, 'c', false, array('word')), "
-        f"(4, 'd', false, array('other')) AS t(id, word, {IS_DELETE}, {LEFT_OUT})"
+        f"(4, 'd', false, array('other')) AS t(id, word, {REMOVED}, {LEFT_OUT})"
     )
     sources = PartitionSources(made.schema, ["id"], [partition_field("truncate(1, word)")], "lake")
     keys, found = sources.of(made.orderBy("id").select("id", *sources.values(made)).toArrow())
     assert keys[KNOWN].to_pylist() == [True, False, False, True]
     assert found is not None
     assert (found.known, found.keys) == (2, 4)
-    deletes = made.where(IS_DELETE)
+    deletes = made.where(REMOVED)
     _, found = sources.of(deletes.select("id", *sources.values(deletes)).toArrow())
     assert found is not None
     assert (found.known, found.keys, found.sources) == (0, 1, ())

@@ -1,7 +1,8 @@
 """The partitions of a batch's rows, in a table whose keys keep their partition: the rows that they replace are there.
 
 The partition is known of a key whose row the batch writes. A delete has its key alone, whatever else the source says of the row;
-so has a change that leaves out the values that decide on the partition.
+so has a change that leaves out the values that decide on the partition. A row that the batch writes behind a delete of its key
+says nothing of the deleted row's partition.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.declaration.partitioning import PartitionField, Transform
+from frazil.lake.deletes.folding import REMOVED
 from frazil.lake.deletes.key_literals import condition, in_periods
-from frazil.lake.deletes.positions import IS_DELETE, KNOWN, LEFT_OUT, Within
+from frazil.lake.deletes.positions import KNOWN, LEFT_OUT, Within
 from frazil.lake.key_account import KeyAccount
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ class PartitionSources:
         """Return `KNOWN` and the partition values of folded changes; these `of` takes out of the keys again."""
         if not self._sources:
             return []
-        known = ~F.col(IS_DELETE)
+        known = ~F.col(REMOVED)
         if LEFT_OUT in folded.columns:
             names = F.array(*(F.lit(source.field.source.partition(".")[0]) for source in self._sources))
             known &= ~F.coalesce(F.arrays_overlap(LEFT_OUT, names), F.lit(False))

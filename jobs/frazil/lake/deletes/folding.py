@@ -25,6 +25,8 @@ _LAST = "_frazil_last"  # the timestamp of the last record of a key and partitio
 _BEFORE, _IS_REPEATED = "_frazil_before", "_frazil_is_repeated"
 IS_BARE = "_frazil_bare"
 """Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
+REMOVED = "_frazil_removed"
+"""Column that says whether a change of the key deletes its row, where keys keep their partition: the next row may have another."""
 IS_LAST = "_frazil_is_last"
 """Column that says whether a change is the last of its key that has an effect."""
 UNRESOLVED = "_frazil_unresolved"
@@ -78,7 +80,7 @@ def fold(
 ) -> DataFrame:
     """Return the last change of each key, with marks, and, with `fills`, those that are or may be `UNRESOLVED`.
 
-    `IS_LAST` distinguishes them. `observed` gets counts.
+    `IS_LAST` distinguishes them. `REMOVED` is there if keys are `stable`. `observed` gets counts.
 
     They are the number of `records`, of their `keys`, of records that leave values out (`left_out`, 0 if these are filled), of keys
     that `moved`, of `ties`, and of `repeated` deletes.
@@ -123,6 +125,8 @@ def fold(
     if rules.need_rows:
         of_key[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
         of_key[REPEATED] = F.count_if(F.col(_IS_REPEATED)).over(Window.partitionBy(*key))
+    if rules.stable:
+        of_key[REMOVED] = F.max(IS_DELETE).over(Window.partitionBy(*key))
     ranked = ranked.withColumns(of_key)
     is_last = F.col(_RANK) == 1
     is_needed = is_last | F.coalesce(F.col(UNRESOLVED), F.lit(True)) if rules.fills else is_last

@@ -15,7 +15,7 @@ from frazil.errors import KeysMoved
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.batch_partitions import BatchPartitions, PartitionSources
 from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REPEATED, Rules, fold, value_columns
+from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REMOVED, REPEATED, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
@@ -123,7 +123,7 @@ def stage_changes(
             found.check_written(files.rows)
             changes = found
         else:
-            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT))
+            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT, REMOVED))
             read, schema, partitions, newest = keys()
             changes = KeyChanges(
                 iceberg,
