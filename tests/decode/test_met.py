@@ -21,6 +21,7 @@ def noted(spark: SparkSession, ids: int, *, header: str = "00") -> tuple[Met, Me
     nothing = F.lit(None).cast("string")
     columns = {
         "partition": F.lit(0),
+        "key": nothing,
         REASON: F.lit("unknown_schema"),
         UNKNOWN: F.when(F.col("offset") % 2 == 0, unknown),
         WAITING: F.when(F.col("offset") < 4, F.lit("0000000007")),

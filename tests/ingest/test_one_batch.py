@@ -118,10 +118,12 @@ def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -
 @pytest.mark.parametrize(
     ("counted", "stops"),
     [
-        (Rejected(kept={"key_missing": 4}, first=(0, 0, "key_missing")), True),
-        (Rejected(kept={"key_missing": 1}, skipped={"key_missing": 3}, first=(0, 0, "key_missing")), True),
-        (Rejected(kept={"key_missing": 3}), False),
-        (Rejected(kept={"key_missing": 3, "too_short": 1}), False),
+        (Rejected(kept={"key_missing": 4}, keyless=4, first=(0, 0, "key_missing")), True),
+        (Rejected(kept={"key_missing": 1}, skipped={"key_missing": 3}, keyless=4, first=(0, 0, "key_missing")), True),
+        (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=4, first=(0, 0, "key_missing")), True),
+        (Rejected(kept={"key_missing": 3}, keyless=3), False),
+        (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=3), False),
+        (Rejected(kept={"too_short": 4}, keyless=4), False),
     ],
 )
 def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, stops: bool) -> None:

@@ -197,8 +197,9 @@ def test_a_topic_without_keys_stops_at_the_first_batch(shop_of: ShopOf, mode: Er
     lines = Lines(shop)
     for number in range(3):
         lines.put(line(1, number, "x"))
+    shop.produce([b"bad!!!"], key=None)
     for _ in range(2):
-        with pytest.raises(KeysMissing, match=r"none of the first 3 records has a key.*Upsert\(key=…\)"):
+        with pytest.raises(KeysMissing, match=r"none of the first 4 records has a key.*Upsert\(key=…\)"):
             shop.drain()
     assert (shop.landed(), shop.dead()) == ([], [])
 

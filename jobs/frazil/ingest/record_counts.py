@@ -48,6 +48,7 @@ class Read:
 class Rejected:
     """What was counted of rejected records: those that are kept and those that are skipped by reason, and these by partition.
 
+    `keyless` of them have no key, whatever they are rejected for.
     `values` and `keys` are the frames without a decoder. `first` is the partition, offset and reason of the first record, and
     `last_truncate` the highest offset of a truncate.
     """
@@ -59,6 +60,7 @@ class Rejected:
     keys: Met = Met()  # noqa: RUF009 # frozen
     first: tuple[int, int, str] | None = None
     last_truncate: int | None = None
+    keyless: int = 0
 
     @property
     def records(self) -> int:
@@ -158,7 +160,8 @@ def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column
     first = F.min(F.struct("partition", "offset", REASON)).alias("first")
     values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
     last_truncate = F.max(F.when(reason == Reason.TRUNCATED.value, F.col("offset"))).alias("last_truncate")
-    return rejected.observe(observed, *counted, *values, *keys, first, last_truncate)
+    keyless = F.count_if(F.col("key").isNull()).alias("keyless")
+    return rejected.observe(observed, *counted, *values, *keys, first, last_truncate, keyless)
 
 
 def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
@@ -182,6 +185,7 @@ def rejected(observed: Mapping[str, Any]) -> Rejected:
         keys=met(observed, "keys"),
         first=None if first is None else (first["partition"], first["offset"], first[REASON]),
         last_truncate=observed["last_truncate"],
+        keyless=int(observed["keyless"] or 0),
     )
 
 

@@ -28,9 +28,12 @@ _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
 
 
 def check_keys(pipeline: Pipeline, rejected: Rejected, records: int) -> None:
-    """Raise `KeysMissing` if none of the batch's `records` has a key; it is asked while the table has had no record."""
+    """Raise `KeysMissing` if none of the batch's `records` has a key; it is asked while the table has had no record.
+
+    Some of them may be rejected for another reason, such as a damaged value, but not all: then nothing is known of the others.
+    """
     reason = Reason.KEY_MISSING.value
-    if records and rejected.kept.get(reason, 0) + rejected.skipped.get(reason, 0) == records:
+    if rejected.keyless == records and (rejected.kept.get(reason) or rejected.skipped.get(reason)):
         raise KeysMissing.of(pipeline.name, pipeline.topic.name, records)
 
 
