@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import functions as F
 
+from frazil.audit.finding import Flaw
 from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
@@ -16,8 +17,10 @@ from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Ups
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import SchemaEvolution
 from frazil.decode import row_key
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.replay import replay
+from frazil.recovery.apply import accept
+from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_lost_deletes import DAY_MS
@@ -159,6 +162,25 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     shop.delete()
     shop.create(2)
     assert "created again" in why()
+
+
+@pytest.mark.long
+def test_keys_that_changed_their_partition_are_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
+    """The advice is not that of the pipeline: its decision was made."""
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "first", partition=0)
+    shop.drain()
+    state.put(1, "second", partition=1)
+    with pytest.raises(KeysMoved):
+        shop.drain()
+    accept(shop.pipeline, Accepted.KEYS_MOVED, "partitions were added", shop.job())
+    shop.drain()
+    state.check()
+    (found,) = replayed(shop).findings
+    assert found.flaw is Flaw.NOT_REPLAYED
+    assert "an operator decided" in found.what
+    assert "frazil accept" not in found.what
 
 
 @pytest.mark.long

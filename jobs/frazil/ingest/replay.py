@@ -24,13 +24,15 @@ from frazil.declaration.start import Earliest
 from frazil.declaration.write_modes import declared_key
 from frazil.decode.plain_avro import begins_as_registered
 from frazil.decode.row_key import KEY_COLUMN
-from frazil.errors import InvalidInput, ServiceUnavailable, SparkFailed
+from frazil.errors import InvalidInput, KeysMoved, ServiceUnavailable, SparkFailed
 from frazil.ingest.guard import guarded
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.job.context import JobContext
+from frazil.lake import ledger
 from frazil.lake.catalogs import spark_options
 from frazil.lake.commit.entries import entry_of_head
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
 from frazil.schemas.iceberg import identifier_fields
 from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
@@ -83,6 +85,11 @@ def replay(
     if isinstance(outcome.error, ServiceUnavailable):
         raise outcome.error
     problem = str(outcome.error) if outcome.error else outcome.total.waiting
+    if isinstance(outcome.error, KeysMoved) and _had_moves(last):
+        problem = (
+            "keys changed their partition, and an operator decided up to which records their timestamps say which is newer "
+            "(keys-moved); one batch of all records cannot distinguish them from later ones"
+        )
     if problem or outcome.total.stopped:
         return Replayed(findings=(_not_replayed(pipeline, problem or "it was interrupted"),))
     key = identifier_fields(job.iceberg.schema_json(table))
@@ -97,6 +104,11 @@ def replay(
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:
         return Replayed(findings=(_not_replayed(pipeline, str(error)),))
+
+
+def _had_moves(last: Entry) -> bool:
+    """Return whether rows are, or may be, of keys whose change of partition an operator accepted."""
+    return last.window(ledger.KEYS_MOVED) is not None or (last.keys is not None and last.keys.until > 0)
 
 
 def _has_framed_keys(pipeline: Pipeline, held: DataFrame) -> bool:
