@@ -165,6 +165,24 @@ def test_several_passes_find_what_one_pass_finds(
         assert [(finding.flaw, finding.count) for finding in found.findings] == flaws, at_once
 
 
+def test_two_keys_of_one_hash_are_two_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if a third row is one too many; more rows than can share a hash by chance are not read again."""
+    source, problems, real = many_keys(tmp_path, 100, 1), list[Finding](), state_rows.hashes
+
+    def colliding(columns: Any) -> Any:
+        found = real(columns).copy()
+        found[(columns[0].to_numpy() == 7) | (columns[0].to_numpy() == 9)] = 5
+        return found
+
+    monkeypatch.setattr(state_rows, "hashes", colliding)
+    assert (state_rows.read_keys(source, [KEY], problems).doubled, problems) == (0, [])
+    monkeypatch.setattr(state_rows, "AT_ONCE", 30)
+    twice = replace(source, files=source.files * 2)
+    assert (state_rows.read_keys(twice, [KEY], problems).doubled, problems) == (100, [])
+    monkeypatch.setattr(state_rows, "BY_CHANCE", 0)
+    assert (state_rows.read_keys(source, [KEY], problems).doubled, problems) == (1, [])
+
+
 def many_keys(folder: Path, keys: int, files: int) -> Source:
     """Return so many files of the same keys, in row groups of 250 rows."""
     state = LandedState(folder)

@@ -18,6 +18,9 @@ READERS = 4
 AT_ONCE = 1 << 25
 """Keys that are compared with each other at a time: 256 MiB of hashes. A larger table is read several times."""
 
+BY_CHANCE = 1_000
+"""So many rows of which other keys have the hash are looked at by their keys. Of 2^37 keys about 500 pairs share one of 64 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
@@ -72,6 +75,7 @@ def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> St
     written = sum(file.rows for file in source.files)
     passes = max(1, -(-written // AT_ONCE))
     rows = total = doubled = 0
+    shared = list[U64]()
     for number in range(passes):
         kept, wrong = [], list[Finding]()
         for found in _keys(source, key, number, passes, wrong):
@@ -80,9 +84,28 @@ def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> St
                 rows += found.rows
                 total += found.hash
         every = np.concatenate(kept) if kept else np.empty(0, np.uint64)
-        doubled += len(every) - len(np.unique(every))
+        each_once, numbers = np.unique(every, return_counts=True)
+        doubled += len(every) - len(each_once)
+        shared.append(each_once[numbers > 1][: BY_CHANCE + 1])
         problems += [problem for problem in wrong if problem not in problems]  # a file may be lost between two passes
+    if 0 < doubled <= BY_CHANCE and not problems:
+        doubled -= _of_other_keys(source, key, np.concatenate(shared), problems)
     return StateRows(rows, total % 2**64, doubled)
+
+
+def _of_other_keys(source: Source, key: Sequence[str], shared: U64, problems: list[Finding]) -> int:
+    """Return how many different keys there are beyond the number of the hashes that they share."""
+
+    def of(file: DataFile) -> set[tuple[object, ...]]:
+        found = set[tuple[object, ...]]()
+        with noted(source, file.path, problems), open_file(source.table, file, key) as opened:
+            for batch in (batch for group in opened.groups for batch in opened.read(group) if batch.num_rows):
+                columns = [batch.column(name) for name in key]
+                rows = np.flatnonzero(np.isin(hashes(columns), shared))
+                found.update(zip(*(column.take(rows).to_pylist() for column in columns), strict=True))
+        return found
+
+    return len(set[tuple[object, ...]]().union(*each(of, source.files, parallel=READERS))) - len(shared)
 
 
 @dataclass(frozen=True, slots=True)
