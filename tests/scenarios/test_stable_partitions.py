@@ -71,6 +71,21 @@ def test_rows_are_replaced_in_their_partition_and_deleted_by_the_key_alone(shop_
     state.check()
 
 
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_key_may_come_back_in_another_partition_behind_its_delete(shop_of: ShopOf, batches: int) -> None:
+    """In one batch with its delete as well as in the next one."""
+    state = filled(state_of(shop_of))
+    state.put(2, "a second")
+    state.delete(1)
+    if batches == 2:
+        state.shop.drain()
+    state.put(1, "c again")
+    state.shop.drain()
+    state.check()
+    assert verified(state.shop, deep=True).outcome == "proven"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("trust", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_key_that_changes_its_partition_stops_the_pipeline(
@@ -267,6 +282,35 @@ def test_a_change_that_leaves_out_the_partition_finds_its_row(shop_of: ShopOf) -
     source.write("u", 1, customer="the partition is not known", **ALL_GONE)
     source.write("u", 2, customer="it is known", note="2 new", **{k: v for k, v in ALL_GONE.items() if k != "note"})
     source.delete(3)
+    shop.drain()
+    check(source, *NAMES)
+
+
+@pytest.mark.long
+def test_a_late_record_of_a_former_partition_moves_nothing(shop_of: ShopOf) -> None:
+    """Its key was deleted and came back in another one; what changes no row breaks no promise."""
+    write = replace(BY_TIME, on_tombstone="delete", stable_partition=True)
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"partition_by": (BY_WORD,)})
+    state = StateReplay(shop, ordered_by=write.order_by[0])
+    for at, word in ((1, "a first"), (3, None), (5, "c again"), (2, "a late")):
+        state.produce(1, word, at=at)
+        shop.drain()
+        state.check()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchecked")
+def test_values_that_are_left_out_are_those_of_the_newest_row_of_a_key_with_two(shop_of: ShopOf) -> None:
+    shop = debezium(shop_of, write=STABLE, table={"partition_by": ("truncate(1, note)",)})
+    source = Source(shop, LARGE)
+    for note, blob in (("a", b"old"), ("b", b"new")):
+        for number in range(8):
+            source.write("u", number, customer="x", note=f"{note} note", blob=blob, tags=["t"])
+        shop.drain()
+    assert len(shop.landed()) == 16
+    shop.pipeline = replace(shop.pipeline, write=Upsert())
+    for number in range(8):
+        source.write("u", number, customer="repaired", **ALL_GONE)
     shop.drain()
     check(source, *NAMES)
 

@@ -114,6 +114,8 @@ def find(
     do not count as moved. `partitioned_by` are columns that the table is partitioned by. The rows of keys that are late by what is
     `remembered` stay. Rows are searched everywhere, or `within` a part of the table.
     """
+    import pyarrow.compute as pc
+
     names, wanted = key_names(schema), broadcast(spark, keys, schema)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
     partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
@@ -140,6 +142,8 @@ def find(
     result = grouped(found, remembered)
     if not elsewhere:
         return result
+    if NUMBER in found.column_names:  # what changes no row moves none
+        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(result.late | result.void))))
     checked, apart = (table[mark].to_pylist().count(True) for table, mark in ((keys, KNOWN), (found, _ELSEWHERE)))
     return replace(result, checked=checked, elsewhere=apart)
 
@@ -200,7 +204,7 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
     if NUMBER in found.column_names:
         late = late | _numbers(found, _LATE)
         ties = len(_numbers(found, _TIES) | (remembered.tied - frozenset(found[NUMBER].to_pylist())))
-        void = _numbers(found, _VOID)
+        void = _numbers(found, _VOID) - frozenset(found.filter(pc.invert(found[_VOID]))[NUMBER].to_pylist())
         found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late | void))))
         kept = _numbers(found, _KEPT)
     if not found.num_rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.folding import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED, Rules
@@ -12,9 +12,9 @@ from frazil.lake.deletes.key_literals import conditions
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.pruned_scan import pruned
-from frazil.schemas.metadata import DELETED_AT
+from frazil.schemas.metadata import DELETED_AT, NEWEST_ROW
 
-_HELD = "_frazil_held_"
+_HELD, _AGE, _RANK = "_frazil_held_", "_frazil_age", "_frazil_rank"
 
 
 def rows_to_write(
@@ -59,7 +59,8 @@ def rows_to_write(
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
     of_stored = dict.fromkeys((*values, *of_delete))
     held = (F.col(name).alias(_HELD + name) for name in of_stored)
-    stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held])
+    age = _age(stored.columns).alias(_AGE)
+    stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held, age])
     of_row = {name: F.col(_HELD + name) for name in values}
     if rules.fills:
         # Behind a delete of before, a change that left values out had no effect.
@@ -76,8 +77,17 @@ def rows_to_write(
     is_repeated = F.col(IS_BARE) & F.col(_HELD + DELETED_AT.name).isNotNull() if of_delete else F.lit(False)
     of_row |= {name: F.when(is_repeated, F.col(_HELD + name)).otherwise(F.col(name)).alias(name) for name in of_delete}
     found = stored.join(F.broadcast(lacking), changes.key)
-    found = found.repartition(tasks, *changes.key).dropDuplicates(changes.key)
+    # A key that changed its partition against the declaration has several rows.
+    newest_first = Window.partitionBy(*changes.key).orderBy(F.col(_AGE).desc())
+    found = found.repartition(tasks, *changes.key).withColumn(_RANK, F.row_number().over(newest_first))
+    found = found.where(F.col(_RANK) == 1)
     return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
+
+
+def _age(columns: Sequence[str]) -> Column:
+    """Return what orders the rows of one key: a live row is newer than one that is marked as deleted."""
+    is_live = [F.col(DELETED_AT.name).isNull()] if DELETED_AT.name in columns else []
+    return F.struct(F.lit(0), *is_live, *(F.col(name) for name in NEWEST_ROW if name in columns))
 
 
 def _not_left_out(name: str) -> Column:

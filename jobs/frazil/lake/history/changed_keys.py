@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from frazil.schemas.metadata import DELETED_AT, INGESTED_AT, ORDER
+from frazil.schemas.metadata import DELETED_AT, INGESTED_AT, NEWEST_ROW
 
 AFTER, BEFORE = "_frazil_after", "_frazil_before"
 CAME, WENT = "_frazil_came", "_frazil_went"
@@ -22,8 +22,6 @@ TEXT = {
 }
 """Options with which the JSON of two rows is the same only if they are: Spark's own formats end with milliseconds."""
 _OF_A_ROW = ("_kafka_partition", "_kafka_offset", INGESTED_AT.name, DELETED_AT.name)
-_NEWEST = (ORDER, INGESTED_AT.name, "_kafka_partition", "_kafka_offset")
-"""Columns by which the newest row of a key is chosen, so that each driver chooses the same one."""
 _ROW, _IS_AFTER, _IDENTITY = "_frazil_row", "_frazil_is_after", "_frazil_identity"
 
 
@@ -43,7 +41,7 @@ def changed_keys(
     rows = first.unionByName(second).repartition(tasks, *names)
     if is_rewritten:
         rows = _without_rewritten(rows, names, _identity(columns, is_own=is_own))
-    parts = [F.col(_ROW)[name] for name in _NEWEST if name in columns]
+    parts = [F.col(_ROW)[name] for name in NEWEST_ROW if name in columns]
     newest = F.struct(*parts) if parts else F.lit(0)
     is_after = F.col(_IS_AFTER)
 
