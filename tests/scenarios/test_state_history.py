@@ -532,6 +532,32 @@ def test_maintenance_deletes_old_changes_in_the_order_of_their_commits(
 
 
 @pytest.mark.long
+def test_a_look_at_the_state_that_is_too_old_takes_no_change_back(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another driver lands and records a commit, between the looks of this one at the state and at its history."""
+    shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    real, seen = history_columns.make, list[int]()
+
+    def meanwhile(*given: Any) -> None:
+        if not seen:
+            seen.append(0)
+            state.put(2, "second")
+            shop.drain()
+            seen.append(newest(shop).entry.snapshot_id)
+        real(*given)
+
+    monkeypatch.setattr(follow.history_columns, "make", meanwhile)
+    shop.drain()
+    assert [row["user"] for row in changes(shop)] == ["first", "second"]
+    assert seen == [0, newest(shop).entry.snapshot_id]
+    state.check()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     "statement", ["DELETE FROM {} WHERE order_id = 1", "UPDATE {} SET _kafka_key = 'x' WHERE order_id = 1"]
 )

@@ -81,7 +81,10 @@ class Follower:
             if last is None:
                 done.began = self._begin(state) or done.began
             elif (snapshots := self._behind(state, last)) is None:
-                done.undone += self._undo(state, history, last)
+                # Another driver may have recorded a commit since the state was loaded: only a later look says what was undone.
+                state = iceberg.load(self.state)
+                if self._behind(state, last) is None:
+                    done.undone += self._undo(state, history, last)
             elif self._record_all(state, last, snapshots, done):
                 return done
 
