@@ -21,7 +21,9 @@ from frazil.maintain.orphans import remembered_files
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
+from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_truncates import truncate, truncating
+from tests.support.debezium_events import GONE, Source
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import VERSIONED
 
@@ -115,6 +117,26 @@ def test_a_key_is_stale_from_its_rejected_record_to_its_next_good_one(shop_of: S
     shop.drain()
     made.check()
     assert stale_keys(shop) == StaleKeys(unknown=1)
+
+
+@pytest.mark.long
+def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(shop_of: ShopOf) -> None:
+    """The rejected record may have had the values that the next change leaves out."""
+    shop = debezium(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    source = Source(shop)
+    for number in (1, 2):
+        source.write("c", number, customer="first", note="old")
+    shop.drain()
+    shop.produce([b"bad!!!"], partition=0, key=source.key(1))
+    shop.drain()
+    assert stale_keys(shop).keys == 1
+    for number in (1, 2):
+        source.write("u", number, customer="x", note=GONE)
+    shop.drain()
+    assert stale_keys(shop).keys == 1
+    source.write("u", 1, customer="x", note="new")
+    shop.drain()
+    assert stale_keys(shop).keys == 0
 
 
 @pytest.mark.long

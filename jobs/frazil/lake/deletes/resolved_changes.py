@@ -86,7 +86,7 @@ class ResolvedChanges(KeyChanges):
         self._resolved_on: int | None = None
         self.found = Found()
         self.late = self.marked = self.repeated = 0
-        self._takes_effect = np.ones(keys.num_rows, bool)
+        self._replaces_all = np.ones(keys.num_rows, bool)
         self.unresolved = frozenset[int]()
         self._end: Offsets | None = None
 
@@ -119,7 +119,8 @@ class ResolvedChanges(KeyChanges):
         self.unresolved = frozenset(np.flatnonzero(~is_late & ~is_delete & ~is_written).tolist())
         hashes = self._keys[HASH].to_numpy()
         self.late, self.repeated = int(self._records[is_late].sum()), int(self._repeated[~is_late].sum())
-        self._takes_effect = is_written | (~is_late & is_delete)
+        # A row that has values of the one before stays stale if that was: a rejected record may have had newer ones.
+        self._replaces_all = (is_written & ~(lacks & is_kept)) | (~is_late & is_delete)
         self.writes, self.deletes = int(is_written.sum()), int((~is_late & is_delete).sum())
         self.marked = int(is_marked.sum())
         self._written_hash = total(hashes[is_written | is_marked])
@@ -162,7 +163,7 @@ class ResolvedChanges(KeyChanges):
         return replace(made, beside=(*new.locations, *made.beside))
 
     def _is_landed(self) -> np.ndarray[Any, Any]:
-        return self._takes_effect
+        return self._replaces_all
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the account as `KeyChanges.account` does, with the late records and the rows that are kept as deleted."""
