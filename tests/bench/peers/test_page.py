@@ -56,3 +56,5 @@ def test_the_readme_quotes_the_page() -> None:
     assert said
     readme = PAGE.parents[1].joinpath("README.md").read_text()
     assert [" | ".join(row) for row in said if f"| {' | '.join(row)} |" not in readme] == []
+    shares = re.findall(r"With its eight columns it is ([\d.]+) of that of Flink SQL", PAGE.read_text())
+    assert f"Flink's CPU are {', '.join(shares[:-1])} and {shares[-1]}." in readme
