@@ -161,6 +161,10 @@ def test_a_state_is_printed_before_offsets_that_its_history_has(
     [
         (["--at", "0-120"], "0-120 is no list of partitions and offsets"),
         (["--at", "0:120,"], "is no list of partitions and offsets"),
+        (["--at", ""], "--at: an empty text is no list of partitions and offsets"),
+        (["--at", "0:120,1:5,0:98"], "--at: 0:120,1:5,0:98 names partition 0 twice"),
+        (["--at", "1:5,01:5"], "Name each partition once"),
+        (["--create", "--at", ""], "--create takes no --engine"),
         (["--create", "--engine", "trino"], "--create takes no --engine"),
         (["--create", "--at", "0:1"], "--create takes no --engine"),
         (["--create", "--at-order", "1"], "--create takes no --engine"),

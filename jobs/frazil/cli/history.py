@@ -31,8 +31,9 @@ def history(
     engine: Annotated[SqlEngine, typer.Option(help="SQL of which engine.")] = SqlEngine.SPARK,
     table: Annotated[str, typer.Option("--table", metavar="SQL", help="Name of the table in that engine.")] = "",
     at: Annotated[
-        str, typer.Option("--at", metavar="P:OFFSET,…", help="Query the state before these offsets, by partition.")
-    ] = "",
+        str | None,
+        typer.Option("--at", metavar="P:OFFSET,…", help="Query the state before these offsets, by partition."),
+    ] = None,
     at_order: Annotated[
         list[str] | None,
         typer.Option("--at-order", metavar="VALUE", help="Query the state at this order; repeat for each column."),
@@ -60,15 +61,18 @@ def history(
       2 invalid input, or a table without a history
       3 the catalog is unavailable
     """
-    if create and (engine is not SqlEngine.SPARK or table or at or at_order):
+    if create and (engine is not SqlEngine.SPARK or table or at is not None or at_order):
         raise InvalidInput(
             "--create takes no --engine, --table, --at or --at-order", do="Leave them out, or leave out --create"
         )
+    offsets = _offsets(at) if at is not None else None
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     if not isinstance(pipeline.write, Changelog):
-        _print_past_state(pipeline, place, secrets, engine, (table, changes), at, is_refused=create or bool(at_order))
+        _print_past_state(
+            pipeline, place, secrets, engine, (table, changes), offsets, is_refused=create or bool(at_order)
+        )
         return
     from frazil.lake import changelog_views
     from frazil.lake.changelog_sql import ChangelogTable
@@ -79,10 +83,10 @@ def history(
     identifier, catalog = pipeline.table.identifier, place.catalog.name
     stored = _stored(Lake(place, secrets.read), pipeline)
     changelog = ChangelogTable.of(identifier, stored.schema, stored.properties)
-    if at or at_order:
+    if offsets is not None or at_order:
         known = table or changelog_views.table_name(engine, catalog, identifier)
         until = order_values(at_order, changelog.order, identifier) if at_order else ()
-        sys.stdout.write(f"{changelog.state(engine, known, _offsets(at) if at else None, until)};\n")
+        sys.stdout.write(f"{changelog.state(engine, known, offsets, until)};\n")
         return
     views = changelog_views.statements(changelog, engine, catalog, identifier, table=table)
     if not create:
@@ -99,7 +103,7 @@ def _print_past_state(
     secrets: Secrets,
     engine: SqlEngine,
     tables: tuple[str, str],
-    at: str,
+    at: dict[int, int] | None,
     *,
     is_refused: bool,
 ) -> None:
@@ -114,7 +118,7 @@ def _print_past_state(
             where=f"pipeline {pipeline.name}",
             do="Name one with write=Changelog(), or with Upsert(history=…)",
         )
-    if is_refused or not at or bool(tables[0]) != bool(tables[1]):
+    if is_refused or at is None or bool(tables[0]) != bool(tables[1]):
         raise InvalidInput(
             "of a table of current state there is the state before offsets: its history has what commits left, in their order",
             where=f"table {identifier}",
@@ -125,7 +129,7 @@ def _print_past_state(
     past = PastState.of(pipeline.name, _stored(lake, pipeline), changed, changes)
     state = tables[0] or engine.at_snapshot(table_name(engine, catalog, identifier), past.state_snapshot)
     history = tables[1] or engine.at_snapshot(table_name(engine, catalog, changes), past.history_snapshot)
-    sys.stdout.write(f"{past.query(engine, state, history, _offsets(at))};\n")
+    sys.stdout.write(f"{past.query(engine, state, history, at)};\n")
 
 
 def _stored(lake: Lake, pipeline: Pipeline) -> StoredTable:
@@ -143,5 +147,13 @@ def _offsets(text: str) -> dict[int, int]:
     """Return partition -> offset, as `0:120,1:98`. Raises `InvalidInput`."""
     found = [_PLACE.fullmatch(part.strip()) for part in text.split(",")]
     if not all(found):
-        raise InvalidInput(f"{text} is no list of partitions and offsets", where="--at", do="Write 0:120,1:98")
-    return {int(place[1]): int(place[2]) for place in found if place is not None}
+        what = f"{text or 'an empty text'} is no list of partitions and offsets"
+        raise InvalidInput(what, where="--at", do="Write 0:120,1:98")
+    offsets: dict[int, int] = {}
+    for place in found:
+        assert place is not None
+        partition = int(place[1])
+        if partition in offsets:
+            raise InvalidInput(f"{text} names partition {partition} twice", where="--at", do="Name each partition once")
+        offsets[partition] = int(place[2])
+    return offsets
