@@ -57,6 +57,8 @@ OUTBOX = {"transforms": "o", "transforms.o.type": "io.debezium.transforms.outbox
 COLUMNS = {**DECLARED, "columns": ("id long", "price decimal(10, 2)")}
 FLAT = {**DECLARED, "columns": ("id long", "__deleted string")}
 MODE, FIELDS = "transforms.unwrap.delete.tombstone.handling.mode", "transforms.unwrap.add.fields"
+BASED = "snapshot.mode.configuration.based"
+STREAMS = {"snapshot.mode": "configuration_based", f"{BASED}.start.stream": "True"}
 CASES: dict[str, tuple[dict[str, Any], dict[str, str | None], str]] = {
     "the worker's converter": ({}, {"value.converter": None}, "note value.converter: .*worker's"),
     "Protobuf": ({}, {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}, "value.converter: .*no format"),
@@ -102,7 +104,22 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, str | None], str]] = {
     "other key columns": ({}, {"message.key.columns": "public.orders:email;public.items:id"}, "note message.key.columns: .*REPLICA IDENTITY"),
     "another identity": (FULL, {"replica.identity.autoset.values": "public.orders:DEFAULT"}, "replica.identity.autoset.values: .*DEFAULT"),
     "an identity that is not set": (FULL, {"replica.identity.autoset.values": "public.items:FULL"}, "note replica.identity.autoset.values: .*does not name"),
-    "no snapshot": ({}, {"snapshot.mode": "no_data"}, "note snapshot.mode: "),
+    "no snapshot": ({}, {"snapshot.mode": "no_data"}, "note snapshot.mode: .*reads no rows.*incremental snapshot"),
+    "no snapshot, as of old": ({}, {"snapshot.mode": "NEVER"}, "note snapshot.mode: .*reads no rows"),
+    "no rows of schemas": ({}, {"snapshot.mode": "schema_only"}, "note snapshot.mode: .*reads no rows"),
+    "nothing but the snapshot": ({}, {"snapshot.mode": "initial_only"}, "snapshot.mode: .*writes no change after it"),
+    "a recovery": ({}, {"snapshot.mode": "recovery"}, "note snapshot.mode: .*lost history of schemas.*behind the start"),
+    "a recovery, as of old": ({}, {"snapshot.mode": "schema_only_recovery"}, "note snapshot.mode: .*lost history of schemas"),
+    "a snapshot at each start": ({}, {"snapshot.mode": "always"}, "note snapshot.mode: .*while the connector is stopped stay"),
+    "a snapshot after a loss": ({}, {"snapshot.mode": "when_needed"}, "note snapshot.mode: .*no longer has stay"),
+    "a snapshot of a class": ({}, {"snapshot.mode": "custom"}, "note snapshot.mode: .*a class decides"),
+    "an unknown snapshot": ({}, {"snapshot.mode": "once"}, "note snapshot.mode: .*no mode that is known"),
+    "a snapshot of the worker": ({}, {"snapshot.mode": "${env:MODE}"}, "note snapshot.mode: the worker fills in"),
+    "settings of the snapshot alone": ({}, {"snapshot.mode": "configuration_based"}, f"{BASED}.start.stream: .*not set, and false by default: .*writes no change"),
+    "settings without rows": ({}, {**STREAMS, f"{BASED}.snapshot.data": "false"}, f"note {BASED}.snapshot.data: .*reads no rows"),
+    "settings with rows at each start": ({}, {**STREAMS, f"{BASED}.snapshot.data": "true"}, f"note {BASED}.snapshot.data: .*while the connector is stopped"),
+    "settings with rows after a loss": ({}, {**STREAMS, f"{BASED}.snapshot.on.data.error": "true"}, f"note {BASED}.snapshot.on.data.error: .*no longer has"),
+    "settings of the worker": ({}, {**STREAMS, f"{BASED}.start.stream": "${env:STREAM}"}, f"note {BASED}.start.stream: the worker fills in"),
     "no heartbeat": ({}, {}, "note heartbeat.interval.ms: "),
     "a value of the worker": ({}, {"unavailable.value.placeholder": "${env:GONE}"}, "note unavailable.value.placeholder: the worker fills in"),
 }  # fmt: skip
@@ -116,6 +133,8 @@ GOOD: dict[str, tuple[dict[str, Any], dict[str, str | None]]] = {
     "the row before": (FULL, {"replica.identity.autoset.values": "public.*:full"}),
     "a placeholder": ({"envelope": Debezium(unavailable_value="?")}, {"unavailable.value.placeholder": "hex:3f"}),
     "truncates": ({"write": DELETE_ALL}, {}),
+    "a snapshot": ({}, {"snapshot.mode": " Initial"}),
+    "other snapshots": ({}, STREAMS),
 }
 
 

@@ -4,8 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from frazil.envelopes.connector_rules import Fed, Found, Rule, one_of
+from frazil.envelopes.connector_rules import Fed, Found, Rule
 from frazil.envelopes.plugins import ADVISED, REFUSED, TRANSFORMS
+
+_SNAPSHOT, _BY_SETTINGS = "snapshot.mode", "snapshot.mode.configuration.based"
+_NO_ROWS = "the connector reads no rows, so rows that do not change are missing in the table"
+_NO_CHANGES = "the connector stops behind the snapshot, and writes no change after it"
+_AT_EACH_START = "rows that are deleted while the connector is stopped stay in the table"
+_AT_A_LOSS = "rows that are deleted in a part of the log that the source no longer has stay in the table"
+_OF_A_CLASS = "a class decides which rows the connector reads, and whether it writes changes"
+_SET_INITIAL = f"Set {_SNAPSHOT} to initial"
+_READ_ROWS = f"{_SET_INITIAL}, or have an incremental snapshot read the rows"
+_MODES = {
+    "initial_only": (_NO_CHANGES, _SET_INITIAL),
+    "always": (_AT_EACH_START, _SET_INITIAL),
+    "when_needed": (_AT_A_LOSS, _SET_INITIAL),
+    **dict.fromkeys(("no_data", "never", "schema_only", "when_needed_no_data"), (_NO_ROWS, _READ_ROWS)),
+    **dict.fromkeys(
+        ("recovery", "schema_only_recovery"),
+        (f"the mode is for a lost history of schemas; {_NO_ROWS}", f"{_SET_INITIAL} behind the start that rebuilds it"),
+    ),
+    "custom": (_OF_A_CLASS, _SET_INITIAL),
+}
 
 
 def _key_columns(fed: Fed) -> Iterator[Found]:
@@ -63,6 +83,31 @@ def _transforms(fed: Fed) -> Iterator[Found]:
                 yield Found(setting="transforms", what=what, do=do, is_note=is_note)
 
 
+def _snapshot(fed: Fed) -> Iterator[Found]:
+    """Yield what a mode leaves out. No event says of a row that it is missing in a snapshot."""
+    mode = fed.connector.value(_SNAPSHOT, "initial").lower()
+    if mode == "configuration_based":
+        yield from _snapshot_by_settings(fed)
+    elif mode != "initial":
+        why, do = _MODES.get(mode, ("it is no mode that is known", _SET_INITIAL))
+        what = f"{fed.connector.stated(_SNAPSHOT, 'initial')}: {why}"
+        yield Found(setting=_SNAPSHOT, what=what, do=do, is_note=mode != "initial_only")
+
+
+def _snapshot_by_settings(fed: Fed) -> Iterator[Found]:
+    stream, data, again = (
+        f"{_BY_SETTINGS}.{name}" for name in ("start.stream", "snapshot.data", "snapshot.on.data.error")
+    )
+    if not fed.connector.is_true(stream):
+        what = f"{fed.connector.stated(stream, 'false')}: {_NO_CHANGES}"
+        yield Found(setting=stream, what=what, do="Set it to true")
+    why, do = (_AT_EACH_START, _SET_INITIAL) if fed.connector.is_true(data) else (_NO_ROWS, _READ_ROWS)
+    yield Found(setting=data, what=f"{fed.connector.stated(data, 'false')}: {why}", do=do, is_note=True)
+    if fed.connector.is_true(again):
+        what = f"{fed.connector.stated(again, 'false')}: {_AT_A_LOSS}"
+        yield Found(setting=again, what=what, do="Set it to false", is_note=True)
+
+
 def _nothing(fed: Fed) -> Iterator[Found]:
     yield from ()
 
@@ -108,18 +153,9 @@ RULES = (
     Rule(
         setting="`snapshot.mode`",
         default="`initial`",
-        takes="one that reads the rows (advice)",
-        why=(
-            "with `no_data` or `never`, rows that do not change are missing, and the first change of a row may "
-            "leave values out"
-        ),
-        check=one_of(
-            "snapshot.mode",
-            "initial",
-            ("initial", "always", "initial_only", "when_needed", "configuration_based", "custom", "recovery"),
-            "rows that do not change are missing in the table",
-            is_note=True,
-        ),
+        takes="`initial`; never one that writes no changes. Of others there is advice ([modes](#modes-of-the-snapshot))",
+        why="a mode may read no rows, write no changes, or leave out deletes",
+        check=_snapshot,
     ),
     Rule(
         setting="`heartbeat.interval.ms`",
