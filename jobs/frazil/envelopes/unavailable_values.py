@@ -27,8 +27,9 @@ def _is_placeholder(value: Column, of: Type, placeholder: str) -> Column | None:
     """Return whether a value is the placeholder; None if no value of the type is.
 
     Text is itself, or, of an hstore, a JSON object of it. Bytes are its UTF-8. A list of texts or bytes has it as its one element,
-    a list of UUIDs, which are texts, the one that Java names after it. A list of integers or dates has its bytes; a map has it as
-    its one key and value. For other types the connector writes null, which is a value, too.
+    a list of UUIDs, which are texts, the one that Java names after it. A list of PostgreSQL's `int` or `bigint`, or of dates,
+    has its bytes; a map has it as its one key and value. For other types, such as `smallint[]`, the connector writes null, which is
+    a value, too.
     """
     octets = placeholder.encode()
     match of:
