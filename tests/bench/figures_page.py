@@ -14,6 +14,7 @@ from statistics import fmean, median
 from typing import Any
 
 from tests.bench.goal import Goal
+from tests.bench.goals import counted
 from tests.bench.page_part import PagePart
 from tests.bench.plan import MANY_ROWS
 from tests.bench.report import CAPTIONS
@@ -126,7 +127,7 @@ def _batch(batches: Sequence[Mapping[str, Any]], table: tuple[int, int]) -> str:
     ours = {one["round"]: one for one in batches if one["way"] == "ours"}
     cells = []
     for way in WAYS:
-        found = [one for one in batches if one["way"] == way]
+        found = counted(batches, way)
         if not found:
             cells.append("–")
             continue

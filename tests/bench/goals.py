@@ -229,11 +229,14 @@ def _merged(batches: Sequence[Mapping[str, Any]], what: str, by: str = "merge") 
     return median(ratios) if ratios else None
 
 
+def counted(batches: Sequence[Mapping[str, Any]], way: str) -> list[Mapping[str, Any]]:
+    """Return the batches of a way that count. With an index round 0 does not: the index had no commit to follow."""
+    return [batch for batch in batches if batch["way"] == way and (way != "indexed" or batch["round"])]
+
+
 def _indexed(batches: Sequence[Mapping[str, Any]], rows: int, version: int) -> float | None:
-    """Return the median wall time of a batch with an index, but for round 0: the index had no commit to follow."""
-    mine = [
-        b["wall"] for b in batches if (b["of"], b["version"], b["way"]) == (rows, version, "indexed") and b["round"]
-    ]
+    """Return the median wall time of a batch with an index."""
+    mine = [b["wall"] for b in counted(batches, "indexed") if (b["of"], b["version"]) == (rows, version)]
     return median(mine) if mine else None
 
 

@@ -41,6 +41,17 @@ def test_batches_become_medians_and_ratios_within_their_round() -> None:
     )
 
 
+def test_the_round_in_which_an_index_had_no_commit_to_follow_is_no_figure() -> None:
+    batches = [batch(way, n, wall) for n in (0, 1, 2) for way, wall in (("ours", 1.0), ("indexed", 0.1 + n))]
+    written = upserts({"machine": MACHINE, "upserts": {"batches": batches}}).splitlines()
+    assert "| 3.2, 1.6, 1.0: 1.60 |" in written[-1]
+
+
+def test_an_index_that_followed_no_commit_has_no_figures() -> None:
+    batches = [batch("ours", 0, 1.0), batch("indexed", 0, 0.1)]
+    assert upserts({"machine": MACHINE, "upserts": {"batches": batches}}).endswith("| 2.0, 1.0, 1.0 | – | – | – | – |")
+
+
 def test_a_run_of_large_tables_has_its_goals_and_the_means_of_keys_that_keep_their_partition() -> None:
     batches = [{**batch(way, 0, wall), "of": 20_000_000} for way, wall in (("ours", 1.0), ("merge", 21.0))]
     stable = [{"of": 20_000_000, "way": "updates", "wall": wall, "cpu": {"jvm": 3.0}} for wall in (1.0, 2.0)]
