@@ -28,12 +28,17 @@ Head = Callable[[int], bytes]
 
 def pool(shape: Shape, *, seed: int, size: int = POOL) -> tuple[Head, list[bytes], list[bytes]]:
     """Return the function of record i's head (after the frame), the tails and the keys."""
-    made = shape.rows(random.Random(f"{seed} {shape.name}"))
-    drawn = [next(made) for _ in range(size)]
+    listed = drawn(shape, seed=seed, size=size)
     if shape.changes:
-        return _change_head, _changes(shape, drawn), [_key(row) for row in drawn]
-    tails = {Format.AVRO: _avro, Format.JSON: _json, Format.PROTOBUF: _protobuf}[shape.format](shape, drawn)
-    return HEADS[shape.format], tails, [_key(row) for row in drawn]
+        return _change_head, _changes(shape, listed), [_key(row) for row in listed]
+    tails = {Format.AVRO: _avro, Format.JSON: _json, Format.PROTOBUF: _protobuf}[shape.format](shape, listed)
+    return HEADS[shape.format], tails, [_key(row) for row in listed]
+
+
+def drawn(shape: Shape, *, seed: int, size: int) -> list[dict[str, Any]]:
+    """Return the rows of the tails, without id and time."""
+    made = shape.rows(random.Random(f"{seed} {shape.name}"))
+    return [next(made) for _ in range(size)]
 
 
 def _key(row: dict[str, Any]) -> bytes:
@@ -85,22 +90,22 @@ HEADS: dict[Format, Head] = {
 }
 
 
-def _json(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
-    return [json.dumps(row, separators=(",", ":")).encode()[1:] for row in drawn]
+def _json(shape: Shape, listed: Sequence[dict[str, Any]]) -> list[bytes]:
+    return [json.dumps(row, separators=(",", ":")).encode()[1:] for row in listed]
 
 
-def _avro(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
+def _avro(shape: Shape, listed: Sequence[dict[str, Any]]) -> list[bytes]:
     schema = json.loads(shape.schema)
     rest = fastavro.parse_schema({**schema, "fields": schema["fields"][2:]})
     tails = []
-    for row in drawn:
+    for row in listed:
         buffer = io.BytesIO()
         fastavro.schemaless_writer(buffer, rest, row)
         tails.append(buffer.getvalue())
     return tails
 
 
-def _changes(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
+def _changes(shape: Shape, listed: Sequence[dict[str, Any]]) -> list[bytes]:
     """Return what follows `id` and `at` of the row in an event: the other columns, the source block, the operation and its times."""
     fields = json.loads(shape.schema)["fields"]
     row = next(kind for kind in fields[0]["type"] if kind != "null")
@@ -108,7 +113,7 @@ def _changes(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
     source = {"version": "3.6.0.Final", "connector": "postgresql", "name": "bench", "snapshot": "false", "db": "bench"}
     source |= {"schema": "public", "table": "orders", "sequence": '["24023128","24023128"]'}
     parsed, tails = fastavro.parse_schema(rest), []
-    for number, values in enumerate(drawn):
+    for number, values in enumerate(listed):
         at = BEGIN_MS + number
         place = {
             **source,
@@ -125,9 +130,9 @@ def _changes(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
     return tails
 
 
-def _protobuf(shape: Shape, drawn: Sequence[dict[str, Any]]) -> list[bytes]:
+def _protobuf(shape: Shape, listed: Sequence[dict[str, Any]]) -> list[bytes]:
     message = _message(shape.schema)
-    return [message(**{k: v for k, v in row.items() if v is not None}).SerializeToString() for row in drawn]
+    return [message(**{k: v for k, v in row.items() if v is not None}).SerializeToString() for row in listed]
 
 
 def _message(text: str) -> Any:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-import duckdb
 from confluent_kafka.admin import AdminClient
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -24,8 +23,9 @@ from frazil.clients.secrets import Secrets
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.process import noted
 from frazil.local.services import LocalServices, world
+from tests.bench import contents
 from tests.bench.contender import ANSWER
-from tests.bench.fill import ROOT, fill, key, live_keys, make
+from tests.bench.fill import ROOT, fill, make
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Job, Topic
 
@@ -162,23 +162,17 @@ class BenchEnvironment:
         return load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
 
     def check(self, table: str, topic: Topic, *, state: bool = False) -> None:
-        """Check that every record is there once, or every live key of a `state` of changes.
+        """Check that every record is there once, or the last change of every live key of a `state` of changes.
 
-        Rows, sum of ids, distinct offsets (or ids, without columns of offsets); files by PyIceberg, rows by DuckDB.
+        PyIceberg lists the files, and DuckDB counts their rows.
         """
         loaded = self.catalog().load_table(table)
-        files = [task.file.file_path for task in loaded.scan().plan_files()]
-        place = "(_kafka_partition, _kafka_offset)" if "_kafka_offset" in loaded.schema().column_names else "id"
-        found = duckdb.sql(
-            f"select count(*), sum(id), count(distinct {place}) from read_parquet($files)",
-            params={"files": [urlparse(file).path for file in files]},
-        ).fetchone()
-        wanted = (topic.rows, topic.rows * (topic.rows - 1) // 2, topic.rows)
-        if topic.key_schema_id:
-            ids = live_keys(topic) if state else [key(topic, number)[0] for number in range(topic.rows)]
-            wanted = (len(ids), sum(ids), len(ids))
+        files = [urlparse(task.file.file_path).path for task in loaded.scan().plan_files()]
+        found = contents.found(files, topic, loaded.schema().column_names)
+        wanted = contents.wanted(topic, seed=self.seed, state=state)
         if found != wanted:
-            raise NotWhatWasProducedError(f"{table}: rows, sum of ids and distinct records are {found}, not {wanted}")
+            says = "rows, sum of ids, distinct records" + ", sums of offsets and totals" * bool(topic.key_schema_id)
+            raise NotWhatWasProducedError(f"{table}: {says} are {found}, not {wanted}")
 
     def drop(self, *tables: str) -> None:
         """Drop tables and remove their files, if they exist."""

@@ -88,12 +88,6 @@ def _stride(each: int, least: int) -> int:
     return next(stride for stride in range(least + 1, 2 * each + 2) if gcd(stride, each) == 1)
 
 
-def live_keys(topic: Topic) -> set[int]:
-    """Return the keys that a topic's records leave, of those with a number each."""
-    last = dict(key(topic, number) for number in range(topic.rows))
-    return {number for number, is_delete in last.items() if not is_delete}
-
-
 def last_records(topic: Topic, records: int) -> dict[int, int]:
     """Return the number of the last record of each key that the first so many records of a topic leave."""
     left: dict[int, int] = {}
@@ -104,6 +98,12 @@ def last_records(topic: Topic, records: int) -> dict[int, int]:
         else:
             left[chosen] = number
     return left
+
+
+def tail_of(topic: Topic, number: int, many: int) -> int:
+    """Return which of so many tails a record of a topic has, as `produce` gives them to a topic whose ids begin at 0."""
+    place, partition = divmod(number, topic.partitions)
+    return (partition * many // topic.partitions + place) % many
 
 
 def fill(bootstrap: str, topics: Sequence[Topic], *, seed: int, first: int = 0) -> float:

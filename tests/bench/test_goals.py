@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.fill import key, live_keys
+from tests.bench.fill import key
 from tests.bench.goal import Goal
 from tests.bench.goals import Results, goals
 from tests.bench.latency import Followed
@@ -236,13 +236,3 @@ def test_a_topic_of_keys_has_each_once_before_any_again() -> None:
     assert not any(is_delete for _, is_delete in first)
     assert sum(is_delete for _, is_delete in second) == 4
     assert all(k % 4 == number % 4 for number, (k, _) in enumerate(first + second))
-
-
-def test_the_live_keys_of_changes_are_those_that_are_not_deleted_last() -> None:
-    topic = Topic(name="t", shape="changes_avro", rows=80, partitions=4, schema_id=1, keys=40, key_schema_id=2)
-    last = {}
-    for number in range(80):
-        chosen_key, is_delete = key(topic, number)
-        last[chosen_key] = is_delete
-    assert live_keys(topic) == {each for each, is_delete in last.items() if not is_delete}
-    assert len(live_keys(topic)) == 36

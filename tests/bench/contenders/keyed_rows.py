@@ -64,16 +64,31 @@ def fill(spark: SparkSession, iceberg: Iceberg, table: str, count: int) -> None:
 
 
 @dataclass
-class Changes:
+class Held:
     """The ids that a table holds after some batches, and the version of each."""
 
     count: int
-    random: np.random.Generator
     alive: Any = field(init=False)
     version: Any = field(init=False)
 
     def __post_init__(self) -> None:
         self.alive, self.version = np.ones(self.count, bool), np.zeros(self.count, np.int64)
+
+    def put(self, ids: Any, version: int) -> None:
+        """Note that a batch wrote ids in a version."""
+        self.alive[ids], self.version[ids] = True, version
+
+    @property
+    def expected(self) -> tuple[int, int, int]:
+        """The number of rows, the sum of their ids and that of their versions, which a row of an older version lowers."""
+        return int(self.alive.sum()), int(np.flatnonzero(self.alive).sum()), int(self.version[self.alive].sum())
+
+
+@dataclass
+class Changes(Held):
+    """A table's ids, and batches of random changes of them."""
+
+    random: np.random.Generator
 
     def batch(self, number: int, file: Path) -> None:
         """Write a batch to a file, ids and whether each is deleted: 80 % updates, 10 % inserts and 10 % deletes of random rows."""
@@ -83,13 +98,9 @@ class Changes:
         inserted = np.arange(len(self.alive), len(self.alive) + size // 10)
         self.alive = np.concatenate([self.alive, np.ones(len(inserted), bool)])
         self.version = np.concatenate([self.version, np.full(len(inserted), number)])
-        self.alive[deleted], self.version[updated] = False, number
+        self.put(updated, number)
+        self.alive[deleted] = False
         ids = np.concatenate([updated, inserted, deleted])
         is_delete = np.arange(len(ids)) >= len(updated) + len(inserted)
         order = self.random.permutation(len(ids))
         pq.write_table(pa.table({"id": ids[order], IS_DELETE: is_delete[order]}), file, row_group_size=size // 2)
-
-    @property
-    def expected(self) -> tuple[int, int, int]:
-        """The number of rows, the sum of their ids and that of their versions."""
-        return int(self.alive.sum()), int(np.flatnonzero(self.alive).sum()), int(self.version[self.alive].sum())

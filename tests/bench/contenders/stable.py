@@ -21,9 +21,9 @@ from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.deletes.staged_changes import stage_changes
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.bench.accounting import Meter
-from tests.bench.contenders.keyed_rows import ROW, rows
+from tests.bench.contenders.keyed_rows import ROW, Held, rows
 from tests.bench.contenders.product import driver
-from tests.bench.contenders.upserts import PIPELINE, NotWhatWasChangedError, folder, give, measured, request
+from tests.bench.contenders.upserts import PIPELINE, check, folder, give, measured, request
 from tests.bench.topics import Job
 
 DAYS, OF_A_BATCH, VERSION = 60, 2, 2
@@ -56,10 +56,10 @@ def _rounds(job: Job, shared: JobContext, meter: Meter, size: int, rounds: int) 
     for name in names.values():
         _create(shared, name)
         give(shared, name, base, rows=size)
-    found, deleted = [], np.zeros(size, bool)
+    found, held = list[dict[str, Any]](), {way: Held(size) for way in WAYS}
     for number in range(rounds + 1):
         updated = random.choice(np.flatnonzero(_are_of(size, number)), min(KEYS, size // 40), replace=False)
-        gone = random.choice(np.flatnonzero(~deleted), len(updated) // 10, replace=False)
+        gone = random.choice(np.flatnonzero(held["deletes"].alive), len(updated) // 10, replace=False)
         for way, name in names.items():
             kept = updated if way != "deletes" else np.setdiff1d(updated[len(gone) :], gone)
             file = Path(job.folder) / f"stable-{size}-{number}-{way}.parquet"
@@ -67,9 +67,10 @@ def _rounds(job: Job, shared: JobContext, meter: Meter, size: int, rounds: int) 
             used = measured(meter, folder(shared, name), partial(_commit, shared, name, batch, number, WAYS[way]))
             if number:
                 found.append({"way": way, "round": number, "rows": size, **used})
-        deleted[gone], deleted[np.setdiff1d(updated[len(gone) :], gone)] = True, False
+            held[way].put(kept, number + 1)
+        held["deletes"].alive[gone] = False
     for way, name in names.items():
-        _check(shared, name, size - (int(deleted.sum()) if way == "deletes" else 0))
+        check(shared, name, held[way])
     return found
 
 
@@ -111,11 +112,3 @@ def _commit(shared: JobContext, name: str, batch: DataFrame, number: int, rules:
         shared.iceberg, name, batch, key=["id"], pipeline=PIPELINE, new_id=shared.new_id, at=at, rules=rules
     )
     publish(shared, staged.files, request(number + 1, number + 2), changes=staged.changes)
-
-
-def _check(shared: JobContext, name: str, wanted: int) -> None:
-    count, distinct = (
-        shared.spark.table(f"{shared.iceberg.name}.{name}").agg(F.count("id"), F.count_distinct("id")).collect()[0]
-    )
-    if (count, distinct) != (wanted, wanted):
-        raise NotWhatWasChangedError(f"{name}: {count} rows and {distinct} ids, not {wanted}")

@@ -31,7 +31,7 @@ from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged, empty_commit
 from frazil.lake.totals import Counts
 from tests.bench.accounting import Meter
-from tests.bench.contenders.keyed_rows import NAMES, Changes, create, fill, rows
+from tests.bench.contenders.keyed_rows import NAMES, Changes, Held, create, fill, rows
 from tests.bench.contenders.merge_text import MERGE_SETTINGS, merge_statement
 from tests.bench.contenders.product import driver
 from tests.bench.contenders.staged_merge import staged_merge
@@ -108,7 +108,7 @@ def _rounds(
             raise NotWhatWasChangedError(f"{history.history}: {done} changes, not {batch.count()}")
         found.append({"way": "history", "round": number, "version": version, "rows": size, **used})
     for name in names.values():
-        _check(shared, name, changes)
+        check(shared, name, changes)
     return found
 
 
@@ -122,7 +122,7 @@ def _staged_batch(job: Job, shared: JobContext, meter: Meter, base: str, version
     batch = _read(shared, file, 1)
     commit = partial(staged_merge, shared.spark, f"{shared.iceberg.name}.{name}", batch, batch.count())
     used = measured(meter, folder(shared, name), commit)
-    _check(shared, name, changes)
+    check(shared, name, changes)
     return {"way": "staged", "round": 0, "version": version, "rows": size, **used}
 
 
@@ -212,10 +212,11 @@ def _merge(shared: JobContext, name: str, batch: DataFrame, number: int) -> None
                 spark.conf.set(key, value)
 
 
-def _check(shared: JobContext, name: str, changes: Changes) -> None:
+def check(shared: JobContext, name: str, held: Held) -> None:
+    """Raise if a table holds other ids than its batches leave, one of them twice, or another version of one."""
     found = shared.spark.table(f"{shared.iceberg.name}.{name}").agg(
         F.count("id"), F.sum("id"), F.sum("version"), F.count_distinct("id")
     )
-    wanted = (*changes.expected, changes.expected[0])
+    wanted = (*held.expected, held.expected[0])
     if (got := tuple(found.collect()[0])) != wanted:
         raise NotWhatWasChangedError(f"{name}: rows, sums of ids and versions, distinct ids are {got}, not {wanted}")

@@ -1,0 +1,57 @@
+"""What the tables of batches must hold, and the check of it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tests.bench.contenders.keyed_rows import Held, rows
+from tests.bench.contenders.upserts import NotWhatWasChangedError, check
+
+
+def held() -> Held:
+    """Return ten ids: two in version 1, one of these in version 2, and one gone."""
+    made = Held(10)
+    made.put(np.array([3, 4]), 1)
+    made.put(np.array([4]), 2)
+    made.alive[9] = False
+    return made
+
+
+def test_rows_ids_and_versions_are_summed() -> None:
+    assert held().expected == (9, 36, 3)
+    again = held()
+    again.put(np.array([9]), 3)
+    assert again.expected == (10, 45, 6)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("ids", "of_four", "is_right"), [(9, 2, True), (9, 1, False), (10, 2, False)], ids=["right", "stale", "not gone"]
+)
+def test_a_table_with_a_row_of_an_older_version_is_not_what_was_changed(
+    spark: SparkSession, name: str, ids: int, of_four: int, is_right: bool
+) -> None:
+    version = F.when(F.col("id") == 3, 1).when(F.col("id") == 4, of_four).otherwise(0)
+    rows(spark.range(ids), 0).withColumn("version", version).createOrReplaceTempView(name)
+    shared: Any = SimpleNamespace(spark=_Views(spark), iceberg=SimpleNamespace(name="lake"))
+    if is_right:
+        check(shared, name, held())
+        return
+    with pytest.raises(NotWhatWasChangedError):
+        check(shared, name, held())
+
+
+class _Views:
+    """A session whose tables are views."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def table(self, name: str) -> Any:
+        return self._spark.table(name.rpartition(".")[2])
