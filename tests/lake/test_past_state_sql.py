@@ -54,8 +54,9 @@ class Model:
             at = {partition: offset + self.dice.randrange(20) for partition, offset in self.offsets.at.items()}
             self.commit(at, self.offsets.topic_id, keys=self.dice.randrange(KEYS))
 
-    def at(self, at: At, kept_from: int = 0) -> Rows:
-        past = PastState(
+    @property
+    def past(self) -> PastState:
+        return PastState(
             columns=("key", "word"),
             key=("key",),
             held=self.offsets.at,
@@ -63,6 +64,8 @@ class Model:
             state_snapshot=1,
             history_snapshot=1,
         )
+
+    def at(self, at: At, kept_from: int = 0) -> Rows:
         changes = [
             {
                 "key": key,
@@ -76,7 +79,7 @@ class Model:
         lake = duckdb.connect()
         lake.register("state", pa.table([list(self.rows), list(self.rows.values())], STATE))
         lake.register("changes", pa.Table.from_pylist(changes, CHANGES))
-        return dict(lake.execute(past.query(SqlEngine.DUCKDB, "state", "changes", at)).fetchall())
+        return dict(lake.execute(self.past.query(SqlEngine.DUCKDB, "state", "changes", at)).fetchall())
 
 
 @pytest.fixture
@@ -132,6 +135,12 @@ def test_a_history_that_has_not_noted_that_offsets_went_back_returns_the_present
     model.commit({0: 60, 1: 10}, "T2", keys=KEYS)
     model.account = NOTHING
     assert model.at({0: 60, 1: 10}) == model.states[-1][1]
+
+
+def test_duckdb_parses_the_text_that_reads_both_tables_at_their_snapshots(model: Model) -> None:
+    state, history = (SqlEngine.DUCKDB.at_snapshot(name, 7) for name in ("lake.s.t", "lake.s.t__changes"))
+    (statement,) = duckdb.extract_statements(model.past.query(SqlEngine.DUCKDB, state, history, {0: 1}))
+    assert statement.query.count("AT (VERSION => 7)") == 2
 
 
 @pytest.mark.parametrize("number", range(4))

@@ -94,7 +94,7 @@ class SqlEngine(StrEnum):
             case SqlEngine.SPARK:
                 return f"{table} VERSION AS OF {snapshot_id:d}"
             case SqlEngine.DUCKDB:
-                return f"{table} AT (VERSION => {snapshot_id:d})"
+                return f"(SELECT * FROM {table} AT (VERSION => {snapshot_id:d}))"  # no alias may follow AT
             case SqlEngine.SNOWFLAKE:
                 return table
             case _:
