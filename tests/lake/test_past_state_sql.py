@@ -13,7 +13,7 @@ import pytest
 from frazil.errors import InvalidInput
 from frazil.lake.history.history_ledger import HistoryAccount
 from frazil.lake.offsets import Offsets
-from frazil.lake.past_state_sql import UNKNOWN, PastState
+from frazil.lake.past_state_sql import UNKNOWN, PastState, StateColumn
 from frazil.lake.sql_engine import SqlEngine
 
 KEYS = 4
@@ -57,7 +57,7 @@ class Model:
     @property
     def past(self) -> PastState:
         return PastState(
-            columns=("key", "word"),
+            columns=(StateColumn("key", "key", "key"), StateColumn("word", "word", "word")),
             key=("key",),
             held=self.offsets.at,
             set_backs=self.account.set_backs,

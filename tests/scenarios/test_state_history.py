@@ -12,10 +12,12 @@ from typing import Any
 import duckdb
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import History, KeyFormat, Limits, Upsert
+from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError, HistoryMismatch, InvalidInput, SparkFailed, TopicRecreated
 from frazil.ingest.events import Reporter
 from frazil.ingest.state_history import StateHistory
@@ -27,6 +29,7 @@ from frazil.lake.history.recorded import recorded
 from frazil.lake.ledger import Entry
 from frazil.lake.past_state_sql import UNKNOWN
 from frazil.lake.read.stored_tables import Lake
+from frazil.lake.sql_engine import SqlEngine
 from frazil.maintain.expire import expire
 from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Target
@@ -35,9 +38,10 @@ from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_upserts import State, stored, verified
-from tests.support import oracle
+from tests.support import extra_catalogs, oracle
 from tests.support.debezium_events import Source
 from tests.support.past_states import PastStates
+from tests.support.rest_catalog import rest_catalog
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import StateReplay
 
@@ -651,6 +655,106 @@ def test_a_renamed_column_and_a_new_one_of_its_former_name_are_two(shop_of: Shop
     assert [(row["buyer"], row["user"]) for row in check(shop)] == [(None, "first"), ("second", None), (None, "third")]
 
 
+def test_a_past_state_has_the_columns_of_its_commit_while_the_tables_have_newer_ones(shop_of: ShopOf) -> None:
+    """On a topic without records another engine renames a column, and gives its name to another one."""
+    shop, past = noted_states(shop_of)
+    columns_changed(shop, "RENAME COLUMN user TO buyer")
+    past.check(present=("_kafka_key", "buyer"))
+    columns_changed(shop, "ADD COLUMN user string", "RENAME COLUMN _kafka_key TO name", "DROP COLUMN amount")
+    past.check(present=("name", "buyer"))
+    at, rows = past.noted[0]
+    assert past.by_duckdb(at, ("name", "user")) == [(key, None) for key, _ in rows]
+    query = past.past(is_at_snapshots=False).query(SqlEngine.DUCKDB, "s", "h", at)
+    assert '"_before"."user" AS "buyer"' in query
+    assert 'NULL AS "user"' in query
+
+
+def test_a_past_state_has_the_columns_of_its_commit_while_a_batch_with_a_new_one_is_stopped(shop_of: ShopOf) -> None:
+    """The columns are added before the batch is staged, and a bad record then stops it."""
+    shop, past = noted_states(shop_of)
+    more = {"name": "note", "type": ["null", "string"], "default": None}
+    schema = {**ORDER, "fields": [*ORDER["fields"], more]}  # type: ignore[misc]
+    value = avro(schema, {"order_id": 2, "user": "u", "amount": None, "note": "n"})
+    shop.produce([frame(shop.register(schema), value)], key=b"k2", partition=0)
+    shop.produce([b"no frame"], key=b"k3", partition=0)
+    with pytest.raises(FrazilError, match="wrong_magic"):
+        shop.drain()
+    assert "note" in oracle.table(shop.lake, shop.pipeline.table.identifier).schema().column_names
+    past.check()
+    at, rows = past.noted[0]
+    assert past.by_duckdb(at, ("_kafka_key", "note")) == [(key, None) for key, _ in rows]
+
+
+@pytest.mark.long
+def test_a_past_state_has_values_of_a_column_that_got_another_name_before_the_history_followed(shop_of: ShopOf) -> None:
+    """The state's snapshot has the former name, and the history's the new one; then the column is dropped."""
+    shop, state = state_of(shop_of)
+    past = PastStates(shop)
+    state.put(1, "first")
+    shop.drain()
+    past.note()
+    state.put(1, "second")
+    with pytest.raises(FrazilError, match="crash at"):
+        shop.drain(failpoint=crash_at("publish.committed"))
+    past.note()
+    columns_changed(shop, "RENAME COLUMN user TO buyer")
+    shop.spark.sql(f"REFRESH TABLE lake.{shop.pipeline.table.identifier}")
+    follow_state(shop)
+    past.check(present=("_kafka_key", "buyer"))
+
+
+@pytest.mark.long
+def test_a_past_state_has_values_of_a_column_that_was_dropped_later(shop_of: ShopOf) -> None:
+    shop, past = noted_states(shop_of)
+    columns_changed(shop, "DROP COLUMN user")
+    follow_state(shop)
+    for at, rows in past.noted:
+        assert past.by_spark(at) == past.by_duckdb(at, is_at_snapshots=True) == rows
+    columns_changed(shop, "ADD COLUMN user string")
+    at, rows = past.noted[0]
+    assert past.by_spark(at) == rows
+    assert past.by_duckdb(at) == [(key, None) for key, _ in rows]
+
+
+@pytest.mark.long
+def test_duckdb_reads_both_tables_at_their_snapshots_by_a_rest_service(
+    shop_of: ShopOf, spark: SparkSession, rest_lake: Environment, tmp_path: Path
+) -> None:
+    """The text as the command prints it, between a change of columns and the next commit."""
+    with rest_catalog(tmp_path, rest_lake) as environment:
+        lake = extra_catalogs.added(spark, environment, "lake_of_rest")
+
+        def there(**declared: Any) -> Shop:
+            shop = shop_of(**declared)
+            shop.lake = lake
+            return shop
+
+        shop, past = noted_states(there)
+        for change in ("RENAME COLUMN user TO buyer", "ADD COLUMN user string"):
+            spark.sql(f"ALTER TABLE lake_of_rest.{shop.pipeline.table.identifier} {change}")
+        for at, rows in past.noted:
+            assert past.by_attached_duckdb(at) == rows
+        with pytest.raises(duckdb.Error, match=UNKNOWN):
+            past.by_attached_duckdb(dict.fromkeys(past.noted[0][0], 0))
+
+
+def noted_states(shop_of: ShopOf) -> tuple[Shop, PastStates]:
+    """Return a shop with a state that changed once, and that of each commit."""
+    shop, state = state_of(shop_of)
+    past = PastStates(shop)
+    for word in ("first", "second"):
+        for number in range(3):
+            state.put(number, word)
+        state.put(3 if word == "first" else 4, word)
+        shop.drain()
+        past.note()
+    return shop, past
+
+
+def follow_state(shop: Shop) -> None:
+    StateHistory(shop.pipeline, shop.job(), Reporter(shop.events.append, "p", "t", "r", time.time)).catch_up()
+
+
 @pytest.mark.long
 def test_the_name_of_a_column_that_the_state_dropped_is_that_of_another_one(shop_of: ShopOf) -> None:
     """The history still has the dropped one's values: under another name, in both images."""
@@ -716,7 +820,7 @@ def test_a_field_that_a_struct_lost_is_null_in_later_changes(shop_of: ShopOf) ->
         shop.drain(failpoint=crash_at("publish.committed"))
     columns_changed(shop, "DROP COLUMN address.city", "DROP COLUMN places.element.city")
     shop.spark.sql(f"REFRESH TABLE lake.{shop.pipeline.table.identifier}")
-    StateHistory(shop.pipeline, shop.job(), Reporter(shop.events.append, "p", "t", "r", time.time)).catch_up()
+    follow_state(shop)
     first, second = changes(shop)
     assert (first["address"], first["places"][0]["city"]) == ({"street": "first", "city": "Oslo"}, "Oslo")
     assert (second["address"], second["places"]) == (

@@ -126,7 +126,8 @@ def _print_past_state(
         )
     lake = Lake(place, secrets.read)
     changed = lake.table(changes)  # first, so that the state has what it follows
-    past = PastState.of(pipeline.name, _stored(lake, pipeline), changed, changes)
+    is_at_snapshots = engine.names_snapshots and not tables[0]
+    past = PastState.of(pipeline.name, _stored(lake, pipeline), changed, changes, is_at_snapshots=is_at_snapshots)
     state = tables[0] or engine.at_snapshot(table_name(engine, catalog, identifier), past.state_snapshot)
     history = tables[1] or engine.at_snapshot(table_name(engine, catalog, changes), past.history_snapshot)
     sys.stdout.write(f"{past.query(engine, state, history, at)};\n")

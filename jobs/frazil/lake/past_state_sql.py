@@ -13,16 +13,28 @@ from typing import Any
 
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
-from frazil.lake.history.history_columns import BEFORE, END, SEQUENCE
+from frazil.lake.history.history_columns import BEFORE, END, SEQUENCE, STATE_NAMES, state_names
 from frazil.lake.history.history_ledger import HISTORY, Recorded
 from frazil.lake.history.set_backs import SetBack, present_from
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.lake.sql_engine import SqlEngine
-from frazil.schemas.iceberg import identifier_fields
+from frazil.schemas.iceberg import column_names, field_ids, identifier_fields
 
 _LATER, _LAST, _NUMBER = "_frazil_later", "_frazil_last", "_frazil_number"
 UNKNOWN = "the history has no change at or before these offsets, so the state there is unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class StateColumn:
+    """A column of the state, by the names that it has in both tables: in the history itself, and in its rows before a change.
+
+    A name is None if the history has no such column. Values of before are null then.
+    """
+
+    name: str
+    changed: str | None
+    before: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +44,7 @@ class PastState:
     `set_backs` are as in `HistoryAccount`.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[StateColumn, ...]
     key: tuple[str, ...]
     held: Mapping[int, int]
     set_backs: tuple[SetBack, ...]
@@ -40,8 +52,14 @@ class PastState:
     history_snapshot: int
 
     @classmethod
-    def of(cls, pipeline: str, state: StoredTable, history: StoredTable | None, name: str) -> PastState:
-        """Return it. Raises `InvalidInput` if the table has no history, or one of another table."""
+    def of(
+        cls, pipeline: str, state: StoredTable, history: StoredTable | None, name: str, *, is_at_snapshots: bool
+    ) -> PastState:
+        """Return it. Raises `InvalidInput` if the table has no history, or one of another table.
+
+        `is_at_snapshots` says that the query reads both tables at their snapshots: by the names of then. Else it reads them as they
+        are now.
+        """
         newest = history.newest(pipeline) if history is not None else None
         if history is None or newest is None or history.properties.get(ledger.WRITE_MODE) != HISTORY:
             raise InvalidInput(
@@ -56,9 +74,11 @@ class PastState:
                 where=f"table {name}",
                 do=f"Run `frazil run {pipeline}`",
             )
-        schema: dict[str, Any] = state.schema
+        recorded = state.schema_at(last.snapshot_id)
+        schema = recorded if is_at_snapshots else state.schema
+        read = history.schema_at(newest.id) if is_at_snapshots else history.schema
         return cls(
-            columns=tuple(field.name for field in state.columns.fields),
+            columns=_columns(schema, recorded, history, read),
             key=tuple(identifier_fields(schema)),
             held=Offsets.parse(newest.entry.summary[ledger.END]).at,
             set_backs=last.account.set_backs,
@@ -80,10 +100,14 @@ class PastState:
         if since := present_from(self.set_backs, at, self.held):
             is_later = f"{sequence} > {since:d} AND ({is_later})"
         last = f"MAX(CASE WHEN {_LATER} THEN NULL ELSE {sequence} END)"
-        key = ", ".join(map(q, self.key))
-        same = " AND ".join(f"l.{q(name)} = s.{q(name)}" for name in self.key)
-        rows = ", ".join(f"s.{q(name)}" for name in self.columns)
-        before = ", ".join(f"{engine.field(BEFORE, name)} AS {q(name)}" for name in self.columns)
+        changed = {column.name: column.changed or column.name for column in self.columns}
+        key = ", ".join(q(changed[name]) for name in self.key)
+        same = " AND ".join(f"l.{q(changed[name])} = s.{q(name)}" for name in self.key)
+        rows = ", ".join(f"s.{q(column.name)}" for column in self.columns)
+        before = ", ".join(
+            f"{engine.field(BEFORE, column.before) if column.before is not None else 'NULL'} AS {q(column.name)}"
+            for column in self.columns
+        )
         return (
             f"WITH changes AS (\n  SELECT *, ({is_later}) AS {_LATER}\n  FROM {history}\n),\n"
             f"point AS (\n  SELECT CASE WHEN COUNT(CASE WHEN {_LATER} THEN NULL ELSE 1 END) = 0\n"
@@ -93,3 +117,29 @@ class PastState:
             f"SELECT {rows}\nFROM {state} s\nWHERE NOT EXISTS (SELECT 1 FROM later l WHERE {same})\n"
             f"UNION ALL\nSELECT {before}\nFROM later\nWHERE {_NUMBER} = 1 AND {q(BEFORE)} IS NOT NULL"
         )
+
+
+def _columns(
+    schema: Mapping[str, Any], recorded: Mapping[str, Any], history: StoredTable, read: dict[str, Any]
+) -> tuple[StateColumn, ...]:
+    """Return the columns of a schema of the state, with their names in a schema of its history, which is `read`.
+
+    The history knows the names of the state's columns by field id, as they were when it followed. A column that it does not know
+    has its own name there if the state had it in the `recorded` commit, and no other column has the name: it was dropped later. A
+    column that came later has no values of before.
+    """
+    known, ids = state_names(history.properties.get(STATE_NAMES)), field_ids(history.schema)
+    paths = {number: path for path, number in field_ids(read).items()}
+    then = column_names(recorded)
+
+    def named(number: int, name: str, image: str) -> str | None:
+        path = known.get(number)
+        if path is None and number in then and name not in known.values():
+            path = name
+        found = paths.get(ids.get(f"{image}{path}", 0)) if path is not None else None
+        return found.removeprefix(image) if found is not None else None
+
+    return tuple(
+        StateColumn(name, named(number, name, ""), named(number, name, f"{BEFORE}."))
+        for number, name in ((field["id"], field["name"]) for field in schema["fields"])
+    )

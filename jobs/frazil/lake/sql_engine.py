@@ -88,6 +88,11 @@ class SqlEngine(StrEnum):
                 found = f"json_extract_scalar({document}, '$[\"{name}\"]')"
         return f"CAST({found} AS BIGINT)"
 
+    @property
+    def names_snapshots(self) -> bool:
+        """Whether `at_snapshot` names a snapshot, whose columns have the names that they had then."""
+        return self is not SqlEngine.SNOWFLAKE
+
     def at_snapshot(self, table: str, snapshot_id: int) -> str:
         """Return a table as of one of its snapshots. Snowflake has none of a table that another catalog keeps."""
         match self:

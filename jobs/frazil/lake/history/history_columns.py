@@ -30,8 +30,13 @@ END = Field("_end", Primitive(Kind.STRING), doc="next offset of each partition b
 BEFORE = "_before"
 OWN = (OP.name, CHANGED_AT.name, COMMITTED_AT.name, SEQUENCE.name, END.name, BEFORE)
 """The columns that a history has beside those of the state."""
-_NAMES = "frazil.state-columns"
+STATE_NAMES = "frazil.state-columns"
 """Table property of a history: the names that the state's columns had, by field id, a JSON object. Renames are found by it."""
+
+
+def state_names(stored: str | None) -> dict[int, str]:
+    """Return the names that the state's columns have in a history, by the state's field id, from `STATE_NAMES`."""
+    return {int(number): name for number, name in json.loads(stored or "{}").items()}
 
 
 def wanted(state: Struct) -> Struct:
@@ -68,11 +73,11 @@ def make(job: Committer, history: str, state: Java, properties: Mapping[str, str
         history,
         wanted(row),
         partition_by=(PartitionField(Transform.DAYS, COMMITTED_AT.name),),
-        properties={**properties, ledger.WRITE_MODE: HISTORY, _NAMES: _text(names)},
+        properties={**properties, ledger.WRITE_MODE: HISTORY, STATE_NAMES: _text(names)},
     ):
         return
     table = iceberg.load(history)
-    if table.properties().get(_NAMES) == _text(names) and not changes(
+    if table.properties().get(STATE_NAMES) == _text(names) and not changes(
         row_type(iceberg.schema_json(table)), wanted(row)
     ):
         return
@@ -122,10 +127,10 @@ def _rename(job: Committer, history: str, names: Mapping[int, str], last_id: int
         if attempt:
             job.wait(min(2.0, 0.05 * 2**attempt))
         table = job.iceberg.load(history)
-        stored = table.properties().get(_NAMES)
+        stored = table.properties().get(STATE_NAMES)
         if stored == _text(names):
             return
-        known = {int(number): name for number, name in json.loads(stored or "{}").items()}
+        known = state_names(stored)
         if max(known, default=0) > last_id:
             return
         existing = field_ids(job.iceberg.schema_json(table))
@@ -144,7 +149,7 @@ def _rename(job: Committer, history: str, names: Mapping[int, str], last_id: int
                 for path, name in found:
                     update.renameColumn(path, name)
                 update.commit()
-            transaction.updateProperties().set(_NAMES, _text(names)).commit()
+            transaction.updateProperties().set(STATE_NAMES, _text(names)).commit()
             transaction.commitTransaction()
             return
         except Py4JJavaError as error:

@@ -27,6 +27,7 @@ from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
+    from pyiceberg.schema import Schema as IcebergSchema
     from pyiceberg.table import Table as IcebergTable
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
@@ -88,10 +89,13 @@ class StoredTable:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The table's current schema as Iceberg's JSON."""
-        from frazil.lake.read.variant_metadata import restored
+        return _json(self.iceberg.schema())
 
-        parsed: dict[str, Any] = restored(json.loads(self.iceberg.schema().model_dump_json()))
-        return parsed
+    def schema_at(self, snapshot_id: int) -> dict[str, Any]:
+        """Return the schema by whose names engines read a snapshot, as Iceberg's JSON. The current one may be a later one."""
+        snapshot = self.iceberg.snapshot_by_id(snapshot_id)
+        number = snapshot.schema_id if snapshot is not None else None
+        return _json(self.iceberg.schemas()[number]) if number is not None else self.schema
 
     @cached_property
     def columns(self) -> Struct:
@@ -238,3 +242,9 @@ def _snapshot(snapshot: IcebergSnapshot) -> Snapshot:
         summary=dict(summary.additional_properties) if summary else {},
         manifest_list=snapshot.manifest_list,
     )
+
+
+def _json(schema: IcebergSchema) -> dict[str, Any]:
+    from frazil.lake.read.variant_metadata import restored
+
+    return dict(restored(json.loads(schema.model_dump_json())))
