@@ -59,8 +59,11 @@ def rows_to_write(
     of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
     of_stored = dict.fromkeys((*values, *of_delete))
     held = (F.col(name).alias(_HELD + name) for name in of_stored)
-    age = _age(stored.columns).alias(_AGE)
-    stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held, age])
+    found = changes.found
+    # A key that changed its partition against the declaration has several rows; a search of some partitions may see one of them.
+    is_doubled = bool(rules.stable) or found.rows > found.updated + found.deleted
+    age = [_age(stored.columns).alias(_AGE)] if is_doubled else []
+    stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held, *age])
     of_row = {name: F.col(_HELD + name) for name in values}
     if rules.fills:
         # Behind a delete of before, a change that left values out had no effect.
@@ -76,12 +79,13 @@ def rows_to_write(
     # A tombstone behind a delete of the source says nothing: the row is deleted already.
     is_repeated = F.col(IS_BARE) & F.col(_HELD + DELETED_AT.name).isNotNull() if of_delete else F.lit(False)
     of_row |= {name: F.when(is_repeated, F.col(_HELD + name)).otherwise(F.col(name)).alias(name) for name in of_delete}
-    found = stored.join(F.broadcast(lacking), changes.key)
-    # A key that changed its partition against the declaration has several rows.
-    newest_first = Window.partitionBy(*changes.key).orderBy(F.col(_AGE).desc())
-    found = found.repartition(tasks, *changes.key).withColumn(_RANK, F.row_number().over(newest_first))
-    found = found.where(F.col(_RANK) == 1)
-    return rows.union(found.select(*(of_row.get(name, F.col(name)) for name in columns)))
+    joined = stored.join(F.broadcast(lacking), changes.key).repartition(tasks, *changes.key)
+    if is_doubled:
+        newest_first = Window.partitionBy(*changes.key).orderBy(F.col(_AGE).desc())
+        joined = joined.withColumn(_RANK, F.row_number().over(newest_first)).where(F.col(_RANK) == 1)
+    else:
+        joined = joined.dropDuplicates(changes.key)
+    return rows.union(joined.select(*(of_row.get(name, F.col(name)) for name in columns)))
 
 
 def _age(columns: Sequence[str]) -> Column:
