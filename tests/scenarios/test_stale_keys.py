@@ -23,7 +23,7 @@ from frazil.recovery.decisions import Accepted
 from frazil.status.pipeline_status import pipeline_status
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_truncates import truncate, truncating
-from tests.support.debezium_events import GONE, Source
+from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import VERSIONED
 
@@ -131,7 +131,7 @@ def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(sho
     shop.drain()
     assert stale_keys(shop).keys == 1
     for number in (1, 2):
-        source.write("u", number, customer="x", note=GONE)
+        source.write("u", number, customer="x", note=PLACEHOLDER)
     shop.drain()
     assert stale_keys(shop).keys == 1
     source.write("u", 1, customer="x", note="new")
