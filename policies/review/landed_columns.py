@@ -167,7 +167,7 @@ class _Landed:
     def gone(self) -> list[str]:
         """The columns that no version has."""
         fit = merge([version for version in self.versions if version[0] not in self.unfit]).type
-        kept = {column.name for column in columns_of(self.table, fit).values()}
+        kept = {column.name for column in columns_of(self.table, fit, top=True).values()}
         return [column.name for column in self.table.fields if column.name not in kept]
 
     def refusals(self, pipeline: Pipeline, changed: str, files: Sequence[SchemaFile]) -> Iterator[Effect]:
@@ -218,7 +218,7 @@ def _unwrapped(event: Struct) -> Struct:
 
 def _is_same_key(before: Struct, after: Struct) -> bool:
     """Return whether the fields of a key are the columns that they were, no more and no less."""
-    found = columns_of(before, after)
+    found = columns_of(before, after, top=True)
     return len(found) == len(after.fields) == len(before.fields)
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 
 from frazil.errors import InvalidInput
+from frazil.lake import past_state_sql
+from frazil.lake.history.history_columns import STATE_NAMES
 from frazil.lake.history.history_ledger import HistoryAccount
 from frazil.lake.offsets import Offsets
 from frazil.lake.past_state_sql import UNKNOWN, PastState, StateColumn
@@ -24,6 +28,28 @@ CHANGES = pa.schema(
 )
 Rows = dict[int, str]
 At = dict[int, int]
+
+
+def of_ids(names: dict[int, str], image: dict[int, str]) -> dict[str, Any]:
+    """Return a schema of columns by id, with those of the row before in `_before`."""
+
+    def fields(of: dict[int, str]) -> list[dict[str, Any]]:
+        return [{"id": number, "name": name, "required": False, "type": "string"} for number, name in of.items()]
+
+    before = {"id": 99, "name": "_before", "required": False, "type": {"type": "struct", "fields": fields(image)}}
+    return {"type": "struct", "fields": [*fields(names), *([before] if image else [])]}
+
+
+def test_a_column_whose_name_another_one_has_now_is_read_by_its_name_of_then() -> None:
+    """The history followed the present names, and has recorded no commit since; what the state has dropped keeps its values."""
+    recorded, then = of_ids({1: "key", 5: "a"}, {}), of_ids({1: "key", 2: "a"}, {11: "key", 12: "a"})
+    now = of_ids({1: "key", 2: "a_dropped", 3: "a"}, {11: "key", 12: "a_dropped", 13: "a"})
+    names = {STATE_NAMES: json.dumps({"1": "key", "9": "a"})}
+    history: Any = SimpleNamespace(properties=names, schema=now)
+    assert past_state_sql._columns(recorded, recorded, history, then)[1] == StateColumn("a", "a", "a")
+    present = of_ids({1: "key", 9: "a"}, {})
+    assert past_state_sql._columns(present, recorded, history, now)[1] == StateColumn("a", "a", "a")
+    assert past_state_sql._columns(recorded, recorded, history, now)[1] == StateColumn("a", None, None)
 
 
 @dataclass

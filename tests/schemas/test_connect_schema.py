@@ -65,6 +65,14 @@ def test_what_is_nested_too_deep_is_text() -> None:
     assert row({**of, "field": "deep"}).fields[0].as_json
 
 
+def test_fields_are_counted_at_any_depth() -> None:
+    """Any producer of the topic writes a schema, and each field would be a column for good."""
+    part = {"field": "part", **struct("P", [{"field": f"f{number}", "type": "int8"} for number in range(4_999)])}
+    assert len(row(part, {**part, "field": "other"}).fields) == 2
+    with pytest.raises(UnreadableSchema, match="more than 10000 fields"):
+        row(part, {**part, "field": "other"}, {"field": "one", "type": "int8"})
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -99,6 +99,14 @@ def test_a_column_that_had_a_suffix_is_the_one_renamed() -> None:
     assert changes(table, after) == (RenameColumn((before.fields[1].name,), "key"),)
 
 
+@pytest.mark.parametrize("name", ["_kafka_offset", "_ingested_at", "_pos"])
+def test_an_alias_takes_no_column_of_frazil(name: str) -> None:
+    """A field of that name in the source never had it as a column; inside a struct it had."""
+    rows = struct(Field("pos", LONG, aliases=(name,)))
+    assert changes(optional(**{name: LONG}), rows) == (AddColumn(("pos",), LONG),)
+    assert changes(optional(s=optional(**{name: LONG})), struct(s=rows)) == (RenameColumn(("s", name), "pos"),)
+
+
 def test_two_columns_renamed_at_once_do_not_get_mixed_up() -> None:
     versions = [
         (1, struct(id=INT, Id=STRING)),

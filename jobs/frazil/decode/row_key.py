@@ -36,7 +36,8 @@ class RowKey:
     `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
     decides, and the record's key only for a record without one, and for a delete whose value has none of them; `fields` are none
     then if the record's key lacks one of them.
-    `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, too: it is of this key.
+    `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, with their names there: it
+    is of this key.
     `plain` is the format of the record's key if the key is the row's and no schema describes it.
     """
 
@@ -47,7 +48,7 @@ class RowKey:
     is_of_value: bool = False
     order: RowOrder | None = None
     has_changes: bool = False
-    before: frozenset[str] = frozenset()
+    before: tuple[tuple[str, str], ...] = ()
     plain: KeyFormat | None = None
 
     @property
@@ -55,11 +56,18 @@ class RowKey:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def in_row_before(self, target: Struct, envelope: Envelope | None) -> frozenset[str]:
-        """Return the columns of the key that the row before a change has, if the envelope says that events have one."""
+    def in_row_before(self, target: Struct, envelope: Envelope | None) -> tuple[tuple[str, str], ...]:
+        """Return the columns of the key with their names in the row before a change, if the envelope says that events have one.
+
+        The names may differ: each of both rows has its own, where names of the source are alike or reserved.
+        """
         added = added_columns(envelope)
         images = (f.type for f in target.fields if f.source == BEFORE_COLUMN and f.source in added)
-        return frozenset(f.name for of in images if isinstance(of, Struct) for f in of.fields) & {*self.names}
+        columns = [column for column in target.fields if column.name in self.names]
+        pairs = (
+            (column, same_field(column, of.fields)) for of in images if isinstance(of, Struct) for column in columns
+        )
+        return tuple(sorted((column.name, held.name) for column, held in pairs if held is not None))
 
     @property
     def _is_named_by_record(self) -> Column:
@@ -127,7 +135,7 @@ class RowKey:
             reason = reason.when(differs, Reason.KEY_MISMATCH.value)
         if self.before:
             row = F.col(ROW)[BEFORE_COLUMN]
-            same = reduce(Column.__and__, (row[name].eqNullSafe(found[name]) for name in sorted(self.before)))
+            same = reduce(Column.__and__, (row[held].eqNullSafe(found[name]) for name, held in self.before))
             reason = reason.when(row.isNotNull() & ~same, Reason.BEFORE_MISSING.value)
         return reason
 
@@ -138,11 +146,11 @@ class RowKey:
         return F.when(self._is_named_by_record, self._of_record(column)).otherwise(held) if self.fields else held
 
     def _of_record(self, column: Field) -> Column:
-        field = self.fields[column.name]
+        name = self.fields[column.name]
         if self.landing is None:
             held = F.col("key")
         else:
-            held = F.col(KEY)[field if field is not None else self.landing.target.fields[0].name]
+            held = F.col(KEY)[name if name is not None else self.landing.target.fields[0].name]
         return held.cast(spark_type(column.type))
 
 

@@ -6,7 +6,7 @@ writes null for columns that may be null, and the zero of their type for others:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime
 from functools import reduce
 
@@ -32,7 +32,7 @@ def row_before(operation: Column, row: Column, fields: Sequence[Field], placehol
     return F.when(has_one, row), F.coalesce(has_one & lacks, F.lit(False))
 
 
-def may_be_invented(row: Column, of: Struct, key: frozenset[str]) -> Column:
+def may_be_invented(row: Column, of: Struct, key: Collection[str]) -> Column:
     """Return whether a row has nothing but its key that the connector may not have invented; false if it has the key alone."""
     others = [_is_zero(row[field.name], field.type) for field in of.fields if field.name not in key]
     return F.coalesce(reduce(Column.__and__, others), F.lit(False)) if others else F.lit(False)

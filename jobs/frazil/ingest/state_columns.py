@@ -125,7 +125,9 @@ def changelog_values(table: Struct, key: RowKey, columns: Sequence[str]) -> Iter
             is_known = left_out.isNull() | ~F.array_contains(left_out, name)
             value = F.when(is_known, value).alias(name)
         if name == BEFORE_COLUMN and key.before and isinstance(image := types[name], Struct):
-            is_invented = is_delete(has_changes=True) & may_be_invented(row[name], image, key.before)
+            is_invented = is_delete(has_changes=True) & may_be_invented(
+                row[name], image, [held for _, held in key.before]
+            )
             value = F.when(~is_invented, value).alias(name)
         yield value
     if key.order is not None:

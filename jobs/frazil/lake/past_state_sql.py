@@ -125,16 +125,19 @@ def _columns(
     """Return the columns of a schema of the state, with their names in a schema of its history, which is `read`.
 
     The history knows the names of the state's columns by field id, as they were when it followed. A column that it does not know
-    has its own name there if the state had it in the `recorded` commit, and no other column has the name: it was dropped later. A
-    column that came later has no values of before.
+    has its own name there if the state had it in the `recorded` commit: it was dropped later. If another column has the name since,
+    that counts only for reads of what was before. A column that came later has no values of before.
     """
-    known, ids = state_names(history.properties.get(STATE_NAMES)), field_ids(history.schema)
-    paths = {number: path for path, number in field_ids(read).items()}
+    known, ids, held = state_names(history.properties.get(STATE_NAMES)), field_ids(history.schema), field_ids(read)
+    paths = {number: path for path, number in held.items()}
     then = column_names(recorded)
 
     def named(number: int, name: str, image: str) -> str | None:
         path = known.get(number)
-        if path is None and number in then and name not in known.values():
+        if path is None and number in then:
+            if name in known.values():
+                was_then = held.get(f"{image}{name}") not in (None, ids.get(f"{image}{name}"))
+                return name if was_then else None
             path = name
         found = paths.get(ids.get(f"{image}{path}", 0)) if path is not None else None
         return found.removeprefix(image) if found is not None else None

@@ -49,6 +49,10 @@ class ConnectSchema:
     is_nullable: bool
 
 
+FIELD_LIMIT = 10_000
+"""As for Avro and Protobuf: any producer writes a schema into its records, and each field would be a column for good."""
+
+
 def parse(text: str) -> ConnectSchema:
     """Return the schema of a text in JSON. Raises `UnreadableSchema`, with the path of the place."""
     try:
@@ -56,6 +60,8 @@ def parse(text: str) -> ConnectSchema:
         # Half a surrogate pair is no text that a catalog or Spark takes.
         json.dumps(schema, ensure_ascii=False).encode()
         of = _type(schema, "the schema", 0)
+        if of is not None and _fields(of) > FIELD_LIMIT:
+            raise UnreadableSchema(f"the schema in the record has more than {FIELD_LIMIT} fields")
     except (ValueError, RecursionError) as error:
         raise UnreadableSchema(f"the schema in the record is no JSON that is read: {error}") from None
     doc, is_nullable = _doc(schema), _is_optional(schema)
@@ -108,6 +114,19 @@ def _struct(schema: Mapping[str, Any], where: str, depth: int) -> Type | None:
         required = not _is_optional(field)
         fields.append(Field(name, of or _TEXT, required=required, doc=_doc(field), as_json=of is None))
     return Struct(tuple(fields)) if fields else None
+
+
+def _fields(of: Type) -> int:
+    """Return the number of fields at any depth."""
+    match of:
+        case Struct(fields):
+            return len(fields) + sum(_fields(field.type) for field in fields)
+        case ListOf(element):
+            return _fields(element)
+        case MapOf(_, value):
+            return _fields(value)
+        case _:
+            return 0
 
 
 def _part(schema: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:

@@ -93,13 +93,17 @@ def applied(table: Struct, made: Sequence[Change]) -> Struct:
     return table
 
 
-def columns_of(table: Struct, rows: Struct) -> dict[str, Field]:
-    """Return field of the rows -> the table's column for it: the one of its name, else of an earlier name of it."""
+def columns_of(table: Struct, rows: Struct, *, top: bool) -> dict[str, Field]:
+    """Return field of the rows -> the table's column for it: the one of its name, else of an earlier name of it.
+
+    `top` is the row itself: no field of it was ever a column that belongs to Frazil, whatever an alias says.
+    """
     free = {column.name: column for column in table.fields}
     found = {field.name: free.pop(field.name) for field in rows.fields if field.name in free}
     for name_of in (suffixed, folded):  # an earlier name that met a collision is recognised by its suffix
         for field in rows.fields:
-            earlier = next((name for alias in reversed(field.aliases) if (name := name_of(alias)) in free), None)
+            names = [name for name in map(name_of, reversed(field.aliases)) if not (top and is_reserved(name))]
+            earlier = next((name for name in names if name in free), None)
             if field.name not in found and earlier:
                 found[field.name] = free.pop(earlier)
     return found
@@ -112,7 +116,7 @@ class _Allowed:
 
 
 def _structs(table: Struct, rows: Struct, path: Path, allowed: _Allowed) -> Iterator[Change]:
-    columns = columns_of(table, rows)
+    columns = columns_of(table, rows, top=not path)
     for field in rows.fields:
         column = columns.get(field.name)
         if column is None:

@@ -59,7 +59,7 @@ def target(table: Struct, rows: Struct) -> Struct:
     Metadata columns are left out; so is a field of the rows without a column: `fits` reports the versions that have
     one. A column that the rows lack stays, and is null in every row.
     """
-    annotated = _annotated(table, rows)
+    annotated = _annotated(table, rows, top=True)
     return Struct(tuple(field for field in annotated.fields if not is_reserved(field.name)))
 
 
@@ -72,8 +72,8 @@ def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
     return None
 
 
-def _annotated(table: Struct, rows: Struct) -> Struct:
-    columns = columns_of(table, rows)
+def _annotated(table: Struct, rows: Struct, *, top: bool = False) -> Struct:
+    columns = columns_of(table, rows, top=top)
     sources = {columns[field.name].name: field for field in rows.fields if field.name in columns}
     return Struct(tuple(_landed(column, sources.get(column.name)) for column in table.fields))
 
