@@ -229,6 +229,29 @@ def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
     assert [(p.landed, p.dead_lettered) for p in proof.partitions] == [(8, 2)]
 
 
+def test_what_a_decision_named_that_is_finished_meanwhile_stays(stock: Stock) -> None:
+    """The listing saw its files where nothing refers to them yet."""
+
+    def crash(step: str) -> None:
+        if step == "decide.decided":
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        stock.land_with_dead_letters(failpoint=crash)
+    named = stock.files("data", stock.dead_letters)
+    stock.iceberg.load(stock.dead_letters).newAppend().commit()
+    age(stock, stock.dead_letters)
+
+    def finish(step: str) -> None:
+        if step == "orphans.listed":
+            finish_open(job(stock.iceberg), stock.table, stock.dead_letters, stock.pipeline.name)
+
+    assert orphans(stock.maintenance(policy=Policy(), failpoint=finish), stock.side, remove=True).files_removed == 0
+    assert named
+    assert stock.files("data", stock.dead_letters) == named
+    assert stock.verified().outcome == "proven"
+
+
 def test_an_open_decision_that_cannot_be_read_stops_the_removal(stock: Stock) -> None:
     def crash(step: str) -> None:
         if step == "decide.decided":

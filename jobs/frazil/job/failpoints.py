@@ -54,6 +54,7 @@ UPKEEP_STEPS = (
     "publish.filled",
     "publish.committed",
     "expire.decided",
+    "orphans.listed",
     "orphans.decided",
 )
 """The same of a maintenance run; carrying a tag forward publishes."""

@@ -60,12 +60,20 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
         if removes:
             raise refusal
         return Outcome(action=Action.ORPHANS, table=target.identifier, ended=Status.DRY_RUN, why=str(refusal))
+
+    def named_by_open() -> tuple[str, ...]:
+        return open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
+
+    # Asked before the listing, so that files of a decision that a driver finishes meanwhile are known, and after it, so that
+    # those of one that is made meanwhile are.
+    named = named_by_open()
     found = chain(
         _unreferred(run, target.identifier, str(table.location())),
         *(_unreferred(run, target.identifier, path) for path in (own_data_path(table),) if path is not None),
     )
-    # Asked after the listing, so that what was decided meanwhile is known.
-    named = open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
+    if removes:
+        run.job.failpoint("orphans.listed")
+    named += named_by_open()
     newest = run.job.iceberg.load(target.identifier)
     deleted_keys = namer(remembered_files(run.job.iceberg, newest, target.pipeline.name))
     if removes:
