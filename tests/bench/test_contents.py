@@ -48,10 +48,12 @@ class Sent:
 @pytest.fixture(scope="module")
 def sent() -> list[Row]:
     """Return the changes of a topic, partition by partition."""
-    producer, made = Sent(), pool(SHAPE, seed=1, size=TOPIC.rows)
+    made = pool(SHAPE, seed=1, size=TOPIC.rows)
+    producer: Any = Sent()
     for partition in range(TOPIC.partitions):
-        produce(producer, TOPIC, partition, 0, made)  # type: ignore[arg-type]
-    return producer.rows
+        produce(producer, TOPIC, partition, 0, made)
+    rows: list[Row] = producer.rows
+    return rows
 
 
 def held(folder: Path, rows: Iterable[Row]) -> Contents:

@@ -34,7 +34,7 @@ def version(number: int) -> dict[str, object]:
     """ORDER with ten columns more, one of them of this version only."""
     names = [*(f"c{n}" for n in range(9)), f"v{number}"]
     added = [{"name": name, "type": ["null", "string"], "default": None} for name in names]
-    return {**ORDER, "fields": [*ORDER["fields"], *added]}  # type: ignore[misc]
+    return {**ORDER, "fields": [*ORDER["fields"], *added]}
 
 
 def batch(spark: SparkSession, values: list[bytes]) -> DataFrame:

@@ -24,7 +24,7 @@ from tests.support.shop import ORDER, Shop, frame
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
+MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}
 
 
 @pytest.fixture(params=first_short(["glue_lake", "rest_lake"]))

@@ -17,7 +17,7 @@ from tests.support.ledgers import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
+MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}
 OF_A_NEW_TABLE = ("begin.resolved",)
 KILLED = ("publish.filled",)
 """Where every run of the tests kills a process of its own; the others are long, as each starts a JVM."""

@@ -208,7 +208,7 @@ def test_columns_of_the_value_are_a_key_that_widens(shop_of: Callable[..., Shop]
     table = {"format_version": version, "partition_by": ("bucket(4, order_id)",)}
     shop = shop_of(write=Upsert(key="order_id"), table=table)
     state: dict[int, str] = {}
-    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
     for schema, word, numbers in ((narrow, "first", [*range(6)]), (ORDER, "second", [*range(3, 6), 2**40])):
         schema_id = shop.register(schema)
         for number in numbers:

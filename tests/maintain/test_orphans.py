@@ -204,13 +204,19 @@ def test_more_orphans_than_one_batch_of_rows_are_all_deleted(stock: Stock) -> No
     assert len(stock.files("data")) == 1
 
 
-def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
+def leave_open(stock: Stock) -> None:
+    """Land dead letters with a decision that the driver does not finish."""
+
     def crash(step: str) -> None:
         if step == "decide.decided":
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
         stock.land_with_dead_letters(failpoint=crash)
+
+
+def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
+    leave_open(stock)
     decision = Path(urlsplit(stock.summary()[ledger.SIDE]).path)
     named = stock.files("data", stock.dead_letters)
     assert named
@@ -231,13 +237,7 @@ def test_what_an_open_decision_names_stays_at_both_tables(stock: Stock) -> None:
 
 def test_what_a_decision_named_that_is_finished_meanwhile_stays(stock: Stock) -> None:
     """The listing saw its files where nothing refers to them yet."""
-
-    def crash(step: str) -> None:
-        if step == "decide.decided":
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        stock.land_with_dead_letters(failpoint=crash)
+    leave_open(stock)
     named = stock.files("data", stock.dead_letters)
     stock.iceberg.load(stock.dead_letters).newAppend().commit()
     age(stock, stock.dead_letters)
@@ -253,12 +253,7 @@ def test_what_a_decision_named_that_is_finished_meanwhile_stays(stock: Stock) ->
 
 
 def test_an_open_decision_that_cannot_be_read_stops_the_removal(stock: Stock) -> None:
-    def crash(step: str) -> None:
-        if step == "decide.decided":
-            raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        stock.land_with_dead_letters(failpoint=crash)
+    leave_open(stock)
     Path(urlsplit(stock.summary()[ledger.SIDE]).path).unlink()
     age(stock, stock.dead_letters)
     with pytest.raises(FrazilError, match="cannot be read"):

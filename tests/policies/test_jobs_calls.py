@@ -36,7 +36,7 @@ from tests.support.shop import ORDER, Shop, frame
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.e2e]
 
 RECORDED = Path(__file__).with_name("calls.json")
-MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
+MORE = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}
 
 
 @contextmanager

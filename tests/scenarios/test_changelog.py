@@ -305,7 +305,7 @@ def test_declared_columns_of_json_are_a_changelogs_key_and_row(shop_of: ShopOf) 
 @pytest.mark.long
 def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(order_by="order_id"), key_format=KeyFormat.TEXT)
-    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
     for schema, number in ((narrow, 1), (ORDER, 2**40)):
         body = avro(schema, {"order_id": number, "user": "u", "amount": None})
         shop.produce([frame(shop.register(schema), body)], key=b"k", partition=0)
@@ -402,7 +402,7 @@ def test_a_rename_between_staging_and_commit_changes_no_key(shop_of: ShopOf) -> 
 @pytest.mark.long
 def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
-    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_op", "type": "string"}]})  # type: ignore[misc]
+    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_op", "type": "string"}]})
     with pytest.raises(InvalidInput, match="the column _op is Frazil's own in changelogs"):
         shop.drain()
 

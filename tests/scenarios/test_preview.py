@@ -29,7 +29,7 @@ from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-WIDER = {**ORDER, "fields": [*ORDER["fields"], {"name": "coupon", "type": ["null", "string"], "default": None}]}  # type: ignore[misc]
+WIDER = {**ORDER, "fields": [*ORDER["fields"], {"name": "coupon", "type": ["null", "string"], "default": None}]}
 
 
 def previewed(shop: Shop, count: int = 50, **more: Any) -> Preview:

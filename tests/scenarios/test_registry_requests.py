@@ -25,7 +25,7 @@ def registry() -> Iterator[RegistryServer]:
 def version(number: int) -> dict[str, Any]:
     """A version of ORDER with one more optional column."""
     field = {"name": f"note_{number}", "type": ["null", "string"], "default": None}
-    return {**ORDER, "fields": [*ORDER["fields"], field]}  # type: ignore[misc]
+    return {**ORDER, "fields": [*ORDER["fields"], field]}
 
 
 def test_a_batch_that_brings_nothing_new_lands_while_the_registry_is_down(

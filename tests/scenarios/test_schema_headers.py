@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 
 PROTO = 'syntax = "proto3"; message Other { int32 x = 1; } message Order { int32 order_id = 1; string user = 2; }'
 OBJECT = {"type": "object", "properties": {"order_id": {"type": "integer"}, "user": {"type": "string"}}}
-ADDED = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]}  # type: ignore[misc]
+ADDED = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]}
 UNKNOWN = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 

@@ -18,7 +18,7 @@ ShopOf = Callable[..., Shop]
 
 def version(**changed: Any) -> dict[str, Any]:
     """ORDER with fields of other types, or new ones."""
-    fields = {f["name"]: dict(f) for f in ORDER["fields"]}  # type: ignore[index]
+    fields = {f["name"]: dict(f) for f in ORDER["fields"]}
     for name, kind in changed.items():
         if kind is None:
             del fields[name]
@@ -133,8 +133,7 @@ def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
     renamed = {
         **ORDER,
         "fields": [
-            {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f
-            for f in ORDER["fields"]  # type: ignore[index]
+            {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f for f in ORDER["fields"]
         ],
     }
     from tests.support.shop import avro, frame

@@ -22,10 +22,7 @@ ShopOf = Callable[..., Shop]
 SMALL = Limits(first_rows=200, max_rows=200)
 RENAMED = {
     **ORDER,
-    "fields": [
-        {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f
-        for f in ORDER["fields"]  # type: ignore[attr-defined]
-    ],
+    "fields": [{**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f for f in ORDER["fields"]],
 }
 
 

@@ -392,7 +392,7 @@ def test_a_history_of_another_table_stops_the_pipeline(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_history_follows_the_columns_of_the_state(shop_of: ShopOf) -> None:
-    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
     shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
     first = shop.register(narrow)
     shop.produce([frame(first, avro(narrow, {"order_id": 1, "user": "first", "amount": None}))], partition=0, key=b"k1")
@@ -620,7 +620,7 @@ def test_a_later_version_with_a_name_of_the_history_changes_no_table(shop_of: Sh
     state.put(1, "first")
     shop.drain()
     more = {"name": "_end", "type": ["null", "string"], "default": None}
-    schema = {**ORDER, "fields": [*ORDER["fields"], more]}  # type: ignore[misc]
+    schema = {**ORDER, "fields": [*ORDER["fields"], more]}
     schema_id = shop.register(schema)
     value = avro(schema, {"order_id": 2, "user": "u", "amount": None, "_end": "x"})
     shop.produce([frame(schema_id, value)], key=b"k2", partition=0)
@@ -673,7 +673,7 @@ def test_a_past_state_has_the_columns_of_its_commit_while_a_batch_with_a_new_one
     """The columns are added before the batch is staged, and a bad record then stops it."""
     shop, past = noted_states(shop_of)
     more = {"name": "note", "type": ["null", "string"], "default": None}
-    schema = {**ORDER, "fields": [*ORDER["fields"], more]}  # type: ignore[misc]
+    schema = {**ORDER, "fields": [*ORDER["fields"], more]}
     value = avro(schema, {"order_id": 2, "user": "u", "amount": None, "note": "n"})
     shop.produce([frame(shop.register(schema), value)], key=b"k2", partition=0)
     shop.produce([b"no frame"], key=b"k3", partition=0)
@@ -805,7 +805,7 @@ def test_a_field_that_a_struct_lost_is_null_in_later_changes(shop_of: ShopOf) ->
         {"name": "address", "type": {"type": "record", "name": "Address", "fields": fields}},
         {"name": "places", "type": {"type": "array", "items": "Address"}},
     ]
-    schema = {**ORDER, "fields": [*ORDER["fields"], *more]}  # type: ignore[misc]
+    schema = {**ORDER, "fields": [*ORDER["fields"], *more]}
     schema_id = shop.register(schema)
 
     def put(street: str) -> None:
@@ -945,7 +945,7 @@ def test_verify_finds_rows_that_another_engine_deleted_from_a_history(shop_of: S
 def test_a_value_with_a_name_of_the_history_is_refused(shop_of: ShopOf) -> None:
     shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
     more = {"name": "_before", "type": ["null", "string"], "default": None}
-    schema = {**ORDER, "fields": [*ORDER["fields"], more]}  # type: ignore[misc]
+    schema = {**ORDER, "fields": [*ORDER["fields"], more]}
     schema_id = shop.register(schema)
     shop.produce([frame(schema_id, avro(schema, {"order_id": 1, "user": "u", "amount": None}))], key=b"k1")
     with pytest.raises(InvalidInput, match="_before is Frazil's own in the history"):

@@ -198,6 +198,10 @@ def test_records_without_a_valid_key_are_dead_letters(shop_of: ShopOf) -> None:
     without = frame(state.key_id, avro(KEY, {"order_id": 2, "region": None}))
     shop.produce([frame(state.schema_id, other), None], key=without)
     shop.produce([b"bad!!"], key=state.key(1))
+    optional = {**ORDER, "fields": [{"name": "order_id", "type": ["null", "long"]}, *ORDER["fields"][1:]]}
+    silent = avro(optional, {"order_id": None, "user": "of its key", "amount": None})
+    shop.produce([frame(shop.register(optional), silent)], key=state.key(4))
+    state.now[4] = "of its key"
     total = shop.drain()
     state.check()
     assert total.rejected == {"key_mismatch": 1, "key_missing": 2, "key_null": 2, "wrong_magic": 1}
@@ -374,13 +378,13 @@ def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf)
 
 def test_a_field_with_the_name_of_a_mark_is_refused(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
-    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_frazil_hash", "type": "long"}]})  # type: ignore[misc]
+    shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_frazil_hash", "type": "long"}]})
     with pytest.raises(InvalidInput, match="_frazil_hash begins with _frazil_"):
         shop.drain()
 
 
 def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
-    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}  # type: ignore[index]
+    narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
     first = shop.register(narrow)
     state = State(shop, schema=KEY)

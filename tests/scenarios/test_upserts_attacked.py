@@ -97,7 +97,7 @@ def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
         keyed.put({"order_id": number}, order(number, "first"))
     shop.drain()
     renamed = {"name": "number", "type": "long", "aliases": ["order_id"]}
-    keyed.evolve({**ORDER, "fields": [renamed, *ORDER["fields"][1:]]})  # type: ignore[index]
+    keyed.evolve({**ORDER, "fields": [renamed, *ORDER["fields"][1:]]})
     keyed.put({"order_id": 1}, {"number": 1, "user": "second", "amount": None})
     keyed.put({"order_id": 2}, None)
     shop.drain()

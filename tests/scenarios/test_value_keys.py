@@ -495,7 +495,7 @@ def test_a_key_of_an_odd_name(shop_of: ShopOf, source: str, column: str) -> None
 def test_a_key_column_may_not_have_the_records_name(shop_of: ShopOf) -> None:
     """A field `_kafka_key` of the value is a column of another name, which can be a key."""
     shop = shop_of(write=Upsert(key="order_id"))
-    fields = [*ORDER["fields"], {"name": "_kafka_key", "type": "string"}]  # type: ignore[misc]
+    fields = [*ORDER["fields"], {"name": "_kafka_key", "type": "string"}]
     lines = Lines(shop, {**ORDER, "fields": fields})
     for user in ("first", "second"):
         lines.put({"order_id": 1, "user": user, "amount": None, "_kafka_key": "x"}, key=b"k")

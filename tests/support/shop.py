@@ -42,7 +42,7 @@ from frazil.local.toolchain.class_data_sharing import java_options
 from tests.support import oracle
 from tests.support.jobs import job
 
-ORDER = {
+ORDER: dict[str, Any] = {
     "type": "record",
     "name": "Order",
     "fields": [
@@ -262,5 +262,5 @@ class Shop:
 
 
 def _more(schema: Mapping[str, Any]) -> dict[str, Any]:
-    known = {f["name"] for f in ORDER["fields"]}  # type: ignore[index]
+    known = {f["name"] for f in ORDER["fields"]}
     return {f["name"]: 1 for f in schema["fields"] if f["name"] not in known and "default" not in f}
