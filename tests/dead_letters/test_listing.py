@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from frazil.clients.secrets import Secrets
-from frazil.dead_letters.listing import Listing, listing
+from frazil.dead_letters.listing import Listing, letters_of, listing
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
@@ -66,3 +67,13 @@ def test_a_pipeline_that_never_ran_has_none(lake_environment: Environment) -> No
     pipeline = Pipeline(topic=Topic("never", value_format=ValueFormat.AVRO), table=Table("shop.never"))
     found = listing(pipeline, Lake(lake_environment, Secrets({}).read))
     assert (found.letters, found.total, found.table) == ((), 0, "shop.never__dead_letters")
+
+
+def test_a_timestamp_beyond_pythons_calendar_is_given_in_milliseconds() -> None:
+    """A producer that writes microseconds where Kafka expects milliseconds is in the year 55,000."""
+    ms = [1_767_225_600_123, 1_767_225_600_000_000, -1, 253_402_300_799_999, 253_402_300_800_000, None]
+    us = pa.array([None if n is None else n * 1000 for n in ms], pa.timestamp("us", "UTC"))
+    found = letters_of(pa.RecordBatch.from_pydict({"offset": pa.array(range(len(ms))), "timestamp": us}))
+    assert [row["timestamp_ms"] for row in found] == ms
+    assert [row["timestamp"] is None for row in found] == [False, True, False, False, True, True]
+    assert found[0]["timestamp"] == datetime(2026, 1, 1, 0, 0, 0, 123_000, UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,10 +11,12 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import verify
+from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
 from frazil.declaration import At, Latest
 from frazil.declaration import Offsets as StartOffsets
-from frazil.errors import CountsDisagree, OffsetsLost, TopicRecreated
+from frazil.declaration.options import Isolation
+from frazil.errors import CountsDisagree, InvalidInput, OffsetsLost, TopicRecreated
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -118,6 +121,30 @@ def test_an_open_transaction_is_waited_for_and_an_aborted_one_never_lands(shop_o
     left_open.commit_transaction()
     shop.drain()
     assert sorted(r["order_id"] for r in shop.landed()) == [3, 4, 5, 6, 7, 8]
+
+
+def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop_of: ShopOf) -> None:
+    """The isolation was changed since. The log ends there only for those who wait for the transaction."""
+    shop = shop_of(partitions=1, transactional=True, isolation=Isolation.READ_UNCOMMITTED)
+    values = shop.orders(6, shop.register())
+    shop.produce(values[:2], partition=0)
+    producer = transactional(shop, "open")
+    producer.begin_transaction()
+    producer.produce(shop.topic, values[2], partition=0)
+    producer.flush()
+    shop.produce(values[3:5], partition=0)
+    shop.drain()
+    waiting = replace(shop.pipeline, isolation=Isolation.READ_COMMITTED)
+    consumers = ConsumerGroups()
+    consumers.group(waiting.name, {"of": "the run before, which was another process"})
+    assert shop.drain(waiting, consumers=consumers).read == 0
+    for event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
+        with pytest.raises(InvalidInput, match="there is nothing to accept"):
+            accept(waiting, event, "as the test says", shop.job())
+    producer.commit_transaction()
+    shop.produce(values[5:], partition=0)
+    shop.drain(waiting, consumers=consumers)
+    assert sorted(row["order_id"] for row in shop.landed()) == list(range(6))
 
 
 def test_gaps_on_a_topic_that_is_not_declared_to_have_any_are_never_explained_away(shop_of: ShopOf) -> None:

@@ -136,6 +136,30 @@ def test_a_table_set_back_to_before_a_log_was_replaced_is_not_replayed(stock: Le
     stock.assert_proven()
 
 
+def test_a_table_set_back_to_before_its_first_dead_letter_does_not_land_another_topics_twice(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> None:
+    """Its entries have no number yet, and offsets of two topics cannot be compared: it counted as in order."""
+    stock = Ledgers(spark, iceberg, lake_environment, name)
+    stock.land(2)
+    older = stock.metadata_file()
+    stock.recreate_topic()
+    stock.accept(Accepted.TOPIC_RECREATED)
+    stock.start()
+    stock.land_with_dead_letters()
+    newest = stock.metadata_file()
+    stock.restore(older)
+    with pytest.raises(RolledBack):
+        stock.start()
+    with pytest.raises(InvalidInput, match="dead letters since are of two logs"):
+        stock.accept(REPLAY)
+    assert stock.letters() == [8, 9]
+    stock.restore(newest)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+
+
 @pytest.mark.long
 def test_a_rollback_of_the_dead_letter_table_hides_no_replaced_log(stock: Ledgers) -> None:
     older = stock.metadata_file()

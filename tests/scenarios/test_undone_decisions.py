@@ -9,6 +9,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, LedgerLost, RolledBack
 from frazil.ingest.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.last_records import LastRecord, LastRecords, property_name
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW
@@ -305,11 +306,141 @@ def test_a_replay_removes_no_dead_letter_whose_record_retention_took(stock: Ledg
         stock.accept(Accepted.ROLLED_BACK_REPLAY)
     assert stock.letters() == [8, 9, 18, 19]
     stock.kafka.trim(topic, 0, before=18)
+    with pytest.raises(InvalidInput, match="retention took the records of partition 0 from offset 10 up to 18"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.kafka.trim(topic, 0, before=10)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     assert stock.letters() == [8, 9]
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_each_once()
+
+
+@pytest.mark.parametrize("case", first_short(["retention", "truncated", "grown again"]))
+def test_a_replay_is_refused_if_kafka_lacks_rows_that_it_would_land_again(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, case: str
+) -> None:
+    """It was taken, where no dead letter was among them, and the next run asked for the next decision."""
+    stock = Ledgers(spark, iceberg, lake_environment, name)
+    stock.remembers_last = True
+    stock.land(3)
+    before = stock.head()
+    stock.roll_back(1)
+    at = stock.head()
+    if case == "retention":
+        stock.kafka.trim(stock.pipeline.topic.name, 0, before=21)
+    else:
+        stock.replace_log(kept=22, grown=22 if case == "truncated" else 35)
+    with pytest.raises(InvalidInput, match=f"cannot be landed again.*Set the head to snapshot {before} again"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.head() == at
+    assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 10}
+    stock.assert_proven()
+
+
+@BOTH
+def test_commits_that_were_landed_again_do_not_come_back(stock: Ledgers, event: Accepted) -> None:
+    """The replay removed their dead letters. A second one gave up those of later commits, and what it began with lacked two."""
+    left = stock.head()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land(2)
+    last = stock.head()
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(left).commit()
+    with pytest.raises(RolledBack):
+        stock.start()
+    with pytest.raises(InvalidInput, match=f"undone and landed again.*Set the head to snapshot {last} again"):
+        stock.accept(event)
+    assert stock.letters() == [8, 9]
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(last).commit()
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+@BOTH
+def test_dead_letters_that_do_not_say_their_batch_are_counted(stock: Ledgers, event: Accepted) -> None:
+    """A column was dropped, and added again without values. A replay removed none of them and landed their records again."""
+    stock.roll_back(1)
+    stock.spark.sql(f"ALTER TABLE lake.{stock.dead_letters} DROP COLUMN run")
+    make_tables(stock.job(), stock.pipeline, ROW)
+    if event is Accepted.ROLLED_BACK_HOLD:
+        assert stock.accept(event).lost == {0: 8}
+        stock.start()
+        stock.land_with_dead_letters()
+        stock.assert_proven()
+    else:
+        with pytest.raises(InvalidInput, match="more rows and dead letters than the ledger accounts for"):
+            stock.accept(event)
+    assert stock.letters()[:4] == [8, 9, 18, 19]
+
+
+@pytest.mark.long
+def test_commits_that_were_held_and_come_back_are_replayed(stock: Ledgers) -> None:
+    """A hold keeps the dead letters of what it gave up."""
+    left = stock.head()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_HOLD)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(left).commit()
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [8, 9, 18, 19]
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+# ── The ledger is lost ──────────────────────────────────────────────────────────────────────────
+def lose_ledger(stock: Ledgers, without: str = "false") -> None:
+    """Copy the table, as a tool does that keeps no snapshots; rows that `without` is true of are not copied."""
+    rows = stock.spark.table(f"lake.{stock.table}").where(f"NOT ({without})")
+    kept, schema = rows.collect(), rows.schema
+    stock.drop()
+    stock.spark.createDataFrame(kept, schema).writeTo(f"lake.{stock.table}").using("iceberg").create()
+
+
+@pytest.mark.parametrize("case", first_short(["re-created", "shorter", "grown again", "dead letter of another log"]))
+def test_a_lost_ledger_is_not_taken_from_rows_of_another_log(stock: Ledgers, case: str) -> None:
+    """Records that were never read were taken for landed, and verification proved it."""
+    lose_ledger(stock, "_kafka_offset > 15" if case == "dead letter of another log" else "false")
+    if case == "re-created":
+        stock.recreate_topic()
+        stock.log.extend([1] * 30)
+    else:
+        kept = 16 if case == "dead letter of another log" else 4
+        stock.replace_log(kept=kept, grown=15 if case == "shorter" else 40)
+    with pytest.raises(InvalidInput, match="do not say which of the topic's records were landed.*another table"):
+        stock.accept(Accepted.LEDGER_LOST)
+
+
+def test_the_topic_of_a_lost_ledger_is_known_from_the_table(stock: Ledgers) -> None:
+    """The new topic has the same records so far: only its id says that it is another one."""
+    text = str(LastRecords("T0", {0: LastRecord(19, "of it")}))
+    lose_ledger(stock)
+    stock.iceberg.load(stock.table).updateProperties().set(property_name(stock.pipeline.name), text).commit()
+    with pytest.raises(InvalidInput, match="re-created since the table's rows were landed"):
+        stock.accept(Accepted.LEDGER_LOST)
+
+
+def test_what_a_table_lacks_between_its_rows_is_given_up_with_a_lost_ledger(stock: Ledgers) -> None:
+    """Verification said `missing` for ever: the ledger began without what the lost one had explained."""
+    lose_ledger(stock, "_kafka_offset IN (3, 11, 12)")
+    assert stock.accept(Accepted.LEDGER_LOST).lost == {0: 3}
+    stock.assert_proven()
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+    assert stock.at == 30
+
+
+@pytest.mark.long
+def test_a_lost_ledger_is_taken_from_rows_whose_records_retention_took(stock: Ledgers) -> None:
+    lose_ledger(stock)
+    stock.kafka.trim(stock.pipeline.topic.name, 0, before=20)
+    assert stock.accept(Accepted.LEDGER_LOST).after.at == {0: 20}
+    stock.assert_proven()
 
 
 @pytest.mark.long

@@ -122,13 +122,17 @@ class Stock:
             topic.alias("_kafka_topic"),
             F.lit(0).alias("_kafka_partition"),
             F.col("id").alias("_kafka_offset"),
-            F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp").alias("_kafka_timestamp"),
+            self.timestamps(self.at, files * rows).alias("_kafka_timestamp"),
             null.cast("binary").alias("_kafka_key"),
             null.cast("array<struct<key:string,value:binary>>").alias("_kafka_headers"),
             null.cast("long").alias("_kafka_schema_id"),
             F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp").alias("_ingested_at"),
         ]
         return stage(self.iceberg, self.table, records.select(*columns), unique_id=uuid.uuid4().hex, at=time.time())
+
+    def timestamps(self, first: int, rows: int) -> Column:
+        """Return the timestamps of the records from an offset on."""
+        return F.lit(datetime(2026, 1, 1, tzinfo=UTC)).cast("timestamp")
 
     def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
         """Dead letters, staged; `more` are further columns."""

@@ -94,10 +94,13 @@ class Ledgers(Stock):
         self._produce_until(first + rows)
         self._staged_us = next(self._moments)
         at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)
-        times = F.array(*(F.lit(ms) for ms in self.log[first : first + rows]))
-        timestamp = F.timestamp_millis(F.element_at(times, (F.col("id") - first + 1).cast("int")))
-        known = {"rejected_at": at, "run": run, "timestamp": timestamp, **more}
+        known = {"rejected_at": at, "run": run, "timestamp": self.timestamps(first, rows), **more}
         return super().staged_dead(first, rows, **known)
+
+    def timestamps(self, first: int, rows: int) -> Column:
+        """Return the timestamps that the records have in the log."""
+        times = F.array(*(F.lit(ms) for ms in self.log[first : first + rows]))
+        return F.timestamp_millis(F.element_at(times, (F.col("id") - first + 1).cast("int")))
 
     def _produce_until(self, end: int) -> None:
         self.log.extend(FIRST_MS + offset for offset in range(len(self.log), end))
@@ -227,7 +230,8 @@ def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
         iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Any, *deletes: Any
     ) -> int:
         kept = {key: value for key, value in extra.items() if key not in NEW_KEYS}
-        return fill(iceberg, transaction, table, staged, replace(batch, staged_us=None), kept, *deletes)
+        older = replace(batch, staged_us=None, version="0.1.0")
+        return fill(iceberg, transaction, table, staged, older, kept, *deletes)
 
     monkeypatch.setattr(append, "fill", without)
 

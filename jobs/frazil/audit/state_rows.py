@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from frazil.audit.file_scan import Source, noted
 from frazil.audit.finding import Finding
@@ -102,10 +103,17 @@ def _of_other_keys(source: Source, key: Sequence[str], shared: U64, problems: li
             for batch in (batch for group in opened.groups for batch in opened.read(group) if batch.num_rows):
                 columns = [batch.column(name) for name in key]
                 rows = np.flatnonzero(np.isin(hashes(columns), shared))
-                found.update(zip(*(column.take(rows).to_pylist() for column in columns), strict=True))
+                found.update(zip(*(_comparable(column.take(rows)).to_pylist() for column in columns), strict=True))
         return found
 
     return len(set[tuple[object, ...]]().union(*each(of, source.files, parallel=READERS))) - len(shared)
+
+
+def _comparable(column: pa.Array) -> pa.Array:
+    """Return times as numbers: Python's own end with the year 9999."""
+    if not pa.types.is_temporal(column.type):
+        return column
+    return column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from frazil.project import declaration_file, environments
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
-    from frazil.dead_letters.listing import Listing
+    from frazil.dead_letters.listing import DeadLetter, Listing
     from frazil.dead_letters.show import DeadLetterView, Part
 
 app = typer.Typer(help="Rejected records, and the reasons for their rejection.", no_args_is_help=True)
@@ -156,11 +156,17 @@ def _lines(found: DeadLetterView) -> Iterator[str]:
     letter = found.letter
     yield f"{found.topic}, partition {letter.partition}, offset {letter.offset}"
     yield f"{letter.reason}: {letter.message or ''}"
-    yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {letter.timestamp}"
+    yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {_record_time(letter)}"
     for name, value in found.headers:
         yield f"header {name}: {_header(value)}"
     yield from _part("key", found.key)
     yield from _part("value", found.value)
+
+
+def _record_time(letter: DeadLetter) -> str:
+    if letter.timestamp is None and letter.timestamp_ms is not None:
+        return f"{letter.timestamp_ms} ms after 1970"
+    return str(letter.timestamp)
 
 
 def _part(name: str, part: Part) -> Iterator[str]:

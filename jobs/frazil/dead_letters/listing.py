@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.reasons import Reason
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 COLUMNS = ("reason", "stage", "message", "schema_id", "run", "partition", "offset", "timestamp", "rejected_at", "key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when."""
+    """A rejected record without its value: why, its place in Kafka, its key, and who rejected it when.
+
+    `timestamp_ms` is its timestamp in milliseconds since 1970. `timestamp` is None also where that is not in the years 1 to 9999.
+    """
 
     partition: int
     offset: int
@@ -29,6 +35,7 @@ class DeadLetter:
     rejected_at: datetime | None
     run: str | None
     key: bytes | None = None
+    timestamp_ms: int | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON: times in ISO format, the key as hexadecimal digits."""
@@ -93,6 +100,25 @@ def listing(
     return Listing(
         pipeline=pipeline.name,
         table=name,
-        letters=tuple(DeadLetter(**row) for row in (newest.to_pylist() if newest is not None else ())),
-        counts=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+        letters=tuple(DeadLetter(**row) for row in (letters_of(newest) if newest is not None else ())),
+        counts=dict(sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))),
     )
+
+
+def letters_of(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return rows of a dead-letter table as Python values, with `timestamp` and `timestamp_ms` as `DeadLetter` has them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    at = rows.column("timestamp")
+    us = at.cast(pa.int64())
+    first, last = (
+        round(time.replace(tzinfo=UTC).timestamp()) * 1_000_000 for time in (datetime.min, datetime(9999, 12, 31))
+    )
+    is_in_python = pc.and_(pc.greater_equal(us, first), pc.less(us, last + 86_400_000_000))
+    known = rows.set_column(rows.schema.get_field_index("timestamp"), "timestamp", pc.if_else(is_in_python, at, None))
+    return [{**row, "timestamp_ms": n} for row, n in zip(known.to_pylist(), _milliseconds(us), strict=True)]
+
+
+def _milliseconds(us: Any) -> list[int | None]:
+    return [None if n is None else n // 1000 for n in us.to_pylist()]

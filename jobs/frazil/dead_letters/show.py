@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from frazil.dead_letters.avro_body import avro_value
 from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.hexview import hexview
-from frazil.dead_letters.listing import COLUMNS, DeadLetter
+from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline, SchemaFile
 from frazil.declaration.options import KeyFormat, ValueFormat
@@ -132,7 +132,7 @@ def show(
     table = lake.table(pipeline.table.dead_letters)
     place = [Where(column="partition", equal=partition), Where(column="offset", equal=offset)]
     columns = (*COLUMNS, "topic", "headers", "key", "value")
-    found = [row for batch in rows(table, columns, place) for row in batch.to_pylist()] if table is not None else []
+    found = [row for batch in rows(table, columns, place) for row in letters_of(batch)] if table is not None else []
     if not found:
         return None
     row, topic = found[0], pipeline.topic
@@ -141,7 +141,7 @@ def show(
         pipeline=pipeline.name,
         table=pipeline.table.dead_letters,
         topic=row["topic"],
-        letter=DeadLetter(**{name: row[name] for name in COLUMNS}),
+        letter=DeadLetter(**{name: row[name] for name in (*COLUMNS, "timestamp_ms")}),
         headers=headers,
         key=_part(row["key"], headers, topic.key_format, schemas, declared=topic.key_schema, is_key=True),
         value=_part(row["value"], headers, topic.value_format, schemas, declared=topic.schema),

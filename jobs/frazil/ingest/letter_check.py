@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
+from frazil.declaration.options import Isolation
 from frazil.ingest import fingerprint
 
 _COMPARED = {"timestamp", "key", "value"}
@@ -30,7 +31,7 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
         by_partition.setdefault(row["partition"], {})[row["last"]["offset"]] = row["last"]["print"]
     if not by_partition:
         return None
-    topic, isolation = pipeline.topic.name, pipeline.isolation
+    topic, isolation = pipeline.topic.name, Isolation.READ_UNCOMMITTED  # the pipeline's may have been another one
     spans, compacted = kafka.offsets(topic, isolation), kafka.topic(topic).compacted
     for p, prints in by_partition.items():
         for offset in prints:

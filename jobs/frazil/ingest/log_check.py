@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
+from frazil.declaration.options import Isolation
 from frazil.errors import LogTruncated
 from frazil.ingest import fingerprint
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
 from frazil.lake.offsets import Offsets
 
+UNCOMMITTED = Isolation.READ_UNCOMMITTED
 UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log looks like an intact one"
 
 
@@ -77,20 +79,23 @@ class LogCheck:
 def compared(
     pipeline: Pipeline, kafka: Kafka, committed: Offsets, spans: Mapping[int, Span], *, of: Collection[int]
 ) -> Compared:
-    """Compare the last records of some partitions with those that a pipeline's ledger holds."""
-    topic, isolation = pipeline.topic.name, pipeline.isolation
+    """Compare the last records of some partitions with those that a pipeline's ledger holds.
+
+    They are read whether or not their transactions were committed: the pipeline may have read them under another isolation.
+    """
+    topic = pipeline.topic.name
     if not of or committed.last is None or not committed.last.identified(committed.at):
         return Compared()
 
     def compare_now(spans: Mapping[int, Span], of: Collection[int]) -> Compared:
         compacted = kafka.topic(topic).compacted
-        return compare(committed, spans, lambda at: kafka.records(topic, at, isolation), compacted=compacted, of=of)
+        return compare(committed, spans, lambda at: kafka.records(topic, at, UNCOMMITTED), compacted=compacted, of=of)
 
     found = compare_now(spans, of)
     if not found.other:
         return found
     # Retention may have removed records since the log's ends were asked for.
-    again = compare_now(kafka.offsets(topic, isolation), found.other)
+    again = compare_now(kafka.offsets(topic, UNCOMMITTED), found.other)
     return Compared(again.other, tuple(sorted({*found.unknown, *again.unknown})))
 
 

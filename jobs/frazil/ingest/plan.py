@@ -144,6 +144,11 @@ def ended(spans: Mapping[int, Span], ends: Mapping[int, int]) -> Mapping[int, Sp
     return {p: _Ended(span.earliest, min(span.stable, ends[p]), span.leader_epoch) for p, span in spans.items()}
 
 
+def reaching(spans: Mapping[int, Span], ends: Mapping[int, int]) -> Mapping[int, Span]:
+    """Return the spans, none of which ends before its offset in `ends`."""
+    return {p: _Ended(span.earliest, max(span.stable, ends.get(p, 0)), span.leader_epoch) for p, span in spans.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class _Ended:
     earliest: int

@@ -10,6 +10,7 @@ from frazil.declaration import Pipeline, Upsert
 from frazil.ingest import lost_deletes
 from frazil.ingest.events import Reporter
 from frazil.ingest.log_check import LogCheck
+from frazil.ingest.open_transactions import held_back
 from frazil.ingest.plan import Plan, Span, ended, is_before, no_further, plan
 from frazil.ingest.rejected_share import Accepted, accepted
 from frazil.ingest.slices import slice_ends
@@ -55,7 +56,7 @@ class Planner:
     def next(self, after: Offsets, spans: Callable[[], Spans], max_rows: int) -> Plan:
         """Plan the batch behind `after`. Raises what `plan` raises, and `LogTruncated`."""
         self._topic, as_of = self._job.kafka.topic(self._pipeline.topic.name), self.since or self._job.clock()
-        seen = spans()
+        seen = held_back(self._pipeline, self._job.kafka, spans(), after.at)
         # A batch that went beyond what an operator decided about would be refused with all that is in it.
         there = seen
         for ends in (*self.accepted.values(), *self._windows.values()):

@@ -124,3 +124,9 @@ class LastRecords:
         newest = [self.at[p].newest_ms if p in self.at else None for p in partitions]
         known = [ms for ms in newest if ms is not None]
         return min(known) if known and len(known) == len(newest) else None
+
+
+def topic_of(text: str) -> str | None:
+    """Return the id of the topic that the last records are of, as `str()` of them wrote it."""
+    topic_id: str | None = json.loads(text).get("topic_id")
+    return topic_id

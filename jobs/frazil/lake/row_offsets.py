@@ -16,19 +16,65 @@ from frazil.lake.stage import CATALOG
 
 
 @dataclass(frozen=True, slots=True)
+class Last:
+    """What the last row of a partition says of its record: the timestamp in milliseconds since 1970, and the key's bytes.
+
+    `ms` is None if the timestamp is beyond Spark's calendar. The key is known if `has_key`.
+    """
+
+    offset: int
+    ms: int | None
+    key: bytes | None
+    has_key: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """What rows of one partition there are: from offset `first` up to, not including, `after`."""
+    """What rows of one partition there are: from offset `first` to the `last`, `count` of different offsets."""
 
     first: int
-    after: int
+    last: tuple[Last, ...]
+    count: int
+
+    @property
+    def after(self) -> int:
+        """The offset after that of the last row."""
+        return self.last[0].offset + 1
 
 
-def found(spark: SparkSession, table: str, topic: str, prefix: str) -> dict[int, Found]:
-    """Return the first and last row of each partition of the topic. The columns of a row's place begin with `prefix`."""
-    rows = spark.table(table).where(F.col(f"{prefix}topic") == topic)
-    offset = F.col(f"{prefix}offset")
-    ends = rows.groupBy(F.col(f"{prefix}partition").alias("p")).agg(F.min(offset).alias("a"), F.max(offset).alias("z"))
-    return {row["p"]: Found(row["a"], row["z"] + 1) for row in ends.collect()}
+def places(rows: DataFrame, topic: str, prefix: str, *, has_key: bool) -> DataFrame:
+    """Return partition, offset, timestamp (`ms`) and key of the rows of a topic; no key unless `has_key`.
+
+    The columns of a row's place begin with `prefix`.
+    """
+    return rows.where(F.col(f"{prefix}topic") == topic).select(
+        F.col(f"{prefix}partition").alias("partition"),
+        F.col(f"{prefix}offset").alias("offset"),
+        F.unix_millis(f"{prefix}timestamp").alias("ms"),
+        F.col(f"{prefix}key").alias("key") if has_key else F.lit(None).cast("binary").alias("key"),
+        F.lit(has_key).alias("has_key"),
+    )
+
+
+def found(rows: DataFrame) -> dict[int, Found]:
+    """Return, by partition, what rows there are of those that `places` returned. Rows of one last place may differ."""
+    of_place = rows.groupBy("partition", "offset").agg(F.collect_set(F.struct("ms", "key", "has_key")).alias("of"))
+    last = F.max_by("of", "offset").alias("last")
+    ends = of_place.groupBy("partition").agg(
+        F.min("offset").alias("first"), F.max("offset").alias("end"), F.count(F.lit(1)).alias("count"), last
+    )
+    return {
+        row["partition"]: Found(
+            row["first"],
+            tuple(Last(row["end"], of["ms"], _bytes(of["key"]), of["has_key"]) for of in row["last"]),
+            row["count"],
+        )
+        for row in ends.collect()
+    }
+
+
+def _bytes(key: bytearray | None) -> bytes | None:
+    return None if key is None else bytes(key)
 
 
 def rows_of(spark: SparkSession, table: str, topics: Collection[str], prefix: str) -> dict[int, int]:

@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.declaration.options import Isolation, MetadataColumns
+from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput, RolledBack
 from frazil.ingest import table_setup
+from frazil.ingest.open_transactions import held_back
+from frazil.ingest.plan import Span
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
@@ -30,9 +32,8 @@ from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
 from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
+from frazil.recovery.record_places import prefix
 from frazil.recovery.rows import Recovery
-
-FLAT, STRUCT = "_kafka_", "_kafka."  # what the columns of a record's place begin with
 
 
 def accept(pipeline: Pipeline, event: Accepted, reason: str, job: JobContext) -> Acceptance:
@@ -55,7 +56,7 @@ class _Accepting:
     def accept(self) -> Acceptance:
         found = self._look()
         if self.event is Accepted.LEDGER_LOST:
-            decided = ledger_lost(self.pipeline, self.job, found, self._prefix)
+            decided = ledger_lost(self.pipeline, self.job, found)
             parts = [self._part()] if found.newest is not None else []
             self._write(found, decided, parts)
             return decided
@@ -95,7 +96,8 @@ class _Accepting:
         if self.event is Accepted.REMEMBERED_DELETES_LOST:
             known = found.last.remembered_deletes
             return decisions.remembered_deletes_lost(committed, known, lost_files(found.main, known))
-        spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
+        spans: Mapping[int, Span] = kafka.offsets(topic.name, self.pipeline.isolation)
+        topic_id = kafka.topic(topic.name).topic_id
         if ledger.window_of(self.event) in ledger.WINDOWS:
             # With open transactions, too: what they hold back was written before the decision.
             spans = kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
@@ -103,6 +105,7 @@ class _Accepting:
         if self.event is Accepted.TOPIC_RECREATED:
             return decisions.topic_recreated(committed, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
+            spans = held_back(self.pipeline, kafka, spans, committed.at)
             return truncated_log(self.pipeline, self.job, self.event, committed, topic_id, spans)
         return decisions.offsets_lost(committed, topic_id, spans)
 
@@ -160,11 +163,7 @@ class _Accepting:
         return look(self.job.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
 
     def _recovery(self, found: Look) -> Recovery:
-        return Recovery(self.pipeline, self.job, found, self._prefix)
-
-    @property
-    def _prefix(self) -> str:
-        return STRUCT if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
+        return Recovery(self.pipeline, self.job, found, prefix(self.pipeline))
 
     def _finished_or_rolled_back(self, found: Look) -> Look:
         """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
-from frazil.declaration.options import KeyFormat, MetadataColumns
+from frazil.declaration.options import Isolation
 from frazil.errors import SparkFailed
 from frazil.ingest.log_check import compared
 from frazil.ingest.plan import Span
@@ -21,12 +22,17 @@ from frazil.job.context import JobContext
 from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
+from frazil.recovery.record_places import places_of_both
 
 
 def truncated_log(
     pipeline: Pipeline, job: JobContext, event: Accepted, committed: Offsets, topic_id: str, spans: Mapping[int, Span]
 ) -> Acceptance:
-    """Return the ledger that an operator's decision on a truncated log makes. Raises `FrazilError` if no log was truncated."""
+    """Return the ledger that an operator's decision on a truncated log makes. Raises `FrazilError` if no log was truncated.
+
+    All of the log is compared, also records of transactions that were not committed.
+    """
+    pipeline = replace(pipeline, isolation=Isolation.READ_UNCOMMITTED)
     other: Collection[int] = ()
     if committed.topic_id == topic_id:
         other = compared(pipeline, job.kafka, committed, spans, of=spans.keys()).other
@@ -131,7 +137,9 @@ def _log(pipeline: Pipeline, job: JobContext, ranges: Sequence[OffsetRange], by_
         ranges,
         options=options,
         isolation=pipeline.isolation.value,
-        group=job.consumers.group(pipeline.name, options),
+        group=job.consumers.group(
+            f"{pipeline.name}.log", options
+        ),  # not the ingest's: the isolation may be another one
         headers=False,
         by_driver=by_driver,
     )
@@ -145,29 +153,12 @@ def _compared(
     pipeline: Pipeline, job: JobContext, committed: Offsets, log: DataFrame, partitions: list[int]
 ) -> DataFrame:
     """Return partition, offset and whether any row or dead letter of this place is the log's record: places that have one."""
-    table = pipeline.table
-    prefix = "_kafka." if table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
-    has_key = pipeline.topic.key_format is KeyFormat.BYTES
-    rows = [_places(job, table.identifier, prefix, committed.topic, has_key=has_key)]
-    if job.iceberg.exists(table.dead_letters):
-        rows.append(_places(job, table.dead_letters, "", committed.topic, has_key=True))
-    known = reduce(DataFrame.unionByName, rows).where(F.col("partition").isin(partitions))
+    known = places_of_both(pipeline, job, committed.topic).where(F.col("partition").isin(partitions))
     there = log.select("partition", "offset", F.unix_millis("timestamp").alias("log_ms"), F.col("key").alias("log_key"))
     is_key = ~F.col("has_key") | F.col("key").eqNullSafe(F.col("log_key"))
     is_same = F.col("ms").eqNullSafe(F.col("log_ms")) & is_key
     joined = known.join(there, ["partition", "offset"])
     return joined.groupBy("partition", "offset").agg(F.max(is_same).alias("same"))
-
-
-def _places(job: JobContext, table: str, prefix: str, topic: str, *, has_key: bool) -> DataFrame:
-    rows = job.spark.table(f"{job.iceberg.name}.{table}").where(F.col(f"{prefix}topic") == topic)
-    return rows.select(
-        F.col(f"{prefix}partition").alias("partition"),
-        F.col(f"{prefix}offset").alias("offset"),
-        F.unix_millis(f"{prefix}timestamp").alias("ms"),
-        F.col(f"{prefix}key").alias("key") if has_key else F.lit(None).cast("binary").alias("key"),
-        F.lit(has_key).alias("has_key"),
-    )
 
 
 def _by_partition(found: DataFrame) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Dead letters that a replay would remove, and whose records Kafka cannot give again."""
+"""Rows that a rollback removed, and dead letters that a replay would remove, whose records Kafka cannot give again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,37 @@ from typing import Any
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
+from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
 from frazil.ingest.letter_check import first_replaced
+from frazil.ingest.log_check import compared
 from frazil.job.context import JobContext
 from frazil.lake import letters
 from frazil.lake.commit.side_table import Look
 from frazil.lake.offsets import Offsets
+
+
+def check_is_in_log(
+    pipeline: Pipeline, job: JobContext, committed: Offsets, held: Offsets, *, gave_up: bool, do: str
+) -> None:
+    """Raise `InvalidInput` if Kafka lacks records between the offsets `held` and `committed`, which a replay would land again.
+
+    Retention took them, or the log was truncated. What compaction took is not noticed. With `gave_up` some of these records were
+    given up before: then the next run says what retention took. `do` is what the operator can do instead.
+    """
+    topic = pipeline.topic.name
+    undone = {p: held.at.get(p, 0) for p, end in committed.at.items() if end > held.at.get(p, 0)}
+    spans = job.kafka.offsets(topic, Isolation.READ_UNCOMMITTED)  # an open transaction is no end of the log
+    what = ""
+    for p, start in undone.items():
+        if p not in spans or spans[p].stable < committed.at[p]:
+            what = f"the log of partition {p} was truncated: it ends before offset {committed.at[p]}"
+        elif spans[p].earliest > start and not gave_up:
+            what = f"retention took the records of partition {p} from offset {start} up to {spans[p].earliest}"
+    if not what and (other := compared(pipeline, job.kafka, committed, spans, of=undone).other):
+        what = f"the log of partition {other[0]} was truncated, and has grown again"
+    if what:
+        raise InvalidInput(f"{what}, so the undone records cannot be landed again", where=f"topic {topic}", do=do)
 
 
 def check_lands_again(

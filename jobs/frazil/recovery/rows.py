@@ -14,20 +14,18 @@ from frazil.lake.commit.entries import entry_of_head
 from frazil.lake.commit.multi_table import open_document
 from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, is_of
-from frazil.lake.java_classes import Java
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing, missing_of_state
-from frazil.recovery.only_copies import check_lands_again
+from frazil.recovery.only_copies import check_is_in_log, check_lands_again
+from frazil.recovery.record_places import LETTERS
 from frazil.recovery.two_logs import check_is_one_log, check_was_one_log
-from frazil.recovery.undone_batches import behind, undecided, undone
+from frazil.recovery.undone_batches import behind, check_was_not_replayed, undecided, undone
 from frazil.recovery.ways_out import head_again, head_or_hold, restored
 from frazil.schemas.iceberg import field_ids
-
-LETTERS = ""  # what the columns of a dead letter's place begin with
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,8 @@ class Recovery:
         assert self.found.side is not None
         assert self.found.newest is not None
         head = self.found.side.currentSnapshot()
-        if head is None or int(head.snapshotId()) not in self._ids(self.found.side, self.found.newest.snapshot_id):
+        kept = {int(s.snapshotId()) for s in lineage(self.job.iceberg, self.found.side, self.found.newest.snapshot_id)}
+        if head is None or int(head.snapshotId()) not in kept:
             raise InvalidInput(
                 "the dead-letter table got other commits since it was rolled back, so its last commit cannot be restored",
                 where=f"table {self.pipeline.table.dead_letters}",
@@ -94,6 +93,7 @@ class Recovery:
         head = entry_of_head(self.job.iceberg, self.found.main, self.pipeline.name)
         if head is None or head.end is None:
             return self._unknown(event)
+        check_was_not_replayed(self.pipeline, self.job.iceberg, self.found, head)
         check_is_one_log(self.pipeline, self.job.iceberg, self.found, head)
         is_replay = event is Accepted.ROLLED_BACK_REPLAY
         found = undone(self.pipeline, self.job, self.found, head, exact=is_replay)
@@ -103,6 +103,7 @@ class Recovery:
         if is_replay:
             do = head_or_hold(self.pipeline, self._last)
             check_lands_again(self.pipeline, self.job, self.found, head.end, found.batches, do=do)
+            check_is_in_log(self.pipeline, self.job, self._committed, head.end, gave_up=found.gave_up, do=do)
             is_known = is_complete and found.are_exact and not found.gave_up
             lost = {} if is_known else self._lacking(head, head.end, pending={}, without=found.batches)
             if is_complete and lost and not (is_safe and found.gave_up):  # some are of commits that stay
@@ -226,9 +227,6 @@ class Recovery:
 
     def _named(self, identifier: str) -> str:
         return f"{self.job.iceberg.name}.{identifier}"
-
-    def _ids(self, table: Java, snapshot_id: int) -> set[int]:
-        return {int(snapshot.snapshotId()) for snapshot in lineage(self.job.iceberg, table, snapshot_id)}
 
     @property
     def _has_part(self) -> bool:

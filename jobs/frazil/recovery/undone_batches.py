@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,15 @@ from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger, letters
 from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
-from frazil.lake.commit.entries import entries_of, of
-from frazil.lake.commit.side_state import is_ahead
+from frazil.lake.commit.entries import entries_of, entry_behind, of
+from frazil.lake.commit.side_state import SideState, is_ahead, precedes_decisions
 from frazil.lake.commit.side_table import Look, side_lineage
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, lineage
 from frazil.lake.offsets import Offsets
 from frazil.recovery.decisions import Accepted
-from frazil.recovery.ways_out import head_or_hold
+from frazil.recovery.ways_out import head_again, head_or_hold
 
 STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 
@@ -26,8 +28,8 @@ STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 class Batches:
     """Batches whose dead letters an operator's decision removes.
 
-    `are_exact` says that each is of an undone commit; else they were found by their offsets. `gave_up` says that
-    decisions which gave records up are undone with them: the account before these decisions expects their dead letters again.
+    `are_exact` says that each is of an undone commit; else they were found by their offsets, or not all were found. `gave_up` says
+    that decisions which gave records up are undone with them: the account before these expects their dead letters again.
     """
 
     batches: list[dict[str, Any]]
@@ -48,7 +50,7 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     current = main.currentSnapshot()
     head_id = int(current.snapshotId()) if current is not None else None
     kept = {int(s.snapshotId()) for s in lineage(job.iceberg, main, head_id)} if head_id is not None else set()
-    reached = is_hold = gave_up = False
+    reached = is_hold = is_replay = gave_up = False
     for snapshot in lineage(job.iceberg, main, last.snapshot_id):
         reached = int(snapshot.snapshotId()) in kept
         if reached:
@@ -57,12 +59,14 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
         if entry.summary.get(ledger.PIPELINE) != pipeline.name:
             continue
         is_hold = is_hold or entry.event == Accepted.ROLLED_BACK_HOLD
+        is_replay = is_replay or entry.event == Accepted.ROLLED_BACK_REPLAY
         gave_up = gave_up or _gave_up(entry)
         if entry.side is not None and entry.event is None:
             commits.append(entry)
     if is_hold or not (reached or exact):
         batches = behind(pipeline, job, found, head.end)
-        return Batches(batches, are_exact=False, gave_up=gave_up)
+        # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
+        return Batches(batches, are_exact=False, gave_up=gave_up or (is_replay and not reached))
     if not reached:
         raise InvalidInput(
             "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
@@ -73,7 +77,45 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
     since_ms = head.at_ms - STAGED_AT_MOST_MS
     batches = letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id)
+    if _lacks_letters(pipeline, job, found, commits, batches):
+        return Batches(batches, are_exact=False, gave_up=True)
     return Batches(batches, are_exact=True, gave_up=gave_up)
+
+
+def _lacks_letters(
+    pipeline: Pipeline, job: JobContext, found: Look, commits: Sequence[Entry], batches: Sequence[Mapping[str, Any]]
+) -> bool:
+    """Return whether fewer dead letters are found than commits made: a column that names their batch was dropped, or they were."""
+    if found.side is None or found.state is not SideState.FINISHED:
+        return False
+    made = sum(sum(entry.counts.rejected.values()) for entry in commits if entry.counts is not None)
+    there = job.spark.table(f"{job.iceberg.name}.{pipeline.table.dead_letters}")
+    return bool(made) and sum(letters.counted(there, batches).values()) < made
+
+
+def check_was_not_replayed(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: Entry) -> None:
+    """Raise `InvalidInput` if the table's `head` has commits that were landed again since, after a rollback.
+
+    That replay removed their dead letters, and those of the commits that landed the records again may be other ones.
+    """
+    main, last, is_replayed = found.main, found.last, False
+    assert last is not None
+    kept = {int(snapshot.snapshotId()) for snapshot in lineage(iceberg, main, int(main.currentSnapshot().snapshotId()))}
+    for snapshot in lineage(iceberg, main, last.snapshot_id):
+        if (snapshot_id := int(snapshot.snapshotId())) in kept:
+            break
+        entry = of(snapshot)
+        is_own = entry.summary.get(ledger.PIPELINE) == pipeline.name
+        is_replayed = is_replayed or (is_own and entry.event == Accepted.ROLLED_BACK_REPLAY)
+    else:
+        return
+    both = entry_behind(iceberg, main, pipeline.name, snapshot_id)
+    if is_replayed and (both is None or both.snapshot_id != head.snapshot_id):
+        raise InvalidInput(
+            "the table's head has commits that were undone and landed again since: their dead letters were removed",
+            where=f"table {pipeline.table.identifier}",
+            do=head_again(last),
+        )
 
 
 def behind(pipeline: Pipeline, job: JobContext, found: Look, held: Offsets) -> list[dict[str, Any]]:
@@ -119,6 +161,8 @@ def is_later(entry: Entry, last: Entry) -> bool:
     """Return whether an entry of the dead-letter table is of a later decision than the table's newest one."""
     if last.number is not None and entry.number is not None:
         return entry.number > last.number
+    if precedes_decisions(last) and entry.number is not None:
+        return True
     return is_ahead(entry.end, last.end)
 
 

@@ -86,6 +86,17 @@ def test_a_head_behind_the_dead_letters_last_commit_is_a_rollback_unless_a_decis
     assert state(decided, letters(10, 20, 2), follows=False) is SideState.OPEN
 
 
+def test_a_table_of_before_its_first_decision_was_restored_if_its_dead_letter_table_has_decisions() -> None:
+    """A decision is numbered; what has no number is of before the first one, unless version 0.1.0 wrote it."""
+    last = commit(0, 10)
+    last.summary[ledger.VERSION] = "0.2.0"  # type: ignore[index]
+    assert state(last, letters(10, 20, 1)) is SideState.AHEAD
+    assert state(last, letters(0, 10, 1, table="another")) is SideState.MISMATCH
+    assert state(last) is SideState.FINISHED
+    last.summary[ledger.VERSION] = "0.1.0"  # type: ignore[index]
+    assert state(last, letters(0, 10, 1)) is SideState.FINISHED
+
+
 # ── Commits of version 0.1.0, which have no number ──────────────────────────────────────────────
 def test_older_commits_are_compared_by_commit_id() -> None:
     first, second = commit(0, 10, side=True), commit(10, 20, side=True)

@@ -58,6 +58,8 @@ def compare(
             return SideState.OPEN
         if last.number is not None or ledger.TABLE in newest.summary or not any(map(_starts_over, main)):
             return SideState.MISMATCH
+    if precedes_decisions(last) and newest.number is not None:
+        return SideState.AHEAD
     lineage = chain(older, entries)
     if last.number is not None and newest.number is not None:
         behind = last.number - newest.number
@@ -90,6 +92,11 @@ def belongs(pipeline: str, table_uuid: str, side: Iterable[Entry]) -> bool:
             continue  # version 0.1.0 gave these a commit id of another table, or one that was carried on
         return entry.commit_id == ledger.commit_id(pipeline, table_uuid, entry.start, entry.end)
     return True
+
+
+def precedes_decisions(entry: Entry) -> bool:
+    """Return whether a table's entry is of before its first decision on dead letters. Version 0.1.0 never wrote a number."""
+    return entry.number is None and entry.summary.get(ledger.VERSION, "0.1.0") != "0.1.0"
 
 
 def is_ahead(side: Offsets | None, main: Offsets | None) -> bool:
