@@ -13,7 +13,7 @@ from frazil.lake.last_records import LastRecord, LastRecords, property_name
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW
-from tests.support.ledgers import Crash, Ledgers, crash_at
+from tests.support.ledgers import LATE_MS, Crash, Ledgers, crash_at
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
@@ -357,6 +357,77 @@ def test_commits_that_were_landed_again_do_not_come_back(stock: Ledgers, event: 
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_each_once()
+
+
+@BOTH
+def test_nor_do_they_if_the_replay_was_undone_itself(stock: Ledgers, event: Accepted) -> None:
+    """A hold came between. A replay would have removed the dead letters of the commits that landed the records again."""
+    left, first = stock.head(), stock.iceberg.load(stock.table).currentSnapshot().parentId()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land_with_dead_letters(rows=20, dead=4)
+    assert stock.letters() == [8, 9, 26, 27, 28, 29]
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(first).commit()
+    stock.accept(Accepted.ROLLED_BACK_HOLD)
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(left).commit()
+    with pytest.raises(InvalidInput, match="undone and landed again"):
+        stock.accept(event)
+    assert stock.letters() == [8, 9, 26, 27, 28, 29]
+
+
+@pytest.mark.long
+def test_commits_behind_a_replay_are_landed_again_after_it_was_undone(stock: Ledgers) -> None:
+    """They are later than the replay, which is in no history of the head."""
+    first = stock.iceberg.load(stock.table).currentSnapshot().parentId()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(first).commit()
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.land_with_dead_letters()
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_each_once()
+
+
+def test_a_lost_dead_letter_does_not_let_a_replay_pass_over_what_retention_took(stock: Ledgers) -> None:
+    stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 19")
+    stock.roll_back(1)
+    stock.kafka.trim(stock.pipeline.topic.name, 0, before=15)
+    with pytest.raises(InvalidInput, match="retention took the records of partition 0 from offset 10 up to 15"):
+        stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    assert stock.letters() == [8, 9, 18]
+
+
+@pytest.mark.long
+def test_what_retention_took_before_it_landed_does_not_hinder_a_replay(stock: Ledgers) -> None:
+    """The decision on it is undone, too, and asked for again."""
+    stock.log.extend([LATE_MS] * 10)
+    stock.kafka.trim(stock.pipeline.topic.name, 0, before=25)
+    stock.accept(Accepted.OFFSETS_LOST)
+    stock.start()
+    stock.land(1, rows=5)
+    stock.roll_back(2)
+    assert stock.accept(Accepted.ROLLED_BACK_REPLAY).after.at == {0: 20}
+    assert stock.accept(Accepted.OFFSETS_LOST).lost == {0: 5}
+    stock.start()
+    stock.land(1, rows=5)
+    stock.assert_proven()
+
+
+def test_an_open_transaction_is_no_end_of_a_truncated_log(stock: Ledgers) -> None:
+    """Its marker was cut off. What it holds has landed, and landed again when its producer ended it."""
+    partition = stock.kafka.topics[stock.pipeline.topic.name].partitions[0]
+    del stock.log[15:]
+    partition.open_from = 12
+    assert stock.accept(Accepted.LOG_TRUNCATED).after.at == {0: 15}
+    stock.assert_proven()
 
 
 @BOTH

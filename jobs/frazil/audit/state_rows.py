@@ -110,8 +110,10 @@ def _of_other_keys(source: Source, key: Sequence[str], shared: U64, problems: li
 
 
 def _comparable(column: pa.Array) -> pa.Array:
-    """Return times as numbers: Python's own end with the year 9999."""
-    if not pa.types.is_temporal(column.type):
+    """Return times as numbers, timestamps as microseconds: Python's own end with the year 9999."""
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    elif not pa.types.is_temporal(column.type):
         return column
     return column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
 

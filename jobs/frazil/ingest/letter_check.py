@@ -52,8 +52,7 @@ def _fingerprints(record: Record) -> set[str]:
     """Return those that a dead letter of the record may have: version 0.1.0 kept no bytes of a key or value that is JSON's null."""
     forms = [record]
     for side in ("key", "value"):
-        body = getattr(record, side)
-        if body is not None and body.rstrip(b" \t\r\n}").endswith(b"null"):
+        if fingerprint.is_json_null(getattr(record, side)):
             nothing: dict[str, Any] = {side: None}
             forms += [replace(form, **nothing) for form in forms]
     return {fingerprint.of_record(form) for form in forms}

@@ -56,7 +56,7 @@ class Planner:
     def next(self, after: Offsets, spans: Callable[[], Spans], max_rows: int) -> Plan:
         """Plan the batch behind `after`. Raises what `plan` raises, and `LogTruncated`."""
         self._topic, as_of = self._job.kafka.topic(self._pipeline.topic.name), self.since or self._job.clock()
-        seen = held_back(self._pipeline, self._job.kafka, spans(), after.at)
+        seen = held_back(self._pipeline, self._job.kafka, spans(), after)
         # A batch that went beyond what an operator decided about would be refused with all that is in it.
         there = seen
         for ends in (*self.accepted.values(), *self._windows.values()):

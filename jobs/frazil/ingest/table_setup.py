@@ -171,7 +171,7 @@ def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, 
     )
     staged = empty_commit(iceberg, table.identifier, at=job.clock())
     if not is_clear:
-        publish(job, staged, batch)
+        publish(job, staged, batch, extra={ledger.DECISION: "0"})
         return
     parts = [{**part(side), "clear": True}]
     decide(job, staged, parts, batch, numbered_from=0)

@@ -48,9 +48,7 @@ DELETES_LOST = (
 REJECTS_NEXT = "frazil.rejects-next"  # "true": an older release did so, and upkeep came before its first batch
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
-DECISION = (
-    "frazil.decision"  # number of the newest decision on dead letters; in their table: of the newest that it finished
-)
+DECISION = "frazil.decision"  # number of the newest decision on dead letters, from 0; in their table: the newest that it finished
 TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisions it finishes
 CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it

@@ -15,8 +15,6 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput, RolledBack
 from frazil.ingest import table_setup
-from frazil.ingest.open_transactions import held_back
-from frazil.ingest.plan import Span
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
@@ -96,8 +94,7 @@ class _Accepting:
         if self.event is Accepted.REMEMBERED_DELETES_LOST:
             known = found.last.remembered_deletes
             return decisions.remembered_deletes_lost(committed, known, lost_files(found.main, known))
-        spans: Mapping[int, Span] = kafka.offsets(topic.name, self.pipeline.isolation)
-        topic_id = kafka.topic(topic.name).topic_id
+        spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
         if ledger.window_of(self.event) in ledger.WINDOWS:
             # With open transactions, too: what they hold back was written before the decision.
             spans = kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
@@ -105,7 +102,8 @@ class _Accepting:
         if self.event is Accepted.TOPIC_RECREATED:
             return decisions.topic_recreated(committed, topic.name, topic_id, spans)
         if self.event in (Accepted.LOG_TRUNCATED, Accepted.LOG_TRUNCATED_REPLAY):
-            spans = held_back(self.pipeline, kafka, spans, committed.at)
+            # An open transaction is no end of the log: what it holds may have landed, and must not land again.
+            spans = kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
             return truncated_log(self.pipeline, self.job, self.event, committed, topic_id, spans)
         return decisions.offsets_lost(committed, topic_id, spans)
 

@@ -9,6 +9,7 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
+from frazil.ingest import fingerprint
 from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.job.context import JobContext
 from frazil.lake import last_records
@@ -68,8 +69,9 @@ def _check_is_their_log(
             )
     there = {p: rows.after - 1 for p, rows in held.items() if rows.after > spans[p].earliest}
     records = job.kafka.records(topic, there, Isolation.READ_UNCOMMITTED) if there else {}
+    now = job.kafka.offsets(topic, Isolation.READ_UNCOMMITTED)  # retention may have taken one since
     for p, record in records.items():
-        if record is None and job.kafka.topic(topic).compacted:
+        if record is None and (job.kafka.topic(topic).compacted or there[p] < now[p].earliest):
             continue
         if record is None or not any(_is_of(row, record) for row in held[p].last):
             raise _other_log(
@@ -79,7 +81,9 @@ def _check_is_their_log(
 
 def _is_of(row: Last, record: Record) -> bool:
     ms = record.timestamp_ms if record.timestamp_ms in TIMESTAMPS else None
-    return row.ms == ms and (not row.has_key or row.key == record.key)
+    # Version 0.1.0 kept no bytes of a key that is JSON's null.
+    is_key = not row.has_key or row.key == record.key or (row.key is None and fingerprint.is_json_null(record.key))
+    return row.ms == ms and is_key
 
 
 def _other_log(pipeline: Pipeline, what: str) -> InvalidInput:

@@ -19,21 +19,30 @@ from frazil.lake.offsets import Offsets
 
 
 def check_is_in_log(
-    pipeline: Pipeline, job: JobContext, committed: Offsets, held: Offsets, *, gave_up: bool, do: str
+    pipeline: Pipeline,
+    job: JobContext,
+    committed: Offsets,
+    held: Offsets,
+    offsets_lost: Sequence[tuple[int, int, int]],
+    *,
+    do: str,
 ) -> None:
     """Raise `InvalidInput` if Kafka lacks records between the offsets `held` and `committed`, which a replay would land again.
 
-    Retention took them, or the log was truncated. What compaction took is not noticed. With `gave_up` some of these records were
-    given up before: then the next run says what retention took. `do` is what the operator can do instead.
+    Retention took them, or the log was truncated. What compaction took is not noticed. `offsets_lost` are partition, first and next
+    offset of what was given up before, in order: it never landed. `do` is what the operator can do instead.
     """
     topic = pipeline.topic.name
     undone = {p: held.at.get(p, 0) for p, end in committed.at.items() if end > held.at.get(p, 0)}
+    for p, first, after in offsets_lost:
+        if p in undone and first <= undone[p]:
+            undone[p] = max(undone[p], after)
     spans = job.kafka.offsets(topic, Isolation.READ_UNCOMMITTED)  # an open transaction is no end of the log
     what = ""
     for p, start in undone.items():
         if p not in spans or spans[p].stable < committed.at[p]:
             what = f"the log of partition {p} was truncated: it ends before offset {committed.at[p]}"
-        elif spans[p].earliest > start and not gave_up:
+        elif spans[p].earliest > start:
             what = f"retention took the records of partition {p} from offset {start} up to {spans[p].earliest}"
     if not what and (other := compared(pipeline, job.kafka, committed, spans, of=undone).other):
         what = f"the log of partition {other[0]} was truncated, and has grown again"

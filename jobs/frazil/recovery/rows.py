@@ -103,7 +103,7 @@ class Recovery:
         if is_replay:
             do = head_or_hold(self.pipeline, self._last)
             check_lands_again(self.pipeline, self.job, self.found, head.end, found.batches, do=do)
-            check_is_in_log(self.pipeline, self.job, self._committed, head.end, gave_up=found.gave_up, do=do)
+            check_is_in_log(self.pipeline, self.job, self._committed, head.end, found.offsets_lost, do=do)
             is_known = is_complete and found.are_exact and not found.gave_up
             lost = {} if is_known else self._lacking(head, head.end, pending={}, without=found.batches)
             if is_complete and lost and not (is_safe and found.gave_up):  # some are of commits that stay

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from frazil.declaration import Pipeline
@@ -11,10 +12,11 @@ from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger, letters
 from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
-from frazil.lake.commit.entries import entries_of, entry_behind, of
-from frazil.lake.commit.side_state import SideState, is_ahead, precedes_decisions
+from frazil.lake.commit.entries import entries_of, of
+from frazil.lake.commit.side_state import SideState, is_ahead
 from frazil.lake.commit.side_table import Look, side_lineage
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import ancestors, lineage
 from frazil.lake.offsets import Offsets
@@ -30,11 +32,13 @@ class Batches:
 
     `are_exact` says that each is of an undone commit; else they were found by their offsets, or not all were found. `gave_up` says
     that decisions which gave records up are undone with them: the account before these expects their dead letters again.
+    `offsets_lost` are partition, first and next offset of what undone decisions said that retention took, the oldest first.
     """
 
     batches: list[dict[str, Any]]
     are_exact: bool
     gave_up: bool
+    offsets_lost: tuple[tuple[int, int, int], ...] = ()
 
 
 def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exact: bool) -> Batches:
@@ -51,6 +55,7 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     head_id = int(current.snapshotId()) if current is not None else None
     kept = {int(s.snapshotId()) for s in lineage(job.iceberg, main, head_id)} if head_id is not None else set()
     reached = is_hold = is_replay = gave_up = False
+    gone = list[tuple[int, int, int]]()
     for snapshot in lineage(job.iceberg, main, last.snapshot_id):
         reached = int(snapshot.snapshotId()) in kept
         if reached:
@@ -61,61 +66,84 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
         is_hold = is_hold or entry.event == Accepted.ROLLED_BACK_HOLD
         is_replay = is_replay or entry.event == Accepted.ROLLED_BACK_REPLAY
         gave_up = gave_up or _gave_up(entry)
+        gone[:0] = _offsets_lost(entry)
         if entry.side is not None and entry.event is None:
             commits.append(entry)
-    if is_hold or not (reached or exact):
-        batches = behind(pipeline, job, found, head.end)
-        # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
-        return Batches(batches, are_exact=False, gave_up=gave_up or (is_replay and not reached))
-    if not reached:
+    if not reached and exact and (is_replay or not is_hold):
         raise InvalidInput(
             "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
             "are theirs",
             where=f"table {pipeline.table.identifier}",
             do=head_or_hold(pipeline, last),
         )
+    if is_hold or not reached:
+        batches = behind(pipeline, job, found, head.end)
+        # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
+        return Batches(batches, False, gave_up or (is_replay and not reached), tuple(gone))
     deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
     since_ms = head.at_ms - STAGED_AT_MOST_MS
     batches = letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id)
-    if _lacks_letters(pipeline, job, found, commits, batches):
-        return Batches(batches, are_exact=False, gave_up=True)
-    return Batches(batches, are_exact=True, gave_up=gave_up)
+    if _are_unnamed(pipeline, job, found, commits, batches):
+        return Batches(batches, False, True, tuple(gone))
+    return Batches(batches, True, gave_up, tuple(gone))
 
 
-def _lacks_letters(
+def _are_unnamed(
     pipeline: Pipeline, job: JobContext, found: Look, commits: Sequence[Entry], batches: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Return whether fewer dead letters are found than commits made: a column that names their batch was dropped, or they were."""
+    """Return whether dead letters of these commits do not say their batch any more: a column was dropped and added again."""
     if found.side is None or found.state is not SideState.FINISHED:
         return False
     made = sum(sum(entry.counts.rejected.values()) for entry in commits if entry.counts is not None)
     there = job.spark.table(f"{job.iceberg.name}.{pipeline.table.dead_letters}")
-    return bool(made) and sum(letters.counted(there, batches).values()) < made
+    if made == 0 or sum(letters.counted(there, batches).values()) >= made:
+        return False
+    return not there.where("run IS NULL OR rejected_at IS NULL").isEmpty()
+
+
+def _offsets_lost(entry: Entry) -> list[tuple[int, int, int]]:
+    """Return what a decision says that retention took: partition, first and next offset."""
+    if entry.event != Accepted.OFFSETS_LOST or entry.start is None or entry.end is None or entry.counts is None:
+        return []
+    return [(p, entry.start.at.get(p, 0), entry.end.at[p]) for p in entry.counts.gaps if p in entry.end.at]
 
 
 def check_was_not_replayed(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: Entry) -> None:
-    """Raise `InvalidInput` if the table's `head` has commits that were landed again since, after a rollback.
+    """Raise `InvalidInput` if the table's `head` has commits that were undone and landed again since.
 
-    That replay removed their dead letters, and those of the commits that landed the records again may be other ones.
+    That replay removed their dead letters, and those of the commits that landed the records again may be other ones. It counts
+    also if it was undone itself.
     """
-    main, last, is_replayed = found.main, found.last, False
+    main, last = found.main, found.last
     assert last is not None
-    kept = {int(snapshot.snapshotId()) for snapshot in lineage(iceberg, main, int(main.currentSnapshot().snapshotId()))}
-    for snapshot in lineage(iceberg, main, last.snapshot_id):
-        if (snapshot_id := int(snapshot.snapshotId())) in kept:
-            break
-        entry = of(snapshot)
-        is_own = entry.summary.get(ledger.PIPELINE) == pipeline.name
-        is_replayed = is_replayed or (is_own and entry.event == Accepted.ROLLED_BACK_REPLAY)
-    else:
-        return
-    both = entry_behind(iceberg, main, pipeline.name, snapshot_id)
-    if is_replayed and (both is None or both.snapshot_id != head.snapshot_id):
-        raise InvalidInput(
-            "the table's head has commits that were undone and landed again since: their dead letters were removed",
-            where=f"table {pipeline.table.identifier}",
-            do=head_again(last),
+    history = list(lineage(iceberg, main, int(main.currentSnapshot().snapshotId())))  # the newest first
+    number = {int(snapshot.snapshotId()): n for n, snapshot in enumerate(history)}
+    every = {int(s.snapshotId()): s for s in chain(items(main.snapshots()), lineage(iceberg, main, last.snapshot_id))}
+    for snapshot_id, replay in every.items():
+        if snapshot_id in number or not _is_replay(replay, pipeline.name):
+            continue
+        fork = next(
+            (n for s in lineage(iceberg, main, snapshot_id) if (n := number.get(int(s.snapshotId()))) is not None), 0
         )
+        before = [s for s in history[:fork] if int(s.sequenceNumber()) < int(replay.sequenceNumber())]
+        if any(_is_own(s, pipeline.name) and of(s).end is not None for s in before):
+            raise InvalidInput(
+                "the table's head has commits that were undone and landed again since: their dead letters were removed",
+                where=f"table {pipeline.table.identifier}, snapshot {head.snapshot_id}",
+                do=head_again(last),
+            )
+
+
+def _is_own(snapshot: Java, pipeline: str) -> bool:
+    return bool(snapshot.summary().get(ledger.PIPELINE) == pipeline)
+
+
+def _is_replay(snapshot: Java, pipeline: str) -> bool:
+    return (
+        snapshot.summary().get(ledger.EVENTS) is not None
+        and _is_own(snapshot, pipeline)
+        and of(snapshot).event == Accepted.ROLLED_BACK_REPLAY
+    )
 
 
 def behind(pipeline: Pipeline, job: JobContext, found: Look, held: Offsets) -> list[dict[str, Any]]:
@@ -161,8 +189,6 @@ def is_later(entry: Entry, last: Entry) -> bool:
     """Return whether an entry of the dead-letter table is of a later decision than the table's newest one."""
     if last.number is not None and entry.number is not None:
         return entry.number > last.number
-    if precedes_decisions(last) and entry.number is not None:
-        return True
     return is_ahead(entry.end, last.end)
 
 

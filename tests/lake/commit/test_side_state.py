@@ -87,14 +87,12 @@ def test_a_head_behind_the_dead_letters_last_commit_is_a_rollback_unless_a_decis
 
 
 def test_a_table_of_before_its_first_decision_was_restored_if_its_dead_letter_table_has_decisions() -> None:
-    """A decision is numbered; what has no number is of before the first one, unless version 0.1.0 wrote it."""
-    last = commit(0, 10)
-    last.summary[ledger.VERSION] = "0.2.0"  # type: ignore[index]
-    assert state(last, letters(10, 20, 1)) is SideState.AHEAD
-    assert state(last, letters(0, 10, 1, table="another")) is SideState.MISMATCH
-    assert state(last) is SideState.FINISHED
-    last.summary[ledger.VERSION] = "0.1.0"  # type: ignore[index]
-    assert state(last, letters(0, 10, 1)) is SideState.FINISHED
+    """A table begins with number 0. What has no number may be of any time: version 0.1.0 dropped it."""
+    assert state(commit(0, 10, number=0), letters(10, 20, 1)) is SideState.AHEAD
+    assert state(commit(0, 10, number=0), letters(0, 10, 1, table="another")) is SideState.MISMATCH
+    assert state(commit(0, 10, number=0)) is SideState.FINISHED
+    assert state(commit(0, 10, number=0), commit(0, 20)) is SideState.AHEAD
+    assert state(commit(0, 10), letters(0, 10, 1)) is SideState.FINISHED
 
 
 # ── Commits of version 0.1.0, which have no number ──────────────────────────────────────────────

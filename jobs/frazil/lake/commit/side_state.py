@@ -1,8 +1,8 @@
 """Compare the ledger of a table with that of its dead-letter table. Pure: entries in, a state out.
 
 Decisions on dead letters are numbered: the table's newest entry has the number of its newest decision, the dead-letter
-table's newest entry the number that it has finished and the table's uuid. Version 0.1.0 wrote no numbers; its commits are
-compared by commit id, which is made of the table's uuid.
+table's newest entry the number that it has finished and the table's uuid. A table begins with 0. Version 0.1.0 wrote no numbers;
+its commits are compared by commit id, which is made of the table's uuid.
 """
 
 from __future__ import annotations
@@ -58,8 +58,6 @@ def compare(
             return SideState.OPEN
         if last.number is not None or ledger.TABLE in newest.summary or not any(map(_starts_over, main)):
             return SideState.MISMATCH
-    if precedes_decisions(last) and newest.number is not None:
-        return SideState.AHEAD
     lineage = chain(older, entries)
     if last.number is not None and newest.number is not None:
         behind = last.number - newest.number
@@ -72,7 +70,7 @@ def compare(
         return SideState.MISMATCH if behind else SideState.FINISHED
     if not head_follows and not (is_event and last.side is not None):
         return SideState.ROLLED_BACK
-    if last.number is None and is_ahead(newest.end, last.end):
+    if not last.number and is_ahead(newest.end, last.end):
         return SideState.AHEAD
     if last.side is None:
         return SideState.FINISHED
@@ -92,11 +90,6 @@ def belongs(pipeline: str, table_uuid: str, side: Iterable[Entry]) -> bool:
             continue  # version 0.1.0 gave these a commit id of another table, or one that was carried on
         return entry.commit_id == ledger.commit_id(pipeline, table_uuid, entry.start, entry.end)
     return True
-
-
-def precedes_decisions(entry: Entry) -> bool:
-    """Return whether a table's entry is of before its first decision on dead letters. Version 0.1.0 never wrote a number."""
-    return entry.number is None and entry.summary.get(ledger.VERSION, "0.1.0") != "0.1.0"
 
 
 def is_ahead(side: Offsets | None, main: Offsets | None) -> bool:
