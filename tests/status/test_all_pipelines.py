@@ -15,6 +15,7 @@ from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_topics import TopicOffsets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.status import all_pipelines as module
 from frazil.status.all_pipelines import Services, all_pipelines
@@ -27,9 +28,9 @@ THREADS = DaemonThreads(4, name="test")
 
 
 class Topics:
-    """Offsets by topic, or the error of one; or an error of all."""
+    """Offsets by topic, or by topic and isolation, or the error of one; or an error of all."""
 
-    def __init__(self, found: Mapping[str, Any], *, down: bool = False) -> None:
+    def __init__(self, found: Mapping[Any, Any], *, down: bool = False) -> None:
         self._found, self._down = found, down
         self.asked = 0
 
@@ -37,7 +38,8 @@ class Topics:
         self.asked += 1
         if self._down:
             raise KafkaUnavailable("k:9092 did not answer within 5 s", where="topics")
-        return {one: self._found.get(one[0], TopicMissing("no such topic", where=f"topic {one[0]}")) for one in topics}
+        missing = {one: TopicMissing("no such topic", where=f"topic {one[0]}") for one in topics}
+        return {one: self._found.get(one, self._found.get(one[0], missing[one])) for one in topics}
 
 
 def ends(*stable: int, topic_id: str = "T1", earliest: int = 0) -> TopicOffsets:
@@ -93,6 +95,20 @@ def test_a_decision_that_an_operator_must_make_names_its_event(
     landed: Landed, offsets: TopicOffsets, event: str
 ) -> None:
     assert state(landed, offsets) == f"operator decision required: {event}"
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [(200, State.CAUGHT_UP), (260, State.CAUGHT_UP), (199, State.DECISION_REQUIRED)],
+)
+def test_a_transaction_that_was_read_while_it_was_open_is_waited_for(landed: Landed, end: int, state: State) -> None:
+    """The pipeline read uncommitted records before: the log ends at the last stable offset only for those who wait."""
+    topic = replace(landed.pipeline.topic, transactional=True)
+    waiting = replace(landed.pipeline, topic=topic, name=landed.pipeline.name)
+    landed.pipeline = waiting
+    found = {("orders", Isolation.READ_COMMITTED): ends(150, 60), ("orders", Isolation.READ_UNCOMMITTED): ends(end, 60)}
+    (row,) = look(landed, Topics(found))
+    assert row.state is state
 
 
 def test_a_table_that_was_rolled_back_needs_a_decision_also_without_a_broker(landed: Landed) -> None:

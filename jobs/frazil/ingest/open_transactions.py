@@ -17,9 +17,15 @@ def held_back(pipeline: Pipeline, kafka: Kafka, spans: Mapping[int, Span], commi
     Records of the transaction were landed while the pipeline read uncommitted ones. The log is not truncated: it has them. Whether
     it is another one shows the last record that was read; without one, the span stays as it is, and ends too early.
     """
-    at = committed.at
-    behind = [p for p, span in spans.items() if span.stable < at.get(p, 0)]
-    if not behind or pipeline.isolation is Isolation.READ_UNCOMMITTED or committed.last is None:
+    is_behind = any(span.stable < committed.at.get(p, 0) for p, span in spans.items())
+    if not is_behind or pipeline.isolation is Isolation.READ_UNCOMMITTED or committed.last is None:
         return spans
-    known, all_of_it = committed.last.identified(at), kafka.offsets(pipeline.topic.name, Isolation.READ_UNCOMMITTED)
-    return reaching(spans, {p: at[p] for p in behind if p in known and p in all_of_it and at[p] <= all_of_it[p].stable})
+    known = {p: committed.at[p] for p in committed.last.identified(committed.at)}
+    return up_to_committed(spans, kafka.offsets(pipeline.topic.name, Isolation.READ_UNCOMMITTED), known)
+
+
+def up_to_committed(
+    spans: Mapping[int, Span], uncommitted: Mapping[int, Span], committed: Mapping[int, int]
+) -> Mapping[int, Span]:
+    """Return the spans, each reaching its committed offset if the log, with its `uncommitted` records, does."""
+    return reaching(spans, {p: o for p, o in committed.items() if p in uncommitted and o <= uncommitted[p].stable})

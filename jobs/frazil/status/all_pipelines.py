@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.kafka_topics import Asked, KafkaTopics, TopicOffsets
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
+from frazil.declaration.options import Isolation
 from frazil.decode.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable
-from frazil.lake.read.stored_tables import Lake
+from frazil.ingest.open_transactions import up_to_committed
+from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.status.overview import Row, row, unreadable
 from frazil.status.pipeline_status import table_status
 
@@ -56,6 +58,8 @@ def _made(pipeline: Pipeline, answer: Future[Row]) -> Row:
 def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Callable[[], float]) -> Row:
     table = services.lake.table(pipeline.table.identifier)
     offsets, why = _of_topic(pipeline, services, topics)
+    if offsets is not None and table is not None:
+        offsets = _with_open_transactions(pipeline, table, offsets, topics.result())
     spans = offsets.spans if offsets is not None else {}
     found = table_status(pipeline, services.lake, table, spans)
     waiting = _waiting(pipeline, services) if table is None else ""
@@ -65,7 +69,19 @@ def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Cal
 def _offsets(pipelines: Sequence[Pipeline], services: Services) -> Asked:
     if services.kafka is None:
         return {}
-    return services.kafka().offsets({(pipeline.topic.name, pipeline.isolation) for pipeline in pipelines})
+    asked = {(pipeline.topic.name, pipeline.isolation) for pipeline in pipelines}
+    transactional = {(p.topic.name, Isolation.READ_UNCOMMITTED) for p in pipelines if p.topic.transactional}
+    return services.kafka().offsets(asked | transactional)
+
+
+def _with_open_transactions(
+    pipeline: Pipeline, table: StoredTable, offsets: TopicOffsets, asked: Asked
+) -> TopicOffsets:
+    """Return the offsets, reaching those that the table holds where an open transaction begins before these."""
+    newest, uncommitted = table.newest(pipeline.name), asked.get((pipeline.topic.name, Isolation.READ_UNCOMMITTED))
+    if newest is None or newest.entry.end is None or not isinstance(uncommitted, TopicOffsets):
+        return offsets
+    return replace(offsets, spans=up_to_committed(offsets.spans, uncommitted.spans, newest.entry.end.at))
 
 
 def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str]:
