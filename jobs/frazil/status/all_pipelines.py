@@ -81,7 +81,8 @@ def _with_open_transactions(
     newest, uncommitted = table.newest(pipeline.name), asked.get((pipeline.topic.name, Isolation.READ_UNCOMMITTED))
     if newest is None or newest.entry.end is None or not isinstance(uncommitted, TopicOffsets):
         return offsets
-    return replace(offsets, spans=up_to_committed(offsets.spans, uncommitted.spans, newest.entry.end.at))
+    reached = up_to_committed(offsets.spans, uncommitted.spans, newest.entry.end.at)
+    return replace(offsets, spans={p: replace(s, stable=reached[p].stable) for p, s in offsets.spans.items()})
 
 
 def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str]:
