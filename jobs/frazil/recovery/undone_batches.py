@@ -79,13 +79,14 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     if is_hold or not reached:
         batches = behind(pipeline, job, found, head.end)
         # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
-        return Batches(batches, False, gave_up or (is_replay and not reached), tuple(gone))
+        gave_up = gave_up or (is_replay and not reached)
+        return Batches(batches, are_exact=False, gave_up=gave_up, offsets_lost=tuple(gone))
     deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
     since_ms = head.at_ms - STAGED_AT_MOST_MS
     batches = letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id)
     if _are_unnamed(pipeline, job, found, commits, batches):
-        return Batches(batches, False, True, tuple(gone))
-    return Batches(batches, True, gave_up, tuple(gone))
+        return Batches(batches, are_exact=False, gave_up=True, offsets_lost=tuple(gone))
+    return Batches(batches, are_exact=True, gave_up=gave_up, offsets_lost=tuple(gone))
 
 
 def _are_unnamed(
