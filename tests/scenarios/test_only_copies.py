@@ -39,10 +39,6 @@ def replace_log(stock: Ledgers) -> int:
     return decided
 
 
-def set_head(stock: Ledgers, snapshot_id: int) -> None:
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(snapshot_id).commit()
-
-
 def as_earlier_releases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the dead-letter table not get the decision where offsets stay."""
     monkeypatch.setattr(Acceptance, "is_in_dead_letter_table", Acceptance.goes_back)
@@ -68,7 +64,7 @@ def test_a_rollback_to_before_a_log_was_replaced_can_be_taken_back_only(
     assert (stock.head(), stock.letters()) == (before, letters)
     with pytest.raises(RolledBack):
         stock.start()
-    set_head(stock, last)
+    stock.set_head(last)
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_proven()
@@ -78,7 +74,7 @@ def test_a_rollback_to_before_a_log_was_replaced_can_be_taken_back_only(
 @BOTH
 def test_rows_of_the_new_log_can_be_landed_again_or_given_up(stock: Ledgers, event: Accepted) -> None:
     decided = replace_log(stock)
-    set_head(stock, decided)
+    stock.set_head(decided)
     assert stock.accept(event).lost == ({} if event is REPLAY else {0: 8})
     stock.start()
     stock.land_with_dead_letters()

@@ -110,7 +110,7 @@ def test_a_hold_does_not_guess_of_which_topic_the_missing_records_are(stock: Led
     stock.expire_unnamed(stock.table)
     with pytest.raises(InvalidInput, match=f"not known of which topic.*Set the head to snapshot {last} again"):
         stock.accept(Accepted.ROLLED_BACK_HOLD)
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(last).commit()
+    stock.set_head(last)
     stock.start()
     stock.assert_proven()
 
@@ -320,7 +320,7 @@ def test_a_replay_removes_no_dead_letter_whose_record_retention_took(stock: Ledg
 def test_a_replay_is_refused_if_kafka_lacks_rows_that_it_would_land_again(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, case: str
 ) -> None:
-    """It was taken, where no dead letter was among them, and the next run asked for the next decision."""
+    """The decision was accepted if no dead letter was among them, and the next run asked for the next decision."""
     stock = Ledgers(spark, iceberg, lake_environment, name)
     stock.remembers_last = True
     stock.land(3)
@@ -347,13 +347,13 @@ def test_commits_that_were_landed_again_do_not_come_back(stock: Ledgers, event: 
     stock.start()
     stock.land(2)
     last = stock.head()
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(left).commit()
+    stock.set_head(left)
     with pytest.raises(RolledBack):
         stock.start()
     with pytest.raises(InvalidInput, match=f"undone and landed again.*Set the head to snapshot {last} again"):
         stock.accept(event)
     assert stock.letters() == [8, 9]
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(last).commit()
+    stock.set_head(last)
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_each_once()
@@ -368,9 +368,9 @@ def test_nor_do_they_if_the_replay_was_undone_itself(stock: Ledgers, event: Acce
     stock.start()
     stock.land_with_dead_letters(rows=20, dead=4)
     assert stock.letters() == [8, 9, 26, 27, 28, 29]
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(first).commit()
+    stock.set_head(first)
     stock.accept(Accepted.ROLLED_BACK_HOLD)
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(left).commit()
+    stock.set_head(left)
     with pytest.raises(InvalidInput, match="undone and landed again"):
         stock.accept(event)
     assert stock.letters() == [8, 9, 26, 27, 28, 29]
@@ -384,7 +384,7 @@ def test_commits_behind_a_replay_are_landed_again_after_it_was_undone(stock: Led
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     stock.start()
     stock.land_with_dead_letters()
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(first).commit()
+    stock.set_head(first)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     stock.start()
     stock.land_with_dead_letters()
@@ -455,7 +455,7 @@ def test_commits_that_were_held_and_come_back_are_replayed(stock: Ledgers) -> No
     stock.accept(Accepted.ROLLED_BACK_HOLD)
     stock.start()
     stock.land_with_dead_letters()
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(left).commit()
+    stock.set_head(left)
     stock.accept(Accepted.ROLLED_BACK_REPLAY)
     assert stock.letters() == [8, 9, 18, 19]
     stock.start()

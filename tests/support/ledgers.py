@@ -159,6 +159,10 @@ class Ledgers(Stock):
             snapshot = loaded.snapshot(snapshot.parentId())
         loaded.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
 
+    def set_head(self, snapshot_id: int) -> None:
+        """Set the table's head to any of its snapshots."""
+        self.iceberg.load(self.table).manageSnapshots().setCurrentSnapshot(snapshot_id).commit()
+
     def remove_tag(self, table: str = "") -> None:
         """Remove the pipeline's tag."""
         self.iceberg.load(table or self.table).manageSnapshots().removeTag(ledger.tag(self.pipeline.name)).commit()

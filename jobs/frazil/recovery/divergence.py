@@ -131,15 +131,14 @@ def _same_in(
 def _log(pipeline: Pipeline, job: JobContext, ranges: Sequence[OffsetRange], by_driver: Sequence[Record]) -> DataFrame:
     topic = pipeline.topic
     options = consumer_options(pipeline, job.kafka)
+    group = job.consumers.group(f"{pipeline.name}.log", options)  # not the ingest's, whose isolation may be another one
     return read(
         job.spark,
         topic.name,
         ranges,
         options=options,
         isolation=pipeline.isolation.value,
-        group=job.consumers.group(
-            f"{pipeline.name}.log", options
-        ),  # not the ingest's: the isolation may be another one
+        group=group,
         headers=False,
         by_driver=by_driver,
     )

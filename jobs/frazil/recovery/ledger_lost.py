@@ -10,7 +10,6 @@ from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
 from frazil.ingest import fingerprint
-from frazil.ingest.fingerprint import TIMESTAMPS
 from frazil.job.context import JobContext
 from frazil.lake import last_records
 from frazil.lake.commit.side_table import Look
@@ -70,8 +69,9 @@ def _check_is_their_log(
     there = {p: rows.after - 1 for p, rows in held.items() if rows.after > spans[p].earliest}
     records = job.kafka.records(topic, there, Isolation.READ_UNCOMMITTED) if there else {}
     now = job.kafka.offsets(topic, Isolation.READ_UNCOMMITTED)  # retention may have taken one since
+    compacted = job.kafka.topic(topic).compacted
     for p, record in records.items():
-        if record is None and (job.kafka.topic(topic).compacted or there[p] < now[p].earliest):
+        if record is None and (compacted or there[p] < now[p].earliest):
             continue
         if record is None or not any(_is_of(row, record) for row in held[p].last):
             raise _other_log(
@@ -80,7 +80,7 @@ def _check_is_their_log(
 
 
 def _is_of(row: Last, record: Record) -> bool:
-    ms = record.timestamp_ms if record.timestamp_ms in TIMESTAMPS else None
+    ms = record.timestamp_ms if record.timestamp_ms in fingerprint.TIMESTAMPS else None
     # Version 0.1.0 kept no bytes of a key that is JSON's null.
     is_key = not row.has_key or row.key == record.key or (row.key is None and fingerprint.is_json_null(record.key))
     return row.ms == ms and is_key
