@@ -31,8 +31,8 @@ class Race:
     warm_rows: int
     rounds: int
     warm_up: int = 2
-    cold: int = 0
-    """Rounds of landings from the start of each contender's process."""
+    has_cold: bool = False
+    """Whether each contender's first landing counts, from the start of its process. It is its first round of warm-up."""
 
     def only(self, ways: Sequence[str]) -> Race:
         """Return the race with the named contenders, all by default."""
@@ -85,23 +85,23 @@ def is_framed(way: str, shape: str) -> bool:
 def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
     """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped."""
     tell(f"{race.shape}: {', '.join(race.ways)}")
-    small = _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
+    small = {} if race.has_cold else _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
     timed = _topics(ground, race, race.shape, race.rows)
     figures: list[Figure] = []
-    for number in range(race.cold):
-        for way in race.ways:
-            topic = timed[is_framed(way, race.shape)]
-            with ground.served(ground.job(host(way), f"{race.shape}_{way}_cold", topic)) as contender:
-                figures.append(_said(land(ground, contender, way, topic, number, is_cold=True)))
     with ExitStack() as left:
         up: dict[str, Contender] = {}
-        for name in dict.fromkeys(map(host, race.ways)):
-            any_topic = next(iter(timed.values()))
-            up[name] = left.enter_context(ground.served(ground.job(name, f"{race.shape}_{name}", any_topic)))
-        for number in range(-race.warm_up, race.rounds):
-            topics = small if number < 0 else timed
-            if number == -1 and "n0" not in race.ways:
-                topics = timed
+        for way in race.ways:
+            topic = timed[is_framed(way, race.shape)]
+            label = f"{race.shape}_{way}"
+            if host(way) not in up:
+                up[host(way)] = left.enter_context(ground.served(ground.job(host(way), label, topic)))
+                if race.has_cold:
+                    figures.append(_said(land(ground, up[host(way)], way, topic, -race.warm_up, is_cold=True)))
+            elif race.has_cold:  # the process has landed before
+                with ground.served(ground.job(host(way), label, topic)) as other:
+                    figures.append(_said(land(ground, other, way, topic, -race.warm_up, is_cold=True)))
+        for number in range(race.has_cold - race.warm_up, race.rounds):
+            topics = timed if number >= 0 or race.has_cold or (number == -1 and "n0" not in race.ways) else small
             for way in race.ways:
                 figure = land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
                 if number >= 0:
@@ -121,7 +121,7 @@ def _topics(ground: BenchEnvironment, race: Race, name: str, rows: int) -> dict[
 
 def _said(figure: Figure) -> Figure:
     tell(
-        f"  {'cold' if figure.is_cold else 'round'} {figure.round + 1} {figure.way:14} {figure.wall:6.2f} s, "
+        f"  {'cold   ' if figure.is_cold else f'round {figure.round + 1}'} {figure.way:14} {figure.wall:6.2f} s, "
         f"{figure.rows_a_second:9,.0f} rows/s, {figure.cpu_a_million:6.2f} CPU-s/M"
     )
     return figure

@@ -61,7 +61,7 @@ def _introduction(machine: Mapping[str, Any], races: Mapping[str, Sequence[Figur
         f"{machine['seconds'] / 60:.0f} minutes, load average {machine['load'][0]:.1f} at its end. Flink {versions['flink']}, "
         f"Kafka Connect {versions['connect']}, both with Iceberg {versions['iceberg']}; Frazil {machine['version']}.\n"
         f"Rows: {rows}. Medians of {' to '.join(str(number) for number in dict.fromkeys((rounds[0], rounds[-1])))} counted rounds; "
-        "a cold figure is one landing."
+        "a cold figure is the first landing of a process, from its start."
     )
 
 
