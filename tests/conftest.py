@@ -19,7 +19,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import session
 from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain import class_path
-from tests.support import extra_catalogs, seeds
+from tests.support import extra_catalogs, read_once, seeds
 from tests.support.shop import SETTINGS, Shop
 
 # A shell that starts a command in the background lets it ignore the interrupts of a terminal, and children inherit that.
@@ -29,6 +29,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 def pytest_configure(config: pytest.Config) -> None:
     seeds.configure(config)
+    read_once.configure()
+    # A broker of tests lives for minutes: what its second compiler takes, it does not give back.
+    os.environ.setdefault("KAFKA_JVM_PERFORMANCE_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -50,6 +50,7 @@ def test_what_the_ingest_lands_is_proven_and_mostly_from_manifests(filled: Shop)
     assert verified(filled, deep=True).outcome is Outcome.PROVEN
 
 
+@pytest.mark.long
 def test_each_commit_carries_the_totals_and_side_tables_carry_none(filled: Shop) -> None:
     lake = Lake(filled.lake, lambda secret: "")
     table, dead = lake.table(filled.pipeline.table.identifier), lake.table(filled.pipeline.table.dead_letters)
@@ -77,6 +78,7 @@ def test_rows_deleted_merge_on_read_are_missed(filled: Shop, spark: SparkSession
     assert [(f.flaw, f.partition, str(f.ranges[0])) for f in found.findings] == [(Flaw.MISSING, 0, "42")]
 
 
+@pytest.mark.long
 def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     """A file of equality deletes, as Flink writes them; that it is empty of rows does not matter."""
     iceberg = filled.job().iceberg
@@ -99,6 +101,7 @@ def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     assert (found.outcome, [f.flaw for f in found.findings]) == (Outcome.UNCHECKED, [Flaw.EQUALITY_DELETES])
 
 
+@pytest.mark.long
 def test_skipped_records_are_accounted_for(shop_of: Callable[..., Shop]) -> None:
     shop = shop_of(on_error=ErrorMode.SKIP)
     schema = shop.register()

@@ -175,6 +175,7 @@ def test_only_the_owner_may_read_a_proof(proven: Proven) -> None:
     assert (file.stat().st_mode & 0o777, proven.folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+@pytest.mark.long
 def test_offsets_that_came_again_are_counted_each_time(proven: Proven) -> None:
     """A proof knows one life of an offset: after an operator's decision there are two."""
     proven.lake.commit({0: 150}, Counts(), {}, accepted="{}")
@@ -194,6 +195,7 @@ def test_a_decision_that_is_open_is_counted_each_time(proven: Proven) -> None:
         assert found.partitions[0].pending == 1
 
 
+@pytest.mark.long
 def test_many_proofs_become_few(proven: Proven, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count, "PROOFS", 3)
     for end in range(210, 260, 10):
@@ -245,6 +247,7 @@ def test_new_files_of_many_partitions_leave_older_proofs_alone(tmp_path: Path) -
     assert opened(proven.verify()) == 0
 
 
+@pytest.mark.long
 def test_what_a_commit_says_of_its_files_outlives_its_snapshot(tmp_path: Path) -> None:
     proven = skewed(tmp_path)
     for more in range(10, 50, 10):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from tests.bench.topics import Job, Topic
 
 OUT = Path(".frazil") / "bench"  # under the project, where `make bench` runs
 NAMESPACE = "bench"
+_BEGAN = time.monotonic()
 
 
 class NotWhatWasProducedError(Exception):
@@ -200,5 +202,6 @@ def tail(job: Job) -> str:
 
 
 def tell(words: str) -> None:
-    """Print a line at once."""
-    print(words, flush=True)
+    """Print a line at once, behind the minutes and seconds since the start."""
+    minutes, seconds = divmod(int(time.monotonic() - _BEGAN), 60)
+    print(f"{minutes:02}:{seconds:02} {words}", flush=True)

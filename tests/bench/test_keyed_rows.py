@@ -30,6 +30,7 @@ def test_rows_ids_and_versions_are_summed() -> None:
     assert again.expected == (10, 45, 6)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("ids", "of_four", "is_right"), [(9, 2, True), (9, 1, False), (10, 2, False)], ids=["right", "stale", "not gone"]

@@ -18,6 +18,7 @@ from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 
 
+@pytest.mark.long
 def test_label_and_processors_are_those_that_are_declared(root: Path) -> None:
     """All from the checkout's own module, as the command asks it."""
     dev = DEPLOYMENTS["dev"]

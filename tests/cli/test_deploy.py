@@ -221,6 +221,7 @@ def test_all_stacks_are_planned_at_once_but_for_a_bucket_that_does_not_exist_and
     assert shop.together() == split[:1]
 
 
+@pytest.mark.long
 def test_a_generation_that_is_rolled_back_ends_with_1(shop: Shop) -> None:
     assert shop.deploy("--yes").exit_code == 0
     shop.world.want(desired(2))
@@ -229,6 +230,7 @@ def test_a_generation_that_is_rolled_back_ends_with_1(shop: Shop) -> None:
     assert (ended.exit_code, "2 was given up" in ended.stdout) == (1, True), ended.output
 
 
+@pytest.mark.long
 def test_a_probe_that_fails_ends_with_1_and_the_deployment_is_complete(shop: Shop) -> None:
     shop.probes.append(BROKEN)
     ended = shop.deploy("--yes")
@@ -253,6 +255,7 @@ def test_a_given_object_that_cannot_be_used_is_2_before_anything_is_applied(shop
     assert (ended.exit_code, "the bucket missing does not exist" in ended.output, shop.stacks()) == (2, True, [])
 
 
+@pytest.mark.long
 def test_options_are_handed_on(shop: Shop) -> None:
     shop.deploy("--accept-danger", "it is a test", "--again", "--acceptances", "a.json")
     first = json.loads((shop.folder / "log").read_text().splitlines()[0])

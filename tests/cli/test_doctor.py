@@ -80,6 +80,7 @@ def test_healthy_services_pass_within_five_seconds_and_a_missing_topic_is_named(
     assert not (folder / "lake").exists()  # nothing was written
 
 
+@pytest.mark.long
 def test_services_that_do_not_answer_are_failures_with_remedies(folder: Path, local_world: LocalServices) -> None:
     write(
         folder,

@@ -64,6 +64,7 @@ def test_the_runs_are_moved_and_the_former_application_is_stopped(moving: Shop) 
     assert (gone.exit_code, f"{OLD} (app1) does not exist" in gone.stdout) == (0, True), gone.output
 
 
+@pytest.mark.long
 def test_an_application_with_runs_is_not_stopped(moving: Shop) -> None:
     world = moving.world
     world.emr.started = lambda request: None
@@ -78,6 +79,7 @@ def test_an_application_with_runs_is_not_stopped(moving: Shop) -> None:
     assert world.emr.states["app1"] == "STOPPED"
 
 
+@pytest.mark.long
 def test_after_a_rollback_the_former_application_goes_on(moving: Shop) -> None:
     moving.world.readiness[2] = Readiness.NOTHING_YET
     ended = move(moving)
@@ -88,6 +90,7 @@ def test_after_a_rollback_the_former_application_goes_on(moving: Shop) -> None:
     assert moving.world.emr.states["app1"] == "STARTED"
 
 
+@pytest.mark.long
 def test_an_application_to_which_a_job_may_return_is_not_stopped(shop: Shop) -> None:  # noqa: F811
     moving = declared(shop, Mode.FOLLOW)
     moving.world.readiness[2] = Readiness.UNKNOWN
@@ -99,6 +102,7 @@ def test_an_application_to_which_a_job_may_return_is_not_stopped(shop: Shop) -> 
     assert moving.world.emr.states["app1"] == "STOPPED"
 
 
+@pytest.mark.long
 def test_the_application_of_a_stopped_job_stays(shop: Shop) -> None:  # noqa: F811
     moving = declared(shop, Mode.FOLLOW)
     for name in ("orders", "users"):

@@ -145,6 +145,7 @@ def test_a_rotation_that_ended_anywhere_is_finished_by_the_next_one(shop: Shop, 
     assert shop.steps() == ([4, 5, 6] if step == 3 else list(range(step, 4)))
 
 
+@pytest.mark.long
 def test_the_old_key_stays_if_runs_do_not_take_the_new_one(shop: Shop) -> None:
     world = shop.world
     shop.s3.put_object(Bucket=BUCKET, Key=desired_key(JOB), Body=desired_document(desired()))

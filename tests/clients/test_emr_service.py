@@ -266,6 +266,7 @@ def test_an_application_stops_only_after_its_last_run_and_the_next_run_starts_it
     assert emr.application_state("0") is None
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 def test_the_local_aws_changes_and_deletes_no_application_that_is_started(endpoint: str) -> None:
     ground = local_aws(endpoint)

@@ -254,6 +254,7 @@ class TestOnABroker:
         seen = broker.java_sees(java_options(settings, self.known()), "t")
         assert (seen.returncode, "configs for topic t" in seen.stdout) == (0, True), seen.stderr[-2000:]
 
+    @pytest.mark.long
     def test_an_encrypted_key_that_java_can_read_is_fine(self, broker: SecureKafka) -> None:
         key = {"key": Secret(file=broker.file("client.3des")), "key_password": Secret(env="KEYPASS")}
         settings = self.on(broker, "mtls", **key)
@@ -307,6 +308,7 @@ class TestOnABroker:
         ca = broker.file("ca.crt")
         return token_login(token_endpoint=endpoint.url, ca=ca, **others, bootstrap=broker.sasl, broker_ca=ca)
 
+    @pytest.mark.long
     def test_a_token_lets_us_in_and_is_fetched_once(self, broker: SecureKafka, endpoint: TokenServer) -> None:
         settings = self.with_token(broker, endpoint, logical_cluster="lkc-a1", identity_pool="pool-b2")
         kafka = Kafka(settings, self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET))
@@ -315,6 +317,7 @@ class TestOnABroker:
         assert kafka.records("t", {0: 0}, Isolation.READ_COMMITTED) == {0: None}
         assert len(endpoint.tokens) == 1
 
+    @pytest.mark.long
     def test_java_is_let_in_with_the_same_client(self, broker: SecureKafka, endpoint: TokenServer) -> None:
         settings = self.with_token(broker, endpoint, logical_cluster="lkc-a1", scope="a b")
         options = java_options(settings, self.known(CLIENT=CLIENT, CLIENT_SECRET=CLIENT_SECRET))
@@ -332,6 +335,7 @@ class TestOnABroker:
             assert kafka.topic("t").partitions == (0,)
         assert len(endpoint.tokens) >= 3
 
+    @pytest.mark.long
     def test_a_token_of_another_issuer_is_refused_within_seconds(
         self, broker: SecureKafka, endpoint: TokenServer
     ) -> None:
@@ -350,6 +354,7 @@ class TestOnABroker:
             Kafka(self.with_token(broker, endpoint), self.known(CLIENT=CLIENT, CLIENT_SECRET="planted-and-wrong"))
         assert "planted" not in str(caught.value)
 
+    @pytest.mark.long
     def test_a_secret_that_is_refused_later_is_the_same_error(self, broker: SecureKafka, endpoint: TokenServer) -> None:
         endpoint.seconds = 2
         kafka = Kafka(
@@ -375,6 +380,7 @@ class TestOnABroker:
             Kafka(settings, self.known(), timeout_seconds=10).topic("t")
         assert PASSWORD not in str(caught.value)
 
+    @pytest.mark.long
     def test_the_doctor_tells_tls_from_login(self, broker: SecureKafka) -> None:
         def checks(settings: Settings, secrets: Secrets) -> dict[str, Check]:
             access = partial(KafkaAccess, settings, secrets, timeout_seconds=3)

@@ -62,6 +62,7 @@ def test_a_table_with_rows_and_dead_letters_is_continued(restored: Restore) -> N
     continued(shop)
 
 
+@pytest.mark.long
 def test_a_decision_that_was_open_is_finished_once(restored: Restore) -> None:
     shop = restored("open_decision")
     assert (len(shop.landed()), len(shop.dead())) == (12, 2)
@@ -71,6 +72,7 @@ def test_a_decision_that_was_open_is_finished_once(restored: Restore) -> None:
     continued(shop)
 
 
+@pytest.mark.long
 def test_wrong_numbers_of_gaps_are_reported_and_corrected_by_the_operators_word(restored: Restore) -> None:
     shop = restored("wrong_gaps")
     before = proof(shop)
@@ -95,6 +97,7 @@ def test_a_replay_that_was_half_accepted_is_accepted_again_and_lands_each_record
     continued(shop)
 
 
+@pytest.mark.long
 def test_a_new_topic_that_was_half_accepted_is_accepted_again_and_landed_once(restored: Restore) -> None:
     shop = restored("half_accepted_recreated")
     with pytest.raises(DecisionRequired):
@@ -106,5 +109,6 @@ def test_a_new_topic_that_was_half_accepted_is_accepted_again_and_landed_once(re
     assert found.outcome == "proven", found.findings
 
 
+@pytest.mark.long
 def test_dead_letters_without_their_tag_are_continued(restored: Restore) -> None:
     continued(restored("side_without_tag"))

@@ -84,6 +84,7 @@ def test_headers_are_kept_also_where_the_table_has_none(shop_of: Callable[..., S
     assert not shop.landed()[0]["_kafka_headers"]
 
 
+@pytest.mark.long
 def test_a_record_can_be_replayed_from_its_dead_letter(letters: Shop) -> None:
     again = f"{letters.topic}-again"
     admin = AdminClient({"bootstrap.servers": letters.world.bootstrap})

@@ -85,6 +85,7 @@ def test_a_decimal_in_bytes_is_the_number(spark: SparkSession, precision: int, s
         assert (row["x"], row["list"], row["by"], row["n"]) == (value, [value, None], {"k": value}, 1)
 
 
+@pytest.mark.long
 def test_bytes_of_no_number_and_no_digits_reject_the_record(spark: SparkSession) -> None:
     written = Struct((Field("x", Held(Kind.BINARY, Notation.UNSCALED, DecimalType(9, 2))),))
     assert rows(spark, written, [{"x": ""}, {"x": "%"}, {"x": 1.5}, {"x": None}, {}])[:3] == [None] * 3

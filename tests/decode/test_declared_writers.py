@@ -88,6 +88,7 @@ def test_a_plain_avro_body_is_a_row_if_it_fills_its_bytes(spark: SparkSession) -
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_framed_record_is_no_plain_row_even_if_it_can_be_read_as_one(spark: SparkSession) -> None:
     body = avro(INTS, {"f0": 1, "f1": 2, "f2": 3, "f3": 4, "text": "x" * 16})
@@ -107,6 +108,7 @@ def test_a_framed_record_is_no_plain_row_even_if_it_can_be_read_as_one(spark: Sp
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_body_that_begins_with_0_is_not_taken_for_a_frame_when_it_is_cut_off(spark: SparkSession) -> None:
     how = decoding(writers(schema=(avsc(ORDER),)))
@@ -121,6 +123,7 @@ def test_a_body_that_begins_with_0_is_not_taken_for_a_frame_when_it_is_cut_off(s
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_broken_body_that_begins_as_a_frame_is_none_without_a_body_behind(spark: SparkSession) -> None:
     """Numbers of 0 begin so; no registry gives the id 0."""
@@ -136,6 +139,7 @@ def test_a_broken_body_that_begins_as_a_frame_is_none_without_a_body_behind(spar
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_registrys_header_makes_no_row_of_avro(spark: SparkSession) -> None:
     body = avro(ORDER, {"id": 1, "note": None})
@@ -144,6 +148,7 @@ def test_a_registrys_header_makes_no_row_of_avro(spark: SparkSession) -> None:
     assert landed(spark, how, body, headers=[VALUE_HEADER]) == ["registry_frame"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_single_object_encoding_names_the_version_of_each_record(spark: SparkSession) -> None:
     files = (avsc(ORDER, "v1.avsc"), avsc(LATER, "v2.avsc"))
@@ -166,6 +171,7 @@ def test_single_object_encoding_names_the_version_of_each_record(spark: SparkSes
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_version_that_does_not_fit_rejects_its_records_alone(spark: SparkSession) -> None:
     other = {**ORDER, "fields": [{"name": "id", "type": "string"}]}
@@ -192,6 +198,7 @@ def test_plain_json_lands_by_its_schema(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_null_is_no_value_where_the_schema_allows_it(spark: SparkSession) -> None:
     how = decoding(writers(value_format="json_schema", schema=(json_file({"oneOf": [{"type": "null"}, JSON]}),)))

@@ -47,6 +47,7 @@ def test_a_pipeline_none_of_whose_schemas_fit_rejects_all_and_still_counts_them(
     assert [tuple(row) for row in found] == [("incompatible_schema", 1, None)] * 2
 
 
+@pytest.mark.long
 def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession) -> None:
     known, bad, foreign, waits, new = (prefixed(number, b"") for number in range(1, 6))
     decoding = Decoding(
@@ -76,6 +77,7 @@ def test_a_number_is_its_schema_id_whatever_type_of_the_schema_it_is() -> None:
     assert schema_id_of(3 << 32 | 0xFFFF_FFFF) == 0xFFFF_FFFF
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("is_thorough", "readings"), [(False, [1]), (True, [1, 1])])
 def test_the_text_that_json_is_read_from_is_made_in_a_projection_of_its_own(
     spark: SparkSession, *, is_thorough: bool, readings: list[int]

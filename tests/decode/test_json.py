@@ -371,6 +371,7 @@ def test_a_body_is_one_whole_json_object_or_it_is_rejected(spark: SparkSession) 
     assert not wrong
 
 
+@pytest.mark.long
 def test_a_number_of_hundreds_of_digits_is_the_nearest_double_but_beside_json_text(spark: SparkSession) -> None:
     body = '{"x": 1' + "0" * 308 + "}"
     assert decode(spark, Struct((column(DOUBLE),)), body) == [Row(1e308)]
@@ -399,6 +400,7 @@ def test_properties_that_differ_in_case_are_two_columns(spark: SparkSession) -> 
     ]
 
 
+@pytest.mark.long
 def test_properties_that_differ_in_case_work_inside_lists_and_maps(spark: SparkSession) -> None:
     inner = Struct((column(LONG, "a", "A"), column(Decimal(3, 1), "a_1", "a")))
     target = Struct((column(ListOf(inner), "l"), column(MapOf(STRING, inner), "m")))
@@ -406,6 +408,7 @@ def test_properties_that_differ_in_case_work_inside_lists_and_maps(spark: SparkS
     assert decode(spark, target, body) == [Row([Row(1, Dec("1.5"))], {"k": Row(None, Dec("2.0"))})]
 
 
+@pytest.mark.long
 def test_odd_property_names_are_found(spark: SparkSession) -> None:
     names = [
         "a.b",
@@ -532,6 +535,7 @@ def test_how_an_integer_is_written_changes_nothing_beside_it(spark: SparkSession
     assert found == wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
 def test_the_session_time_zone_changes_nothing(spark: SparkSession, zone: str) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
@@ -583,6 +587,7 @@ def test_the_columns_of_a_schema_take_its_records(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.long
 def test_each_record_of_a_sample_lands_with_the_schema_of_the_sample(spark: SparkSession) -> None:
     """What the sample takes for a time is one here, and text keeps the digits that a number would lose."""
     times = [

@@ -55,6 +55,7 @@ def test_what_is_no_column_is_json_text(spark: SparkSession) -> None:
     assert list(zip([body for body, _ in CASES], found, strict=True)) == CASES
 
 
+@pytest.mark.long
 def test_integers_written_as_fractions_and_columns_of_a_connector_keep_unknown_fields_too(spark: SparkSession) -> None:
     columns = ("id long", "at org.apache.kafka.connect.data.Timestamp", "raw json")
     bodies = ('{"id": 1.0, "z": 1}', '{"id": 1, "at": 1000, "z": 1}', '{"id": 1, "raw": {"a": 1}}')

@@ -492,6 +492,7 @@ class TestTargets:
         assert [row and row["a"] for row in rows] == [None if i % 997 == 5 else i for i in range(10_000)]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_values_of_several_types_are_rows_in_spark_and_what_is_of_none_is_null(spark: SparkSession) -> None:
     text = 'syntax = "proto3"; package p; message A { int32 a = 1; message B { string b = 1; } } message C { repeated A c = 1; }'
@@ -520,6 +521,7 @@ def test_values_of_several_types_are_rows_in_spark_and_what_is_of_none_is_null(s
     ]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_value_of_20_megabytes_lands(spark: SparkSession) -> None:
     of = schema("bytes x = 1;")

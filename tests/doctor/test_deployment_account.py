@@ -72,6 +72,7 @@ def test_a_quota_that_is_too_low_fails(account: Account) -> None:
     assert results(account, cores=80)["quota"] == "failed: Request an increase in Service Quotas"
 
 
+@pytest.mark.long
 def test_lake_formation_warns_if_it_controls_new_databases(account: Account) -> None:
     client = boto3.client("lakeformation", region_name=DEV.region)
     everyone = {"Principal": {"DataLakePrincipalIdentifier": "IAM_ALLOWED_PRINCIPALS"}, "Permissions": ["ALL"]}
@@ -88,6 +89,7 @@ def test_nothing_else_is_asked_in_another_account(account: Account) -> None:
     assert set(found.values()) == {"skipped: not checked: account failed"}
 
 
+@pytest.mark.long
 def test_keys_of_jobs_that_are_old_are_reported_with_the_command_that_replaces_them(account: Account) -> None:
     def found(days: float, **others: Any) -> str:
         now = time.time() + days * 86_400

@@ -102,6 +102,7 @@ def test_a_bucket_of_another_region_or_of_none(account: Account) -> None:
     assert "is in us-east-1" in found
 
 
+@pytest.mark.long
 def test_a_key_that_cannot_encrypt(account: Account) -> None:
     kms = account.client("kms")
     missing = account.key.rpartition("/")[0] + "/11111111-2222-4333-8444-555555555555"
@@ -151,6 +152,7 @@ def test_everything_is_found_at_once(account: Account) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_deployer_may_read_what_is_asked(account: Account) -> None:
     asked: set[str] = set()
 

@@ -94,6 +94,7 @@ def test_spark_reads_with_a_token_and_no_plan_shows_the_secret(
     assert endpoint.requests[0] == {"grant_type": ["client_credentials"], "scope": ["read"]}
 
 
+@pytest.mark.long
 def test_a_refused_client_is_a_refused_login_and_not_shown(
     spark: SparkSession, broker: SecureKafka, endpoint: TokenServer
 ) -> None:

@@ -44,6 +44,7 @@ def test_a_twin_that_commits_while_a_driver_pauses_fences_it(
     concurrent_drivers.commit_while_one_pauses(shop, tmp_path, step, paused)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("step", "paused"), _cases(concurrent_drivers.BEGINNINGS))
 def test_a_twin_that_begins_first_fences_nobody_before_there_is_a_batch(
     shop: Shop, tmp_path: Path, step: str, paused: Paused

@@ -78,6 +78,7 @@ def test_roles_of_many_pipelines_fit_into_iam(count: int) -> None:
     assert len(attached) == len(policies)
 
 
+@pytest.mark.long
 def test_by_namespaces_a_role_has_one_policy_however_many_pipelines_there_are() -> None:
     few, more = (synthesised(DEPLOYMENTS["dev"], many(count), ())["ingestion"] for count in (2, 60))
     before, after = (

@@ -200,6 +200,7 @@ def test_rows_of_files_in_no_snapshot_are_counted_in_any_store(
     assert table.currentSnapshot() is None
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.e2e
 def test_commits_leave_no_versions_in_glues_archive(spark: SparkSession, glue_lake: Environment, name: str) -> None:

@@ -180,6 +180,7 @@ def test_duckdb_returns_what_a_replay_returns(case: str) -> None:
         check(changelog(*more), made(seed, **how), SqlEngine.DUCKDB, by_duckdb, how.get("order"))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "case", [*list(CASES)[:1], *(pytest.param(c, marks=pytest.mark.long) for c in list(CASES)[1:])]
@@ -196,6 +197,7 @@ def test_the_state_at_an_order_is_that_of_the_changes_up_to_it(order: str) -> No
     check_orders(order, SqlEngine.DUCKDB, by_duckdb, range(2), (-1, 4, 11))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_returns_the_state_at_an_order(by_spark: Run) -> None:
     check_orders("several", SqlEngine.SPARK, by_spark, range(1), (5,))
@@ -249,6 +251,7 @@ def test_no_text_leaves_its_quotes() -> None:
     check_texts(SqlEngine.DUCKDB, by_duckdb)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_no_text_leaves_its_quotes_in_spark(by_spark: Run) -> None:
     check_texts(SqlEngine.SPARK, by_spark)
@@ -264,6 +267,7 @@ def test_no_text_leaves_its_quotes_in_engines_that_are_parsed(engine: SqlEngine)
         assert "\\" not in inside or engine is not SqlEngine.SNOWFLAKE
 
 
+@pytest.mark.long
 def test_at_each_time_a_key_has_one_row_at_most() -> None:
     """Intervals are half open: the row that ends at a time is not valid then, and the one that begins then is."""
     table, rows = changelog(), made(3)

@@ -78,6 +78,7 @@ def test_files_that_compaction_replaced_are_left_for_maintenance_to_delete(stock
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_decision_that_a_dead_driver_left_behind_goes_with_its_snapshot(stock: Stock) -> None:
     def crash(step: str) -> None:
@@ -97,6 +98,7 @@ def test_a_decision_that_a_dead_driver_left_behind_goes_with_its_snapshot(stock:
     assert proof.outcome == "proven", proof.findings
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_refusal_is_told_and_not_thrown(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     stock.land(12)

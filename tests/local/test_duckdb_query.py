@@ -48,6 +48,7 @@ def test_a_table_of_the_rest_catalog_is_read(whole_world: LocalServices) -> None
     assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 def test_a_table_of_glue_is_read(whole_world: LocalServices) -> None:
     environment = whole_world.glue_environment

@@ -1,11 +1,15 @@
+import os
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from frazil.local.kafka_broker import LARGEST_MESSAGE_BYTES
+from frazil.local.process import noted
 from frazil.local.services import LocalServices
 
 pytestmark = pytest.mark.e2e
@@ -45,6 +49,11 @@ def values(world: LocalServices, topic: str, count: int) -> list[bytes]:
     return [message.value() for message in found]
 
 
+def test_kafkas_own_variable_has_javas_options(whole_world: LocalServices) -> None:
+    pid = next(process.pid for process in noted(whole_world.home) if process.name == "kafka")
+    assert set(shlex.split(os.environ["KAFKA_JVM_PERFORMANCE_OPTS"])) <= set(psutil.Process(pid).cmdline())
+
+
 def test_what_is_produced_is_consumed(whole_world: LocalServices, topic: str) -> None:
     writer = producer(whole_world)
     for value in (b"one", b"two", b"three"):
@@ -53,6 +62,7 @@ def test_what_is_produced_is_consumed(whole_world: LocalServices, topic: str) ->
     assert values(whole_world, topic, 3) == [b"one", b"two", b"three"]
 
 
+@pytest.mark.long
 def test_an_aborted_transaction_is_not_read_and_a_committed_one_is(whole_world: LocalServices, topic: str) -> None:
     writer = producer(whole_world, **{"transactional.id": topic})
     writer.init_transactions(30)
@@ -66,6 +76,7 @@ def test_an_aborted_transaction_is_not_read_and_a_committed_one_is(whole_world: 
     assert values(whole_world, topic, 1) == [b"committed"]
 
 
+@pytest.mark.long
 def test_a_record_may_have_20_mb(whole_world: LocalServices, topic: str) -> None:
     large = bytes(20 * 1024 * 1024)
     writer = producer(whole_world, **{"message.max.bytes": LARGEST_MESSAGE_BYTES})

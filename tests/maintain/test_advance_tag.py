@@ -74,6 +74,7 @@ def test_the_offsets_of_a_decision_are_carried(stock: Stock) -> None:
     assert {name: stock.summary().get(name) for name in windows} == {name: str(ends) for name, ends in windows.items()}
 
 
+@pytest.mark.long
 def test_a_decision_of_an_older_release_that_waits_for_its_first_batch_is_carried_too(stock: Stock) -> None:
     stock.land(1)
     event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
@@ -96,6 +97,7 @@ def test_a_tag_within_the_retention_stays(stock: Stock) -> None:
     assert stock.history().head_id == head
 
 
+@pytest.mark.long
 def test_the_pipeline_goes_on_after_its_tag_was_carried(stock: Stock) -> None:
     idle(stock)
     carry(stock.maintenance(), stock.main)
@@ -103,6 +105,7 @@ def test_the_pipeline_goes_on_after_its_tag_was_carried(stock: Stock) -> None:
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_a_batch_that_lands_meanwhile_wins(stock: Stock) -> None:
     idle(stock)
 
@@ -128,6 +131,7 @@ def test_an_open_decision_is_not_carried_away(stock: Stock) -> None:
     assert ledger.SIDE in stock.summary()
 
 
+@pytest.mark.long
 def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> None:
     idle(stock)
 

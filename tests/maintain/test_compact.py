@@ -39,6 +39,7 @@ def test_small_files_become_one_with_the_same_rows_and_offsets(stock: Stock) -> 
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_what_is_compacted_is_compacted_once(stock: Stock) -> None:
     stock.land(3)
     compact(stock.maintenance(), stock.main, Lease())
@@ -69,6 +70,7 @@ def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     assert stock.metadata() == before
 
 
+@pytest.mark.long
 def test_each_partition_keeps_its_own_files(stock_of: Callable[..., Stock]) -> None:
     stock = stock_of(partition_by=("bucket(2, order_id)",))
     stock.land(1, rows=40)
@@ -95,6 +97,7 @@ def test_compacted_files_keep_the_bounds_of_offsets(stock: Stock) -> None:
     assert [(b["lower_bound"], b["upper_bound"]) for b in bounds] == [(0, 29)]
 
 
+@pytest.mark.long
 def test_verify_reads_compacted_files_whose_offsets_have_holes(stock: Stock) -> None:
     stock.land_with_dead_letters()
     stock.land_with_dead_letters()
@@ -120,6 +123,7 @@ def test_a_batch_that_lands_meanwhile_is_no_conflict(stock: Stock) -> None:
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_a_rewrite_that_another_one_overtook_is_given_up_and_cleaned_up(stock: Stock) -> None:
     stock.land(3)
 
@@ -149,6 +153,7 @@ def test_other_rows_than_before_are_refused_and_not_committed(stock: Stock, monk
     assert stock.files("data") == stock.live_files()
 
 
+@pytest.mark.long
 def test_rows_are_counted_exactly_though_the_deletes_are_large(
     spark: SparkSession,
     iceberg: Iceberg,

@@ -71,6 +71,7 @@ def test_a_dry_run_tells_and_changes_nothing(stock: Stock) -> None:
     assert stock.metadata() == before
 
 
+@pytest.mark.long
 def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
     stock.land(8)
 
@@ -82,6 +83,7 @@ def test_a_batch_that_lands_meanwhile_is_kept(stock: Stock) -> None:
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_a_snapshot_that_somebody_tags_meanwhile_is_a_conflict_and_stays(stock: Stock) -> None:
     stock.land(8)
     oldest = stock.history().snapshots[0].id

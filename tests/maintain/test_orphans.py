@@ -51,6 +51,7 @@ def test_a_staged_batch_that_nobody_published_goes_after_days(stock: Stock) -> N
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_orphans_of_a_data_folder_of_its_own_go_and_of_no_other_table(
     spark: SparkSession, stock_of: Callable[..., Stock], tmp_path: Path
 ) -> None:
@@ -76,6 +77,7 @@ def test_orphans_of_a_data_folder_of_its_own_go_and_of_no_other_table(
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 def test_young_files_stay(stock: Stock) -> None:
     stock.land(1)
     stock.staged(1, 10)
@@ -83,6 +85,7 @@ def test_young_files_stay(stock: Stock) -> None:
     assert len(stock.files("data")) == 2
 
 
+@pytest.mark.long
 def test_files_may_come_and_go_while_it_lists(stock: Stock) -> None:
     stock.land(1)
     folder, ended = Path(next(iter(stock.files("metadata")))).parent, threading.Event()
@@ -126,6 +129,7 @@ def test_files_of_a_renamed_table_are_no_orphans_of_its_successor(stock: Stock, 
     assert stock.spark.table(f"lake.{renamed}").count() == 20
 
 
+@pytest.mark.long
 def test_files_of_a_dropped_table_are_orphans_once_its_metadata_is_gone(
     stock: Stock, stock_of: Callable[..., Stock]
 ) -> None:
@@ -153,6 +157,7 @@ def test_less_than_three_days_is_refused(stock: Stock) -> None:
     assert len(stock.files("data")) == 2
 
 
+@pytest.mark.long
 def test_they_are_only_told_unless_removal_is_asked_for(stock: Stock) -> None:
     stock.land(1)
     stock.staged(1, 10)
@@ -164,6 +169,7 @@ def test_they_are_only_told_unless_removal_is_asked_for(stock: Stock) -> None:
     assert paths(stock) == before
 
 
+@pytest.mark.long
 def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
     stock.land(1)
     stock.staged(1, 10)
@@ -174,6 +180,7 @@ def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
     assert paths(stock) == before
 
 
+@pytest.mark.long
 def test_many_orphans_are_never_held_all_at_once(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     stock.land(1)
     folder, most = Path(next(iter(stock.files("data")))).parent, 0

@@ -66,6 +66,7 @@ def test_a_rollback_in_the_midst_of_maintenance_stops_it(stock: Stock) -> None:
         read_ledger(stock.iceberg, stock.pipeline)
 
 
+@pytest.mark.long
 def test_each_action_by_itself_leaves_a_rollback_to_be_seen(stock: Stock) -> None:
     stock.land(10)
     roll_back(stock, 6)
@@ -120,6 +121,7 @@ def test_a_table_that_was_replaced_under_its_tag_is_rolled_back(stock: Stock) ->
         read_ledger(stock.iceberg, stock.pipeline)
 
 
+@pytest.mark.long
 def test_a_ledger_without_its_tag_is_not_expired(stock_of: Callable[..., Stock]) -> None:
     stock = stock_of(keep_snapshots=1)
     stock.land(3)

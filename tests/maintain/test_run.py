@@ -39,6 +39,7 @@ def test_a_run_keeps_the_table_and_its_dead_letters(stock: Stock) -> None:
     assert proof.outcome == "proven", proof.findings
 
 
+@pytest.mark.long
 def test_a_line_tells_counts_bytes_and_seconds(stock: Stock) -> None:
     stock.land(2)
     compacted = lines(stock)[0]
@@ -49,6 +50,7 @@ def test_a_line_tells_counts_bytes_and_seconds(stock: Stock) -> None:
     assert compacted["seconds"] > 0
 
 
+@pytest.mark.long
 def test_a_table_that_has_no_snapshot_is_left_alone(stock: Stock) -> None:
     stock.land(1)
     assert {t["table"] for t in lines(stock)} == {stock.table}
@@ -88,6 +90,7 @@ def test_a_maintainer_that_lost_its_lease_stops(stock: Stock) -> None:
     assert stock.lease.holder == "thief"
 
 
+@pytest.mark.long
 def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     stock.land(8)
 
@@ -123,6 +126,7 @@ def test_what_failed_while_the_table_moved_on_is_tried_again(
     stock.assert_nothing_changed()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("broken", "ended"), first_short([("files", "conflict"), ("table", "failed")]))
 def test_files_that_go_each_time_while_it_reads_are_another_writers_right(
     stock: Stock, monkeypatch: pytest.MonkeyPatch, broken: str, ended: str
@@ -148,6 +152,7 @@ def test_a_run_that_is_to_end_ends_between_two_actions(stock: Stock) -> None:
     assert stock.lease.holder is None
 
 
+@pytest.mark.long
 def test_orphans_are_removed_only_if_asked_for(stock: Stock) -> None:
     stock.land(1)
     assert [t["ended"] for t in lines(stock) if t["action"] == "orphans"] == ["dry_run"]

@@ -121,6 +121,7 @@ def test_the_package_is_imported_from_the_zip_and_tells_its_version(
     assert ended.stdout.split() == [release.version, "4.1.1"], ended.stderr
 
 
+@pytest.mark.long
 def test_the_bill_of_materials_names_every_part_and_keeps_to_its_schema(folder: Path, release: Release) -> None:
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator

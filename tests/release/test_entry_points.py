@@ -49,6 +49,7 @@ def test_a_release_for_another_python_ends_at_once_with_its_reason(package: Path
     assert "error: start: this is Python 3.11, the release's packages are for 3.9" in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prefix", first_short(["../x", "Orders", "a/b", "a b"]))
 def test_a_runs_name_that_could_not_be_part_of_a_files_name_is_refused(
     package: Path, tmp_path: Path, prefix: str
@@ -59,6 +60,7 @@ def test_a_runs_name_that_could_not_be_part_of_a_files_name_is_refused(
     assert "--run: write a-z, 0-9 and -" in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["ingest.py", "maintain.py"])
 def test_a_document_that_is_not_there_is_named(package: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes((package.parent / name).read_bytes())
@@ -68,6 +70,7 @@ def test_a_document_that_is_not_there_is_named(package: Path, tmp_path: Path, na
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     first_short(

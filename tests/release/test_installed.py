@@ -136,6 +136,7 @@ def declare_release(project: Path) -> str:
     return made.digest
 
 
+@pytest.mark.long
 def test_the_command_runs_and_checks_a_declaration_outside_of_a_checkout(installed: Installed) -> None:
     shown = installed.frazil("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -145,6 +146,7 @@ def test_the_command_runs_and_checks_a_declaration_outside_of_a_checkout(install
     assert [pipeline["name"] for pipeline in json.loads(checked.stdout)["pipelines"]] == ["orders"]
 
 
+@pytest.mark.long
 def test_a_run_without_jars_names_variables_and_commands(installed: Installed, tmp_path: Path) -> None:
     environment = {
         "version": 1,

@@ -102,6 +102,7 @@ def test_a_pipeline_that_waits_for_its_turn_rolls_nothing_back(runs: int) -> Non
     assert made.errors == []
 
 
+@pytest.mark.long
 def test_turns_that_were_too_short_roll_nothing_back_until_there_were_three() -> None:
     for short in (2, 3):
         made, first, wanted = deployed(lands(BUSY))
@@ -128,6 +129,7 @@ def test_drains_that_hang_because_of_an_outage_roll_nothing_back() -> None:
     assert made.errors == []
 
 
+@pytest.mark.long
 def test_drains_that_fail_while_a_service_of_one_pipeline_does_not_answer_roll_nothing_back() -> None:
     made, _, wanted = deployed(lambda name: Reached.COMMITTED if name == "orders" else Reached.UNAVAILABLE, hangs=False)
     made.fails = {2}
@@ -138,6 +140,7 @@ def test_drains_that_fail_while_a_service_of_one_pipeline_does_not_answer_roll_n
     assert stored_state(made.world.store, JOB).proven == wanted
 
 
+@pytest.mark.long
 def test_an_operator_who_cancels_drains_rolls_nothing_back() -> None:
     made, _, wanted = deployed(lands_nothing(BUSY))
     for _ in range(12):

@@ -605,7 +605,7 @@ def calls_of_a_swap() -> int:
     return len(calls.made)
 
 
-@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])
 def test_a_crash_at_any_call_of_a_swap_leaves_a_swap_that_the_next_one_ends(dies_after: bool) -> None:
     count = calls_of_a_swap()
     assert count > 30
@@ -622,7 +622,7 @@ def test_a_crash_at_any_call_of_a_swap_leaves_a_swap_that_the_next_one_ends(dies
         assert stored_state(world.store, JOB).proven == wanted
 
 
-@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])
 def test_a_crash_at_any_call_of_going_back_still_goes_back(dies_after: bool) -> None:
     def going_back() -> World:
         world = World()
@@ -665,6 +665,7 @@ def test_a_second_reconciler_is_turned_away_at_any_call_of_the_first() -> None:
         assert turned_away or number < 3
 
 
+@pytest.mark.long
 def test_a_reconciler_that_slept_through_its_lease_does_nothing_more() -> None:
     for number in range(2, calls_of_a_swap() - 1):
         world = World()

@@ -80,7 +80,7 @@ OF_STATES = (
     Accepted.REMEMBERED_DELETES_LOST,
 )
 FEW = ("publish.committed",)
-SHORT = (Accepted.OFFSETS_LOST, Accepted.SIDE_TABLE_REPLACED, Accepted.TOPIC_RECREATED)
+SHORT = (Accepted.SIDE_TABLE_REPLACED,)
 """The table's commit is made, which is the decision; nothing that follows from it is done."""
 
 
@@ -124,6 +124,7 @@ def _crash(step: str, wanted: str, seen: list[str]) -> None:
         raise Crash
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("event", "steps"),
     [
@@ -160,6 +161,7 @@ def _let(act: Callable[[], object]) -> None:
         return
 
 
+@pytest.mark.long
 def test_a_driver_that_commits_while_an_operator_decides_wins(stock: Ledgers) -> None:
     happens(stock, Accepted.LOG_TRUNCATED)
 
@@ -231,6 +233,7 @@ def took_back(stock: Ledgers, event: Accepted, after: int) -> None:
     )
 
 
+@pytest.mark.long
 def test_tables_of_version_010_are_continued(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

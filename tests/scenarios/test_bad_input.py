@@ -139,8 +139,8 @@ def test_a_record_without_a_key_lands(framed: Shop) -> None:
     ("choice", "rows", "rejected", "skipped"),
     [
         (Tombstones.DEAD_LETTER, 1, {"tombstone": 1}, {}),
-        (Tombstones.NULL_ROW, 2, {}, {}),
-        (Tombstones.SKIP, 1, {}, {"tombstone": 1}),
+        pytest.param(Tombstones.NULL_ROW, 2, {}, {}, marks=pytest.mark.long),
+        pytest.param(Tombstones.SKIP, 1, {}, {"tombstone": 1}, marks=pytest.mark.long),
     ],
 )
 def test_a_tombstone_becomes_what_is_declared(
@@ -185,6 +185,7 @@ def test_a_record_of_1000_fields_lands_as_1000_columns(shop: Shop) -> None:
 DEEP = b"[" * 5_000 + b"]" * 5_000
 
 
+@pytest.mark.long
 def test_json_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON, partitions=1)
     shop.produce([b"1", DEEP, b'{"a": ' * 5_000 + b"1" + b"}" * 5_000, b"2"])
@@ -203,6 +204,7 @@ def test_json_of_a_schema_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> 
     assert reasons(shop) == {1: "undecodable"}
 
 
+@pytest.mark.long
 def test_text_behind_a_json_document_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON, partitions=1)
     shop.produce([b'{"n": 1}', b'{"n": 2} x', b'{"n": 3}{"n": 4}', b"5 6", b"7],[8"])
@@ -224,6 +226,7 @@ def test_text_behind_a_document_of_a_json_schema_is_a_dead_letter(shop_of: ShopO
 
 
 # ── Values ──────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.long
 def test_text_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.TEXT, partitions=1)
     shop.produce([b"good", b"a\xff", b"\xed\xa0\x80", b"\xc0\x80"])
@@ -232,6 +235,7 @@ def test_text_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == dict.fromkeys((1, 2, 3), "undecodable")
 
 
+@pytest.mark.long
 def test_json_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -240,6 +244,7 @@ def test_json_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == {1: "undecodable"}
 
 
+@pytest.mark.long
 def test_an_avro_string_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     rows = lands(shop, record(a="string"), {"a": "grüße"}, b"\x02\xff")
@@ -247,6 +252,7 @@ def test_an_avro_string_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> No
     assert reasons(shop) == {1: "undecodable"}
 
 
+@pytest.mark.long
 def test_avro_text_is_looked_at_wherever_it_is(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     inner = {"type": "record", "name": "I", "fields": [{"name": "s", "type": "string"}]}
@@ -259,6 +265,7 @@ def test_avro_text_is_looked_at_wherever_it_is(shop_of: ShopOf) -> None:
     assert reasons(shop) == dict.fromkeys((1, 2, 3), "undecodable")
 
 
+@pytest.mark.long
 def test_a_decimal_with_more_digits_than_declared_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     schema = record(price={"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2})
@@ -285,6 +292,7 @@ def test_nan_in_json_lands_as_a_double_and_is_no_integer(shop_of: ShopOf) -> Non
     assert reasons(shop) == {3: "undecodable", 4: "undecodable"}
 
 
+@pytest.mark.long
 def test_what_no_column_holds_in_json_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
     schema = {"type": "object", "properties": {n: {"type": n} for n in ("number", "string", "integer")}}
@@ -294,6 +302,7 @@ def test_what_no_column_holds_in_json_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == dict.fromkeys((1, 2, 3, 4), "undecodable")
 
 
+@pytest.mark.long
 def test_what_protobuf_allows_lands_as_protobuf_says(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.PROTOBUF, partitions=1)
     text = """syntax = "proto3"; import "google/protobuf/timestamp.proto";
@@ -346,6 +355,7 @@ def test_a_year_that_no_reader_knows_is_a_dead_letter(shop_of: ShopOf) -> None:
     assert reasons(shop) == dict.fromkeys(range(2, 8), "undecodable")
 
 
+@pytest.mark.long
 def test_a_time_that_no_table_can_hold_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     body = avro(PLAIN_TIMES, {"day": 0, "millis": 2**63 - 1, "micros": 0})
@@ -506,6 +516,7 @@ def test_a_registry_that_is_down_ends_the_run_and_rejects_nothing(away: Away) ->
     assert away.drain().written == 3
 
 
+@pytest.mark.long
 def test_a_registry_that_is_slow_is_waited_for(away: Away) -> None:
     away.shop.produce(away.shop.orders(3, away.schema_id))
     away.server.misbehaviours.extend([hangs, says(503), says(429, Retry_After="1")])

@@ -81,6 +81,7 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
     proven(shop)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
 def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> None:
     table = {
@@ -117,6 +118,7 @@ def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
     proven(shop)
 
 
+@pytest.mark.long
 def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format=KeyFormat.TEXT)
     replay = StateReplay(shop)
@@ -149,6 +151,7 @@ def change_data(shop_of: ShopOf, **declared: Any) -> Shop:
     return shop_of(**choices)
 
 
+@pytest.mark.long
 def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
     shop = change_data(shop_of, envelope=Debezium(source_column=True))
     source = Source(shop, WIDE)
@@ -315,6 +318,7 @@ def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> Non
     proven(shop)
 
 
+@pytest.mark.long
 def test_the_mode_and_the_key_of_a_changelog_never_change(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO)
     state = State(shop, schema=KEY_SCHEMA)
@@ -384,6 +388,7 @@ def test_a_key_column_of_a_changelog_is_renamed_by_an_alias(shop_of: ShopOf, evo
     proven(shop)
 
 
+@pytest.mark.long
 def test_a_rename_between_staging_and_commit_changes_no_key(shop_of: ShopOf) -> None:
     shop = shop_of(write=Changelog(key=("order_id", "line")))
     lines = Lines(shop, LINE)
@@ -446,6 +451,7 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
     proven(shop)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", ["stage.written", pytest.param("publish.filled", marks=LONG)])
 def test_of_two_drivers_one_lands_each_change(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)

@@ -59,6 +59,7 @@ def test_records_that_vanish_after_they_were_read_are_no_gaps(compacted: Shop) -
     assert_account(compacted, landed=18, explained=0)
 
 
+@pytest.mark.long
 def test_offsets_without_a_record_are_counted_by_the_read_that_lands_the_others(compacted: Shop) -> None:
     compact(compacted, 18, KEYS)
     there = compaction.offsets(compacted.world.bootstrap, compacted.topic, 0)

@@ -30,9 +30,14 @@ def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, 
 
 
 def _with_and_without(choices: Sequence[Any], *both: Any) -> list[Any]:
-    """Each choice with dead letters in the batch; without any, those of `both`. The other pairs are long."""
+    """The first choice with dead letters in the batch; without any, those of `both`. The other pairs are long."""
     return [
-        *(pytest.param(choice, True, id=f"{choice}-dead letters") for choice in choices),
+        *(
+            pytest.param(
+                choice, True, id=f"{choice}-dead letters", marks=() if choice == choices[0] else [pytest.mark.long]
+            )
+            for choice in choices
+        ),
         *(
             pytest.param(
                 choice, False, id=f"{choice}-no dead letters", marks=() if choice in both else [pytest.mark.long]
@@ -78,6 +83,7 @@ def test_a_batch_staged_before_a_decision_is_not_committed_on_top_of_it(
     stock.assert_proven()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("step", "dead"), _with_and_without(["publish.decided", "publish.filled"]))
 def test_a_decision_made_while_a_batch_is_committed_is_met_on_the_next_try(
     stock: Ledgers, step: str, dead: bool
@@ -121,6 +127,7 @@ def test_a_driver_at_work_and_an_operator_agree_at_each_step_of_the_decision(
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_dead_letters_staged_for_a_table_that_was_replaced_are_staged_again(stock: Ledgers) -> None:
     main, side = stock.staged(1, 8), stock.staged_dead(28, 2)
     happens(stock, REPLACED)
@@ -134,6 +141,7 @@ def test_dead_letters_staged_for_a_table_that_was_replaced_are_staged_again(stoc
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_dead_letters_staged_before_their_table_lost_a_column_are_staged_again(stock: Ledgers) -> None:
     main, side = stock.staged(1, 8), stock.staged_dead(28, 2)
     stock.iceberg.load(stock.dead_letters).updateSchema().deleteColumn("message").commit()

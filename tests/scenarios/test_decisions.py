@@ -31,7 +31,7 @@ def poisoned(shop: Shop) -> None:
     shop.produce([*shop.orders(5, shop.register()), b"bad!!", b"worse"])
 
 
-@pytest.mark.parametrize("step", ["decide.decided", "finish.started"])
+@pytest.mark.parametrize("step", ["decide.decided", pytest.param("finish.started", marks=pytest.mark.long)])
 def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop: Shop, step: str) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
@@ -42,6 +42,7 @@ def test_a_crash_between_decision_and_finish_is_finished_by_the_next_driver(shop
     assert [e["dead_letters"] for e in shop.seen("dead_letters_recovered")] == [2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", first_short(["decide.written", "stage.rejected", "publish.filled"]))
 def test_a_crash_before_the_decision_leaves_nothing_visible(shop: Shop, step: str) -> None:
     poisoned(shop)
@@ -52,6 +53,7 @@ def test_a_crash_before_the_decision_leaves_nothing_visible(shop: Shop, step: st
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("milder", [True, False], ids=["new decoder takes it", "new decoder rejects more"])
 def test_a_new_release_between_decision_and_finish_changes_no_verdict(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, milder: bool
@@ -71,6 +73,7 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_finishing_twice_adds_nothing(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
@@ -87,6 +90,7 @@ def test_finishing_twice_adds_nothing(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):
@@ -97,6 +101,7 @@ def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop
         shop.drain()
 
 
+@pytest.mark.long
 def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):

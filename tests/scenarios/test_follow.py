@@ -105,6 +105,7 @@ def test_records_become_visible_while_the_run_goes_on(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_topic_whose_first_schema_comes_later_is_landed_then(shop: Shop) -> None:
     shop.produce([b'{"order_id": 1}'] * 5, partition=0, timestamp=int((time.time() - 3600) * 1000))
     with Following(shop) as run:
@@ -134,6 +135,7 @@ def test_idleness_is_told_once_a_minute_and_not_at_every_look(shop: Shop) -> Non
         assert run.until("idle")[0]["lag"] == 0
 
 
+@pytest.mark.long
 def test_an_outage_is_waited_out_with_growing_pauses(shop: Shop) -> None:
     schema_id = shop.register()
     cluster = Flaky(shop.job().kafka)
@@ -181,6 +183,7 @@ class Broken:
         return call
 
 
+@pytest.mark.long
 def test_an_error_that_nobody_expected_is_retried_then_reported_and_ends_no_neighbour(shop: Shop) -> None:
     broken = shop_of_its_own(shop)
     schema_id = shop.register()
@@ -239,6 +242,7 @@ def test_a_drain_keeps_the_outcomes_of_the_neighbours_of_a_failed_pipeline(shop:
     assert failed["pipeline"] == broken.pipeline.name
 
 
+@pytest.mark.long
 def test_a_decision_is_noticed_without_a_new_run_and_neighbours_go_on(shop_of: ShopOf, shop: Shop) -> None:
     suspended = shop_of_its_own(shop)
     schema_id, other_id = suspended.register(), shop.register()
@@ -274,6 +278,7 @@ def test_a_second_follower_is_fenced_and_the_first_goes_on(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_pipeline_that_another_run_landed_for_a_while_is_landed_again(shop: Shop) -> None:
     """The run lands another pipeline, so it does not end when it is fenced in this one."""
     second, schema_id = shop_of_its_own(shop), shop.register()
@@ -297,6 +302,7 @@ def test_a_pipeline_that_another_run_landed_for_a_while_is_landed_again(shop: Sh
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_of(partitions=1)
     shop.produce(shop.orders(40, shop.register()))

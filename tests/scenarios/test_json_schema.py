@@ -114,6 +114,7 @@ def test_integers_with_a_fraction_of_zero_land_and_a_batch_is_staged_again_for_t
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_rejected_records_stage_no_batch_again(shop: Shop) -> None:
     schema_id = register(shop, ORDER)
     shop.produce([framed(schema_id, value) for value in ({"orderId": 1}, {"orderId": 2}, {"orderId": 2.5})])
@@ -122,6 +123,7 @@ def test_rejected_records_stage_no_batch_again(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_property_that_is_added_is_a_column_mid_way(shop: Shop) -> None:
     first = register(shop, ORDER)
     shop.produce([framed(first, {"orderId": 1})])
@@ -144,6 +146,7 @@ def test_a_reference_to_another_subject_is_followed(shop: Shop) -> None:
     assert by_id(shop)[1]["to"] == {"city": "Bern"}
 
 
+@pytest.mark.long
 def test_each_bad_record_is_a_dead_letter_and_its_neighbours_land(shop: Shop) -> None:
     schema_id = register(shop, ORDER)
     deep = "[" * 5_000 + "]" * 5_000
@@ -167,6 +170,7 @@ def test_each_bad_record_is_a_dead_letter_and_its_neighbours_land(shop: Shop) ->
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_version_in_another_language_is_unreadable_and_the_rest_flows(shop: Shop) -> None:
     schema_id = register(shop, ORDER)
     shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")
@@ -176,6 +180,7 @@ def test_a_version_in_another_language_is_unreadable_and_the_rest_flows(shop: Sh
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_schema_of_no_object_lands_in_the_column_value(shop: Shop) -> None:
     schema_id = register(shop, {"$schema": ORDER["$schema"], "type": "array", "items": {"type": "integer"}})
     shop.produce([framed(schema_id, [1, 2]), framed(schema_id, {"a": 1})])
@@ -183,6 +188,7 @@ def test_a_schema_of_no_object_lands_in_the_column_value(shop: Shop) -> None:
     assert [own(row) for row in shop.landed()] == [{"value": [1, 2]}]
 
 
+@pytest.mark.long
 def test_json_without_a_schema_that_is_nested_too_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(value_format=ValueFormat.JSON)
     deep = ("[" * 5_000 + "]" * 5_000).encode()
@@ -213,6 +219,7 @@ OPTIONAL: dict[str, Any] = {
 """As Confluent's JSON Schema converter writes an optional struct of Kafka Connect."""
 
 
+@pytest.mark.long
 def test_null_is_no_value_where_the_schema_has_an_optional_object(shop: Shop) -> None:
     optional = register(shop, OPTIONAL)
     shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")

@@ -78,6 +78,7 @@ def test_added_partitions_are_read_from_their_beginning(shop_of: ShopOf) -> None
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_records_of_an_added_partition_that_retention_took_unread_stop_the_pipeline(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     schema_id = shop.register()
@@ -123,6 +124,7 @@ def test_an_open_transaction_is_waited_for_and_an_aborted_one_never_lands(shop_o
     assert sorted(r["order_id"] for r in shop.landed()) == [3, 4, 5, 6, 7, 8]
 
 
+@pytest.mark.long
 def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop_of: ShopOf) -> None:
     """The isolation was changed since. The log ends there only for those who wait for the transaction."""
     shop = shop_of(partitions=1, transactional=True, isolation=Isolation.READ_UNCOMMITTED)

@@ -77,6 +77,7 @@ def test_a_key_that_is_a_record_is_a_struct(shop_of: ShopOf) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("schema", "value", "kind"), [('"long"', 2**40, "long"), ('"string"', "k", "string")], ids=["long", "string"]
 )
@@ -91,6 +92,7 @@ def test_a_key_that_is_one_value_is_that_value(shop_of: ShopOf, schema: str, val
     )
 
 
+@pytest.mark.long
 def test_keys_in_protobuf_and_in_json_are_structs(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.PROTOBUF)
     key_id = register(shop, PROTO, SchemaType.PROTOBUF)
@@ -108,6 +110,7 @@ def test_keys_in_json_schema_are_structs(shop_of: ShopOf) -> None:
     assert keys(shop) == [{"id": 7}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", MetadataColumns)
 def test_a_keys_column_evolves_as_a_values_does(shop_of: ShopOf, layout: MetadataColumns) -> None:
     shop = shop_of(key_format=KeyFormat.AVRO, table={"metadata_columns": layout})
@@ -147,6 +150,7 @@ def test_a_key_of_a_schema_that_does_not_fit_is_a_dead_letter(shop_of: ShopOf) -
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_what_is_wrong_with_the_value_is_told_first(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.TEXT)
     shop.register()
@@ -154,12 +158,14 @@ def test_what_is_wrong_with_the_value_is_told_first(shop_of: ShopOf) -> None:
     assert shop.drain().rejected == {"wrong_magic": 1, "tombstone": 1}
 
 
+@pytest.mark.long
 def test_mode_skip_counts_a_bad_key_and_lets_it_go(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.TEXT, on_error=ErrorMode.SKIP)
     produce(shop, b"good", b"\xff")
     assert shop.drain().skipped == {"key_undecodable": 1}
 
 
+@pytest.mark.long
 def test_a_topic_whose_key_has_no_schema_yet_waits_for_it(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.AVRO, subject_strategy=SubjectStrategy.TOPIC)
     produce(shop, None)
@@ -168,6 +174,7 @@ def test_a_topic_whose_key_has_no_schema_yet_waits_for_it(shop_of: ShopOf) -> No
     assert shop.drain().written == 1
 
 
+@pytest.mark.long
 def test_a_key_format_that_does_not_fit_a_table_that_stands_is_refused(shop_of: ShopOf) -> None:
     shop = shop_of()
     produce(shop, b"k")
@@ -179,6 +186,7 @@ def test_a_key_format_that_does_not_fit_a_table_that_stands_is_refused(shop_of: 
     assert shop.drain(back).rejected == {}
 
 
+@pytest.mark.long
 def test_a_table_of_decoded_keys_refuses_bytes(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.TEXT)
     produce(shop, b"k")

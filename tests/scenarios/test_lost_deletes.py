@@ -181,6 +181,7 @@ def test_gaps_alone_do_not_stop_it(shop_of: ShopOf) -> None:
     assert rows(shop) == {"k1": 19, "k2": 22}
 
 
+@pytest.mark.long
 def test_what_was_landed_before_compaction_is_no_loss(shop_of: ShopOf) -> None:
     """The first batches of a table are of what the topic holds then."""
     shop = state_of(shop_of)
@@ -192,6 +193,7 @@ def test_what_was_landed_before_compaction_is_no_loss(shop_of: ShopOf) -> None:
     assert rows(shop) == {"k1": 1, "k2": 2}
 
 
+@pytest.mark.long
 def test_a_run_that_finds_nothing_says_that_the_table_is_complete(shop_of: ShopOf) -> None:
     shop = state_of(shop_of)
     put(shop, 1, 1)
@@ -208,6 +210,7 @@ def test_a_run_that_finds_nothing_says_that_the_table_is_complete(shop_of: ShopO
     assert shop.job().iceberg.load(shop.pipeline.table.identifier).currentSnapshot().snapshotId() == head
 
 
+@pytest.mark.long
 def test_a_run_that_follows_notes_it_now_and_then(shop_of: ShopOf) -> None:
     shop = state_of(shop_of)
     put(shop, 1, 1)

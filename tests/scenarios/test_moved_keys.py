@@ -173,6 +173,7 @@ def test_another_decision_before_the_next_batch_does_not_undo_one_on_rejected_re
     assert [name in last.summary for name in windows] == [True, True]
 
 
+@pytest.mark.long
 def test_only_a_state_without_an_order_has_such_a_decision(shop_of: ShopOf) -> None:
     state = state_of(shop_of, Upsert(order_by="version", on_tombstone="soft_delete"))
     state.produce(1, "first", version=1)

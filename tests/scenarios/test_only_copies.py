@@ -116,6 +116,7 @@ def test_a_hold_of_an_earlier_release_hides_no_replaced_log(stock: Ledgers, monk
     assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39]
 
 
+@pytest.mark.long
 def test_a_table_set_back_to_before_a_log_was_replaced_is_not_replayed(stock: Ledgers) -> None:
     older = stock.metadata_file()
     stock.land_with_dead_letters()
@@ -132,6 +133,7 @@ def test_a_table_set_back_to_before_a_log_was_replaced_is_not_replayed(stock: Le
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_table_set_back_to_before_its_first_dead_letter_does_not_land_another_topics_twice(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
 ) -> None:
@@ -170,6 +172,7 @@ def test_a_rollback_of_the_dead_letter_table_hides_no_replaced_log(stock: Ledger
     assert stock.letters() == [8, 9, 18, 19, 28, 29]
 
 
+@pytest.mark.long
 def test_a_dropped_table_is_not_landed_over_the_dead_letters_of_a_replaced_log(stock: Ledgers) -> None:
     replace_log(stock)
     stock.drop()
@@ -178,6 +181,7 @@ def test_a_dropped_table_is_not_landed_over_the_dead_letters_of_a_replaced_log(s
     assert stock.letters() == [8, 9, 18, 19, 28, 29]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", first_short(["decide.decided", "finish.started", "publish.filled"]))
 def test_a_decision_that_crashed_is_in_the_dead_letter_table_after_the_next_start(stock: Ledgers, step: str) -> None:
     stock.replace_log(kept=4, grown=30)
@@ -193,6 +197,7 @@ def test_a_decision_that_crashed_is_in_the_dead_letter_table_after_the_next_star
 
 
 # ── Nobody has noticed yet that the log was truncated, or no table shows it ─────────────────────
+@pytest.mark.long
 @pytest.mark.parametrize("grown", first_short([30, 15, 19]))
 def test_a_replay_removes_no_dead_letter_whose_record_was_replaced_unnoticed(stock: Ledgers, grown: int) -> None:
     stock.roll_back(1)
@@ -231,6 +236,7 @@ def test_a_replay_of_a_table_that_was_set_back_removes_no_dead_letter_of_a_repla
     assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", first_short(["unnoticed", "decided by an earlier release"]))
 def test_a_dropped_table_is_not_landed_over_dead_letters_that_are_in_no_log(
     stock: Ledgers, monkeypatch: pytest.MonkeyPatch, case: str

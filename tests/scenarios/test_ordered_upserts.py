@@ -267,6 +267,7 @@ def snapshots(state: StateReplay) -> list[object]:
     return list(oracle.table(state.shop.lake, state.shop.pipeline.table.identifier).snapshots())
 
 
+@pytest.mark.long
 def test_many_late_records_stop_the_pipeline_until_they_are_accepted(shop_of: ShopOf) -> None:
     state = state_of(shop_of, BY_VERSION)
     state.produce(1, "newest", version=9)

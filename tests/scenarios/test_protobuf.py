@@ -94,6 +94,7 @@ def test_every_kind_of_field_lands(shop: Shop) -> None:
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_field_that_is_added_and_one_that_is_widened_change_the_table_mid_way(shop: Shop) -> None:
     first = register(shop, ORDER)
     shop.produce([framed(first, protobuf(ORDER, {"orderId": 1}))])
@@ -113,6 +114,7 @@ def test_a_field_that_is_added_and_one_that_is_widened_change_the_table_mid_way(
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_each_bad_record_is_a_dead_letter_with_its_reason(shop: Shop) -> None:
     schema_id = register(shop, ORDER)
     foreign = register(shop, TWO, subject=f"{shop.topic}-elsewhere")

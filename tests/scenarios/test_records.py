@@ -68,6 +68,7 @@ def test_each_bad_record_is_kept_with_its_bytes_and_reason(shop: Shop) -> None:
     assert dead["unknown_schema"]["schema_id"] == 2_000_000_000
 
 
+@pytest.mark.long
 def test_a_frame_cut_short_is_a_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1)
     whole = shop.orders(1, shop.register())[0]
@@ -86,6 +87,7 @@ def test_mode_suspend_lands_nothing_of_a_batch_with_a_bad_record(shop_of: ShopOf
     assert shop.landed() == []
 
 
+@pytest.mark.long
 def test_mode_skip_counts_what_it_lets_go(shop_of: ShopOf) -> None:
     shop = shop_of(on_error=ErrorMode.SKIP)
     shop.produce([*shop.orders(3, shop.register()), b"bad!!", b""])
@@ -104,9 +106,9 @@ def test_coordinates_can_be_one_struct(shop_of: ShopOf) -> None:
 @pytest.mark.parametrize(
     ("value_format", "good", "bad", "value"),
     [
-        (ValueFormat.TEXT, "grüße".encode(), b"\xff\xfe", "grüße"),
+        pytest.param(ValueFormat.TEXT, "grüße".encode(), b"\xff\xfe", "grüße", marks=pytest.mark.long),
         (ValueFormat.JSON, b'{"a": [1, 2]}', b'{"a": [1, 2}', '{"a": [1, 2]}'),
-        (ValueFormat.BYTES, b"\x00\xff", None, b"\x00\xff"),
+        pytest.param(ValueFormat.BYTES, b"\x00\xff", None, b"\x00\xff", marks=pytest.mark.long),
     ],
 )
 def test_formats_without_a_registry_land_as_one_column(
@@ -119,6 +121,7 @@ def test_formats_without_a_registry_land_as_one_column(
     assert [row["value"] for row in shop.dead()] == [bad]
 
 
+@pytest.mark.long
 def test_a_partitioned_sorted_table_holds_the_same_rows(shop_of: ShopOf) -> None:
     shop = shop_of(table={"partition_by": ("bucket(4, order_id)", "days(_kafka_timestamp)"), "sort_by": ("user",)})
     shop.produce(shop.orders(40, shop.register()))

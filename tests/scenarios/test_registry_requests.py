@@ -71,6 +71,7 @@ def test_a_topic_of_unframed_data_lands_what_is_framed_and_asks_for_no_id_of_a_f
     assert len(shop.seen("schema_looked_up")) == 1
 
 
+@pytest.mark.long
 def test_versions_have_a_decoder_once_a_record_of_theirs_is_met(shop_of: ShopOf, registry: RegistryServer) -> None:
     shop = shop_of(partitions=1)
     ids = [registry.store.register(f"{shop.topic}-value", json.dumps(version(number))) for number in range(12)]

@@ -70,6 +70,7 @@ def test_records_whose_header_names_the_schema_land_beside_framed_ones(
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_guid_that_is_met_before_its_version_was_known_lands_all_the_same(
     guid_shop_of: Callable[..., Shop], registry: RegistryServer
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_guid_that_is_met_before_its_version_was_known_lands_all_the_same(
     assert [row["note"] for row in shop.landed()] == ["x"]
 
 
+@pytest.mark.long
 def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reason(
     guid_shop_of: Callable[..., Shop], registry: RegistryServer
 ) -> None:

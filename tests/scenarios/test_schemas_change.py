@@ -53,6 +53,7 @@ def test_versions_side_by_side_in_one_batch_land_together(shop: Shop) -> None:
     assert shop.drain().written == 10
 
 
+@pytest.mark.long
 def test_a_version_registered_between_two_batches_is_known_before_the_second(shop_of: ShopOf) -> None:
     shop = shop_of(limits=Limits(first_rows=5, max_rows=5), partitions=1)
     shop.produce(shop.orders(5, shop.register()))
@@ -64,6 +65,7 @@ def test_a_version_registered_between_two_batches_is_known_before_the_second(sho
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_version_met_before_it_was_known_makes_the_batch_again_and_rejects_nothing(shop: Shop) -> None:
     first = shop.register()
     shop.produce(shop.orders(5, first))
@@ -94,6 +96,7 @@ def test_a_wider_type_widens_the_column_and_old_records_still_land(shop: Shop) -
     assert sorted(r["order_id"] for r in shop.landed()) == list(range(9))
 
 
+@pytest.mark.long
 def test_a_narrower_version_never_narrows_the_column(shop: Shop) -> None:
     shop.produce(shop.orders(3, shop.register(ORDER)))
     shop.drain()
@@ -103,6 +106,7 @@ def test_a_narrower_version_never_narrows_the_column(shop: Shop) -> None:
     assert len(shop.landed()) == 6
 
 
+@pytest.mark.long
 def test_records_of_a_version_that_cannot_land_are_kept_and_later_ones_still_flow(shop: Shop) -> None:
     good = shop.register()
     bad = shop.register(AS_TEXT)
@@ -146,6 +150,7 @@ def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
     assert sorted(r["customer"] for r in shop.landed()) == ["new", "u0", "u1", "u2"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("evolution", "schema", "landed", "rejected"),
     [

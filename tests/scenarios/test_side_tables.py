@@ -56,6 +56,7 @@ def test_a_crash_while_a_new_table_takes_its_dead_letter_table_over_is_finished(
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_dead_letters_that_cannot_be_landed_again_are_not_removed(stock: Ledgers) -> None:
     stock.drop()
     stock.recreate_topic()
@@ -83,6 +84,7 @@ def test_a_table_set_back_to_an_older_metadata_file_replays(stock: Ledgers) -> N
     stock.assert_each_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way_out", first_short(["restored", "given up"]))
 def test_a_dead_letter_table_that_lost_a_column_while_its_rows_were_decided_waits_for_the_operator(
     stock: Ledgers, way_out: str
@@ -352,6 +354,7 @@ def test_a_replay_after_expiry_whose_dead_letters_do_not_add_up_is_refused(stock
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_rolled_back_dead_letter_table_is_refused_before_the_table_commits(stock: Ledgers) -> None:
     stock.roll_back(1, stock.dead_letters)
     before = stock.head()
@@ -372,6 +375,7 @@ def test_replay_puts_the_dead_letters_of_a_rolled_back_table_back(stock: Ledgers
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_hold_gives_the_dead_letters_of_a_rolled_back_table_up(stock: Ledgers) -> None:
     stock.roll_back(1, stock.dead_letters)
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 2}
@@ -380,6 +384,7 @@ def test_hold_gives_the_dead_letters_of_a_rolled_back_table_up(stock: Ledgers) -
     stock.assert_proven()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_dead_letters_that_were_still_open_survive_the_rollback_of_their_table(stock: Ledgers, event: Accepted) -> None:
     with pytest.raises(Crash):
@@ -404,6 +409,7 @@ def test_both_tables_rolled_back_replay_and_tell_what_is_lost(stock: Ledgers) ->
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_dead_letter_table_without_its_tag_goes_on(stock: Ledgers) -> None:
     stock.remove_tag(stock.dead_letters)
     stock.start()
@@ -412,6 +418,7 @@ def test_a_dead_letter_table_without_its_tag_goes_on(stock: Ledgers) -> None:
     assert ledger.tag(stock.pipeline.name) in stock.metadata(stock.dead_letters)["refs"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "later",
     [
@@ -430,6 +437,7 @@ def test_a_dead_letter_table_that_was_dropped_after_delivery_is_given_up_by_word
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_table_that_went_back_to_version_010_for_a_time_is_no_restored_one(
     stock: Ledgers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,6 +451,7 @@ def test_a_table_that_went_back_to_version_010_for_a_time_is_no_restored_one(
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_lost_tag_is_found_by_the_newest_summary_and_set_again(stock: Ledgers) -> None:
     stock.remove_tag()
     stock.start()
@@ -464,6 +473,7 @@ def test_a_tag_that_was_moved_back_does_not_land_records_again(stock: Ledgers) -
     stock.assert_each_once()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("later", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_a_tag_that_was_moved_to_another_writers_snapshot_is_set_again(stock: Ledgers, later: int) -> None:
     """Before, the run had no offsets to begin with, and metadata expiry removed the snapshot that has them."""
@@ -505,6 +515,7 @@ def test_replay_spares_the_dead_letters_of_an_earlier_life_of_the_topic(stock: L
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_pipeline_that_is_moved_to_another_topic_verifies(stock: Ledgers) -> None:
     moved = replace(stock.pipeline, topic=replace(stock.pipeline.topic, name=f"{stock.pipeline.name}b"))
     stock.kafka.create(moved.topic.name)
@@ -516,6 +527,7 @@ def test_a_pipeline_that_is_moved_to_another_topic_verifies(stock: Ledgers) -> N
     assert topics == [(moved.topic.name, 10), (moved.topic.name[:-1], 20)]
 
 
+@pytest.mark.long
 def test_decisions_are_numbered_in_both_tables(stock: Ledgers) -> None:
     stock.land(1)
     main, side = entry(stock.iceberg.load(stock.table), stock.pipeline.name), side_entry(stock)
@@ -532,6 +544,7 @@ def test_a_start_that_skips_dead_letters_keeps_them(stock: Ledgers) -> None:
     assert stock.letters() == [8, 9, 18, 19]
 
 
+@pytest.mark.long
 def test_dead_letters_of_a_compacted_topic_are_not_removed(stock: Ledgers) -> None:
     """Compaction may have removed their records since."""
     stock.drop()
@@ -554,6 +567,7 @@ def test_a_try_that_decided_otherwise_is_not_taken_for_this_one(stock: Ledgers) 
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_decision_without_new_offsets_between_the_loads_of_both_tables_is_no_fault(stock: Ledgers) -> None:
     stock.drop(stock.dead_letters)
     lake = BusyLake(stock.environment, [lambda: stock.accept(Accepted.SIDE_TABLE_REPLACED)])

@@ -71,6 +71,7 @@ def test_rows_are_replaced_in_their_partition_and_deleted_by_the_key_alone(shop_
     state.check()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("batches", [1, 2])
 def test_a_key_may_come_back_in_another_partition_behind_its_delete(shop_of: ShopOf, batches: int) -> None:

@@ -127,6 +127,7 @@ def test_a_batch_that_never_can_be_committed_ends_the_run_after_some_attempts(sh
     shop.assert_each_record_once()
 
 
+@pytest.mark.long
 def test_a_column_renamed_by_hand_while_its_batch_is_published_loses_nothing(shop_of: ShopOf) -> None:
     shop = shop_of(partitions=1, limits=SMALL)
     shop.produce(shop.orders(300, shop.register()))

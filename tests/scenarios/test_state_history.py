@@ -669,6 +669,7 @@ def test_a_past_state_has_the_columns_of_its_commit_while_the_tables_have_newer_
     assert 'NULL AS "user"' in query
 
 
+@pytest.mark.long
 def test_a_past_state_has_the_columns_of_its_commit_while_a_batch_with_a_new_one_is_stopped(shop_of: ShopOf) -> None:
     """The columns are added before the batch is staged, and a bad record then stops it."""
     shop, past = noted_states(shop_of)

@@ -68,6 +68,7 @@ def check_changes(shop: Shop) -> list[tuple[str, str, str | None]]:
     return [(row["_kafka_key"], row["_op"], (row["_before"] or {}).get("user")) for row in found[6:]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [pytest.param(2, marks=LONG), 3])
 def test_a_row_whose_delete_is_taken_back_is_a_change(shop_of: ShopOf, version: int) -> None:
     shop = filled(shop_of, version)

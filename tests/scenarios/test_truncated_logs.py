@@ -149,6 +149,7 @@ def roll_back(shop: Shop, snapshots: int) -> None:
     table.manageSnapshots().rollbackTo(snapshot.snapshotId()).commit()
 
 
+@pytest.mark.long
 def test_dead_letters_of_a_log_that_was_replaced_are_never_removed(shop_of: ShopOf) -> None:
     """The offsets of the decision are those of before. The record at offset 11 is in no log any more."""
     shop = shop_of(partitions=1, value_format=ValueFormat.TEXT)
@@ -172,6 +173,7 @@ def test_dead_letters_of_a_log_that_was_replaced_are_never_removed(shop_of: Shop
     assert [row["offset"] for row in shop.dead()] == [10, 11]
 
 
+@pytest.mark.long
 def test_a_replay_removes_no_dead_letter_of_a_log_that_was_replaced_since(texts: Shop) -> None:
     """No run has noticed it."""
     produce(texts, 20, 3)
@@ -206,6 +208,7 @@ def test_a_log_that_has_grown_less_far_is_landed_from_the_first_record_that_is_a
     assert_proven(texts)
 
 
+@pytest.mark.long
 def test_a_last_record_that_retention_removed_is_reported_and_nothing_stops(texts: Shop) -> None:
     produce(texts, 20, 3)
     admin = AdminClient({"bootstrap.servers": texts.world.bootstrap})

@@ -65,6 +65,7 @@ def test_a_hold_delivers_the_dead_letters_that_are_decided(stock: Ledgers) -> No
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_head_that_only_looks_rolled_back_is_held_and_nothing_is_lost(stock: Ledgers) -> None:
     """Another engine committed twice and expired the first of these, so that the head's history is not known."""
     other_commit(stock)
@@ -154,6 +155,7 @@ def test_dead_letters_that_were_given_up_stay_so_when_the_decision_is_undone(
     stock.assert_proven()
 
 
+@pytest.mark.long
 @BOTH
 def test_a_dead_letter_table_that_is_rolled_back_before_a_decision_is_finished_can_be_decided(
     stock: Ledgers, event: Accepted
@@ -211,6 +213,7 @@ def test_dead_letters_that_a_decision_delivered_are_not_doubled_by_a_replay(stoc
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_dead_letters_that_a_decision_delivered_stay_if_their_batch_does(stock: Ledgers) -> None:
     with pytest.raises(Crash):
         stock.land_with_dead_letters(failpoint=crash_at("decide.decided"))
@@ -359,6 +362,7 @@ def test_commits_that_were_landed_again_do_not_come_back(stock: Ledgers, event: 
     stock.assert_each_once()
 
 
+@pytest.mark.long
 @BOTH
 def test_nor_do_they_if_the_replay_was_undone_itself(stock: Ledgers, event: Accepted) -> None:
     """A hold came between. A replay would have removed the dead letters of the commits that landed the records again."""
@@ -396,6 +400,7 @@ def test_commits_behind_a_replay_are_landed_again_after_it_was_undone(stock: Led
     stock.assert_each_once()
 
 
+@pytest.mark.long
 def test_a_lost_dead_letter_does_not_let_a_replay_pass_over_what_retention_took(stock: Ledgers) -> None:
     stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 19")
     stock.roll_back(1)
@@ -421,6 +426,7 @@ def test_what_retention_took_before_it_landed_does_not_hinder_a_replay(stock: Le
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_an_open_transaction_is_no_end_of_a_truncated_log(stock: Ledgers) -> None:
     """Its marker was cut off. What it holds has landed, and landed again when its producer ended it."""
     partition = stock.kafka.topics[stock.pipeline.topic.name].partitions[0]
@@ -430,6 +436,7 @@ def test_an_open_transaction_is_no_end_of_a_truncated_log(stock: Ledgers) -> Non
     stock.assert_proven()
 
 
+@pytest.mark.long
 @BOTH
 def test_dead_letters_that_do_not_say_their_batch_are_counted(stock: Ledgers, event: Accepted) -> None:
     """A column was dropped, and added again without values. A replay removed none of them and landed their records again."""
@@ -472,6 +479,7 @@ def lose_ledger(stock: Ledgers, without: str = "false") -> None:
     stock.spark.createDataFrame(kept, schema).writeTo(f"lake.{stock.table}").using("iceberg").create()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", first_short(["re-created", "shorter", "grown again", "dead letter of another log"]))
 def test_a_lost_ledger_is_not_taken_from_rows_of_another_log(stock: Ledgers, case: str) -> None:
     """Records that were never read were taken for landed, and verification proved it."""
@@ -486,6 +494,7 @@ def test_a_lost_ledger_is_not_taken_from_rows_of_another_log(stock: Ledgers, cas
         stock.accept(Accepted.LEDGER_LOST)
 
 
+@pytest.mark.long
 def test_the_topic_of_a_lost_ledger_is_known_from_the_table(stock: Ledgers) -> None:
     """The new topic has the same records so far: only its id says that it is another one."""
     text = str(LastRecords("T0", {0: LastRecord(19, "of it")}))
@@ -495,6 +504,7 @@ def test_the_topic_of_a_lost_ledger_is_known_from_the_table(stock: Ledgers) -> N
         stock.accept(Accepted.LEDGER_LOST)
 
 
+@pytest.mark.long
 def test_what_a_table_lacks_between_its_rows_is_given_up_with_a_lost_ledger(stock: Ledgers) -> None:
     """Verification said `missing` for ever: the ledger began without what the lost one had explained."""
     lose_ledger(stock, "_kafka_offset IN (3, 11, 12)")

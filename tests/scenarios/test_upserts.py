@@ -208,6 +208,7 @@ def test_records_without_a_valid_key_are_dead_letters(shop_of: ShopOf) -> None:
     assert len(shop.dead()) == 6
 
 
+@pytest.mark.long
 def test_a_rejected_record_stops_a_state_by_default(shop: Shop) -> None:
     state = State(shop)
     state.put(1, "good")
@@ -229,6 +230,7 @@ def test_a_key_in_two_partitions_stops_the_pipeline(shop: Shop) -> None:
     assert [row["user"] for row in shop.landed()] == ["first"]
 
 
+@pytest.mark.long
 def test_a_key_in_two_partitions_of_one_batch_stops_the_pipeline(shop: Shop) -> None:
     state = State(shop)
     state.put(1, "first", partition=0)
@@ -333,6 +335,7 @@ def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
         shop.drain()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "write", [Upsert(), pytest.param(Changelog(), marks=pytest.mark.long)], ids=["upsert", "changelog"]
 )
@@ -383,6 +386,7 @@ def test_a_field_with_the_name_of_a_mark_is_refused(shop_of: ShopOf) -> None:
         shop.drain()
 
 
+@pytest.mark.long
 def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
     narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
@@ -399,6 +403,7 @@ def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
     state.check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "flaw"),
     [
@@ -420,6 +425,7 @@ def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: 
     assert [finding.flaw for finding in found.findings] == [flaw]
 
 
+@pytest.mark.long
 def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
     state = State(shop)
@@ -431,6 +437,7 @@ def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
     assert [finding.flaw for finding in verified(shop).findings] == ["missing"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("is_lost", "kind"),
     [
@@ -671,6 +678,7 @@ def test_a_run_that_ends_while_keys_are_searched_ends_well(shop: Shop) -> None:
     state.check()
 
 
+@pytest.mark.long
 def test_a_state_that_began_late_says_that_it_is_not_complete(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, start=Latest())
     state = State(shop)

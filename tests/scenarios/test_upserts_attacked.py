@@ -153,6 +153,7 @@ def test_another_engine_renames_a_column_of_the_key_before_a_commit(shop: Shop, 
     check(shop, "user", "first", "second")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", STEPS)
 def test_another_column_takes_the_name_of_a_keys_column_before_a_commit(shop: Shop, step: str) -> None:
     keyed = Keyed(shop, record("Key", order_id="long"), record("Value", order_id="long", line="long", user="string"))

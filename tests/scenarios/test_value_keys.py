@@ -167,6 +167,7 @@ def test_a_record_key_with_one_of_the_columns_is_not_compared(shop_of: ShopOf) -
     check(shop, "second")
 
 
+@pytest.mark.long
 def test_a_null_in_a_key_column_is_a_dead_letter(shop_of: ShopOf) -> None:
     value = record("Value", id=["null", "string"], word="string")
     shop = shop_of(write=Upsert(key="id"), on_error=ErrorMode.LOG)
@@ -273,6 +274,7 @@ def test_a_column_that_no_version_has_is_refused(shop_of: ShopOf, names: Any, sa
     assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)
 
 
+@pytest.mark.long
 def test_the_key_of_a_table_never_changes(shop_of: ShopOf) -> None:
     shop = shop_of(write=BY_LINE)
     lines = Lines(shop)

@@ -80,6 +80,7 @@ def test_every_type_of_debezium_is_on_the_page() -> None:
     assert mapping.column(mapping.avro_row(date.schema)) == "int"  # a topic without an envelope keeps its columns
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_json_schema_examples_land_as_the_page_says(spark: SparkSession) -> None:
     found = mapping.json_values(spark, JSON)

@@ -122,6 +122,7 @@ def test_another_plan_is_posted_and_not_applied(project: Project, ran: Ran) -> N
     assert len(asked) == 64, "an acceptance names the complete digest"
 
 
+@pytest.mark.long
 def test_a_state_that_changed_after_the_review_is_another_plan(project: Project, ran: Ran) -> None:
     reviewed = project.reviewed()
     assert ran(reviewed=reviewed)[0] == 0
@@ -133,6 +134,7 @@ def test_a_state_that_changed_after_the_review_is_another_plan(project: Project,
     assert project.state() == "y"
 
 
+@pytest.mark.long
 def test_without_a_review_nothing_is_applied_unless_a_code_owner_accepts_this_plan(project: Project, ran: Ran) -> None:
     status, out, _ = ran()
     assert (status, "No review of this plan is known" in out) == (1, True)
@@ -158,6 +160,7 @@ def test_a_danger_that_is_not_accepted_refuses_the_reviewed_plan_too(project: Pr
     assert project.state() == "x"
 
 
+@pytest.mark.long
 def test_outputs_that_are_no_secrets_are_written_also_if_nothing_changes(
     project: Project, ran: Ran, tmp_path: Path
 ) -> None:

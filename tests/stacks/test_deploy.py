@@ -173,6 +173,7 @@ def test_one_group_can_be_deployed_alone_after_what_all_groups_share(
     assert (status, out, "Groups: orders, payments" in err) == (2, "", True)
 
 
+@pytest.mark.long
 def test_a_pipeline_that_moves_is_not_deployed_with_one_of_its_groups_alone(
     grouped: Project, ran: Ran, tmp_path: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_pipeline_that_moves_is_not_deployed_with_one_of_its_groups_alone(
     assert status == 0, err  # the move concerns other groups
 
 
+@pytest.mark.long
 def test_a_stack_is_planned_again_if_the_one_before_it_changes_its_outputs(
     project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,6 +193,7 @@ def test_the_pages_example_is_a_deployment() -> None:
     assert not resources(synthesised(named(dev, **given))["foundation"], "aws_s3_bucket")
 
 
+@pytest.mark.long
 def test_each_of_them_may_be_given_alone() -> None:
     def kinds(**given: Any) -> set[str]:
         return {*synthesised(named(dev, **given))["foundation"]["resource"]}

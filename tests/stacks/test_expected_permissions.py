@@ -53,6 +53,7 @@ ENVIRONMENTS = {
         github=GitHub(repository="shop/lake"),
     ),
 }
+EVERYDAY = ("dev", "prefixes", "governed")
 PERMISSIONS = {"policy_widened", "access_interrupted", "retention_under_lag"}
 
 
@@ -76,7 +77,10 @@ def permissions(found: Review) -> list[tuple[str, str, str]]:
     return [(each.rule, each.where, each.what) for each in found.dangers if each.rule in PERMISSIONS]
 
 
-@pytest.fixture(scope="module", params=ENVIRONMENTS)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=() if name in EVERYDAY else pytest.mark.long) for name in ENVIRONMENTS],
+)
 def environment(request: pytest.FixtureRequest) -> tuple[Deployment, dict[str, Any]]:
     """A deployment, and the stacks of the example."""
     deployment = ENVIRONMENTS[request.param]

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from infra.capacity import Capacity
 from infra.managed_topic import ManagedTopic
 from tests.stacks.synthesised import named, synthesised
@@ -37,6 +39,7 @@ def test_a_pipeline_has_a_topic_an_acl_and_a_binding_and_nothing_else() -> None:
     }
 
 
+@pytest.mark.long
 def test_with_a_prefix_a_pipeline_has_a_topic_and_an_acl() -> None:
     more = counted(24, 3, subject_prefixes=("team.",))
     more.subtract(counted(12, 3, subject_prefixes=("team.",)))
@@ -46,6 +49,7 @@ def test_with_a_prefix_a_pipeline_has_a_topic_and_an_acl() -> None:
     }
 
 
+@pytest.mark.long
 def test_a_group_has_so_many_resources_of_its_own() -> None:
     more = counted(12, 4)
     more.subtract(counted(12, 3))

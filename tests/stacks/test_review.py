@@ -215,6 +215,7 @@ def test_a_declaration_that_disappears_is_told_and_the_file_of_deployed_objects_
     assert recorded.read_bytes() == before
 
 
+@pytest.mark.long
 def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path) -> None:
     """Terraform is a stand-in that says where it is, and waits."""
     program, said = tmp_path / "bin" / "terraform", tmp_path / "said"
@@ -368,6 +369,7 @@ def test_a_review_names_its_plan_its_commit_and_writes_the_normal_form(ended: En
     assert (told["digest"], told["terraform"]) == (form.digest, "1.11.4")
 
 
+@pytest.mark.long
 @needs_terraform
 def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_has_another(
     stack: Callable[..., dict[str, Path]],

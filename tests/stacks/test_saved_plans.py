@@ -156,6 +156,7 @@ subprocess.Popen = Popen
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "is_early",
     [

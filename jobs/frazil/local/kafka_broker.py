@@ -3,10 +3,14 @@
 Its settings suit work on declarations and tests: topics are not created automatically, internal topics are small,
 transactions work, a group does not wait for members, records may be 20 MB. Records are never deleted for their age,
 because example data are older than any retention.
+
+As with Kafka's own scripts, `KAFKA_JVM_PERFORMANCE_OPTS` replaces Java's options but for the heap.
 """
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import subprocess
 import uuid
@@ -28,7 +32,8 @@ from frazil.local.toolchain.java import java
 READY_SECONDS = 120.0
 LARGEST_MESSAGE_BYTES = 32 * 1024 * 1024
 
-_JAVA_OPTIONS = ("-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-Djava.awt.headless=true", "-Dlog4j2.level=INFO")
+_JAVA_OPTIONS = ("-Xms64m", "-Xmx512m", "-Djava.awt.headless=true", "-Dlog4j2.level=INFO")
+_PERFORMANCE_OPTIONS = "-XX:+UseSerialGC"
 _SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _SMALL_TOPIC_PARTITIONS = 5
 
@@ -44,7 +49,9 @@ def start_kafka(home: Path) -> str:
         settings = _settings(folder, port=port, controller_port=controller_port)
         if not (folder / "log" / "meta.properties").exists():
             _format(folder, settings, classpath, log_file(home, "kafka"))
-        broker = start("kafka", _java(classpath, _JAVA_OPTIONS, "kafka.Kafka", str(settings)), home=home)
+        performance = shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", _PERFORMANCE_OPTIONS))
+        options = (*_JAVA_OPTIONS, *performance)
+        broker = start("kafka", _java(classpath, options, "kafka.Kafka", str(settings)), home=home)
         bootstrap = f"{HOST}:{port}"
         await_ready(broker, _Asked(bootstrap).is_ready, seconds=READY_SECONDS)
     return bootstrap

@@ -66,6 +66,7 @@ def test_a_commit_of_another_engine_is_met_once(table: KeyedTable) -> None:
     assert len(met) == 2
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_ledger_that_is_rebuilt_begins_anew(table: KeyedTable) -> None:
     table.insert(20, (1, "theirs"))
@@ -78,6 +79,7 @@ def test_a_ledger_that_is_rebuilt_begins_anew(table: KeyedTable) -> None:
     assert not met
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_table_that_others_commit_to_all_the_time_names_them(
     table: KeyedTable, monkeypatch: pytest.MonkeyPatch

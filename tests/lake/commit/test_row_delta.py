@@ -69,6 +69,7 @@ def test_a_table_keeps_few_manifests(table: KeyedTable) -> None:
     table.check()
 
 
+@pytest.mark.long
 def test_a_batch_that_changes_nothing_moves_the_offsets(table: KeyedTable) -> None:
     table.apply({77: None})
     assert table.held == 2
@@ -116,6 +117,7 @@ EVENTS: dict[str, Callable[[KeyedTable], object]] = {
 SHORT = (2, "publish.searched", "compaction and expiry")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "event", "step"),
     [
@@ -157,6 +159,7 @@ def test_a_twin_wins_in_between(table_of: Callable[[int], KeyedTable], version: 
     table.check()
 
 
+@pytest.mark.long
 def test_what_iceberg_refuses_twice_on_one_head_is_no_outage(table: KeyedTable) -> None:
     refs = table.iceberg.load(table.name).manageSnapshots()
     head = table.iceberg.load(table.name).currentSnapshot().snapshotId()
@@ -180,6 +183,7 @@ def failing(table: KeyedTable, changes: Any, times: int) -> list[int]:
     return heads
 
 
+@pytest.mark.long
 def test_a_search_that_fails_once_is_made_again(table: KeyedTable) -> None:
     """The files of the head that it read may have gone with another commit."""
     batch = table.staged(SECOND)
@@ -241,6 +245,7 @@ def test_a_batch_refused_late_leaves_no_row_and_loses_none(table: KeyedTable) ->
     table.check()
 
 
+@pytest.mark.long
 def test_a_delete_file_that_is_gone_is_made_again(table: KeyedTable) -> None:
     """The staged rows stay; a staged file that is gone has the batch staged again."""
     batch = table.staged(SECOND)
@@ -271,6 +276,7 @@ def drop_a_file(table: KeyedTable) -> None:
     loaded.newDelete().deleteFile(task.file()).commit()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("event", "refusal"),
     [
@@ -301,6 +307,7 @@ def test_iceberg_itself_refuses_deletes_of_another_head(
     assert refusal in message(refused.value)
 
 
+@pytest.mark.long
 def test_a_vector_beside_an_old_one_stops_the_commit(
     table_of: Callable[[int], KeyedTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +327,7 @@ def test_a_vector_beside_an_old_one_stops_the_commit(
     table.check()
 
 
+@pytest.mark.long
 def test_a_foreign_delete_of_version_2_is_merged_in_version_3(table: KeyedTable) -> None:
     properties = "'write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = 'partition'"
     table.spark.sql(f"ALTER TABLE lake.{table.name} SET TBLPROPERTIES ({properties})")

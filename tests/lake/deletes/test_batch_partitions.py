@@ -109,6 +109,7 @@ FIELDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "field",
@@ -128,6 +129,7 @@ def test_the_partitions_of_a_batch_are_read_and_no_others(
     assert every == set(range(241))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_rows_of_files_of_an_earlier_spec_are_read(spark: SparkSession, iceberg: Iceberg, name: str) -> None:
     """A condition is on the source: files by month, by day and without a partition are each pruned by what they have."""

@@ -53,6 +53,7 @@ def test_every_engine_reads_the_same(table: KeyedTable) -> None:
     assert by_duckdb(table) == sorted((key, *row) for key, row in table.state.items())
 
 
+@pytest.mark.long
 def test_a_partitioned_table_loses_rows_in_each_partition(
     spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, version: int
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_partitioned_table_loses_rows_in_each_partition(
     table.check()
 
 
+@pytest.mark.long
 def test_deletes_survive_an_evolved_partitioning(table: KeyedTable) -> None:
     table.apply({k: (k % 3, "first") for k in range(9)})
     table.iceberg.load(table.name).updateSpec().addField("day").commit()
@@ -87,6 +89,7 @@ def test_nothing_is_searched_in_an_empty_table(table: KeyedTable) -> None:
     assert (deletes.added, deletes.found.rows) == ((), 0)
 
 
+@pytest.mark.long
 def test_deletes_are_made_once_for_a_head_and_again_for_another(table: KeyedTable) -> None:
     table.apply({1: (1, "x"), 2: (1, "y")})
     batch = table.staged({1: None})
@@ -126,6 +129,7 @@ def find_without(table: KeyedTable, lost: list[str], *keys: int) -> int:
     return batch.changes.on(loaded, loaded.currentSnapshot().snapshotId()).found.deleted
 
 
+@pytest.mark.long
 def test_files_outside_the_range_of_the_batchs_keys_are_not_read(table: KeyedTable) -> None:
     for day in range(3):
         table.apply(dict.fromkeys(range(100 * day, 100 * day + 10), (day, "x")))
@@ -191,6 +195,7 @@ def test_the_positions_of_no_key_are_none(table: KeyedTable) -> None:
     assert changes.on(loaded, loaded.currentSnapshot().snapshotId()).added == ()
 
 
+@pytest.mark.long
 def test_keys_are_broadcast_whatever_their_size_says(spark: SparkSession) -> None:
     """The table has many more rows than the batch, and none of them is shuffled; Spark alone broadcasts 10 MB at most."""
     keys = pa.table({"id": np.arange(1_000_000)})

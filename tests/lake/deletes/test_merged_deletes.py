@@ -170,6 +170,7 @@ def test_a_rolled_back_table_keeps_its_deletes(table_of: Callable[..., KeyedTabl
     check(table)
 
 
+@pytest.mark.long
 def test_a_delete_file_that_is_not_what_was_written_is_refused(
     table_of: Callable[..., KeyedTable], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_no_row_is_read_for_changes_that_have_all_values(spark: SparkSession, tm
     assert sorted(tuple(row)[:4] for row in rows.collect()) == [(1, "new", "new", None), *deleted]
 
 
+@pytest.mark.long
 def test_a_delete_keeps_all_values_of_its_row(spark: SparkSession, tmp_path: Path) -> None:
     rules = Rules(soft=True, fills=True)
     rows = written(
@@ -93,6 +94,7 @@ def test_a_delete_keeps_all_values_of_its_row(spark: SparkSession, tmp_path: Pat
     assert sorted(tuple(row)[:4] for row in rows.collect()) == [(1, "new", "held", "new"), (2, "held", "held", "held")]
 
 
+@pytest.mark.long
 def test_a_value_that_only_a_second_reading_leaves_out_ends_the_job(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(1, "a", ["b"])], f"id long, a string, {LEFT_OUT} array<string>").withColumn(
         "b", F.lit("?")

@@ -43,12 +43,14 @@ def test_each_key_has_its_row_after_the_commit_and_before_it(spark: SparkSession
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("went", [[("a", "older", 1), ("a", "newer", 2)], [("a", "newer", 2), ("a", "older", 1)]])
 def test_of_two_rows_of_a_key_the_newer_one_is_that_before(spark: SparkSession, went: list[Row]) -> None:
     assert found(spark, [("a", "repaired", 3)], went) == {"a": ("repaired", "newer", 1, 2)}
     assert found(spark, [], went) == {"a": (None, "newer", 0, 2)}
 
 
+@pytest.mark.long
 def test_rows_that_were_only_rewritten_are_no_change_also_two_of_a_key(spark: SparkSession) -> None:
     stay: list[Row] = [("a", "older", 1), ("a", "newer", 2), ("b", "first", 3)]
     came, went = [*stay, ("c", "second", 5)], [*stay, ("c", "first", 4)]
@@ -56,6 +58,7 @@ def test_rows_that_were_only_rewritten_are_no_change_also_two_of_a_key(spark: Sp
         assert found(spark, came, went, is_rewritten=True, is_own=is_own) == {"c": ("second", "first", 1, 1)}
 
 
+@pytest.mark.long
 def test_a_row_that_is_replaced_beside_one_that_stays_is_one_change(spark: SparkSession) -> None:
     older, newer, newest = ("a", "older", 1), ("a", "newer", 2), ("a", "newest", 3)
     for gone, stays in ((older, newer), (newer, older)):
@@ -63,6 +66,7 @@ def test_a_row_that_is_replaced_beside_one_that_stays_is_one_change(spark: Spark
         assert changed == {"a": ("newest", gone[1], 1, 1)}
 
 
+@pytest.mark.long
 def test_another_engine_changes_values_and_leaves_the_columns_of_the_record(spark: SparkSession) -> None:
     came, went = [("a", "by hand", 1)], [("a", "landed", 1)]
     assert found(spark, came, went, is_rewritten=True, is_own=False) == {"a": ("by hand", "landed", 1, 1)}

@@ -210,6 +210,7 @@ def test_a_batch_that_is_staged_again_on_one_head_leaves_no_trace(table: KeyedTa
     assert index.dropped == []
 
 
+@pytest.mark.long
 def test_a_table_that_is_made_again_has_its_keys_read_again(table: KeyedTable) -> None:
     index = index_of(table)
     table.apply(some(0))
@@ -223,6 +224,7 @@ def test_a_table_that_is_made_again_has_its_keys_read_again(table: KeyedTable) -
     table.check()
 
 
+@pytest.mark.long
 def test_no_index_is_made_where_searches_take_no_time(table: KeyedTable) -> None:
     index = AgreeingIndex(table.iceberg, Cost())
     table.index = index
@@ -231,6 +233,7 @@ def test_no_index_is_made_where_searches_take_no_time(table: KeyedTable) -> None
     assert (index.built, index.dropped, index.answers) == ([], [], 0)
 
 
+@pytest.mark.long
 def test_a_disk_without_room_is_reported_once(table: KeyedTable, monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_of(table)
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
@@ -241,6 +244,7 @@ def test_a_disk_without_room_is_reported_once(table: KeyedTable, monkeypatch: py
     assert index.dropped == ["0 MiB are needed for temporary files, and 0 MiB are free"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", first_short(KEYS, short=2))
 def test_keys_of_each_type_are_found_also_after_a_promotion(
     spark: SparkSession, iceberg: Iceberg, name: str, kind: str
@@ -272,6 +276,7 @@ def test_keys_of_each_type_are_found_also_after_a_promotion(
     assert (index.answers, index.dropped) == (2, [])
 
 
+@pytest.mark.long
 def test_files_without_field_ids_are_read_by_their_names(
     spark: SparkSession, iceberg: Iceberg, name: str, tmp_path: Path
 ) -> None:

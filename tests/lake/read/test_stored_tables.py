@@ -274,6 +274,7 @@ def test_a_catalog_that_is_away_is_unavailable_and_no_key_is_told(lakes_up: Loca
 
 
 # ── Start-up ────────────────────────────────────────────────────────────────────────────────────
+@pytest.mark.long
 def test_the_reader_imports_pyiceberg_only_when_asked_and_spark_never(landed: Landed) -> None:
     catalog = landed.environment.catalog
     assert isinstance(catalog, LocalCatalog)

@@ -165,6 +165,7 @@ def test_a_streaming_run_that_is_cancelled_by_hand_is_started_again_by_its_event
     until(lambda: {run["state"] for run in cloud.runs()} == {"CANCELLED"}, seconds=60)
 
 
+@pytest.mark.long
 def test_an_error_of_the_function_is_an_error_of_the_call_and_in_its_log(cloud: Cloud) -> None:
     with pytest.raises(LocalPartFailed, match="the desired state does not exist"):
         cloud.call()

@@ -64,6 +64,7 @@ def test_what_is_put_is_got(whole_world: LocalServices) -> None:
     assert s3.get_object(Bucket=BUCKET, Key="a/b")["Body"].read() == b"content"
 
 
+@pytest.mark.long
 def test_an_update_of_the_newest_version_makes_the_next(table: GlueTable) -> None:
     version, _ = table.now
     table.update("mine", VersionId=version)
@@ -81,6 +82,7 @@ def test_an_update_of_a_version_that_is_not_the_newest_is_refused(table: GlueTab
     assert table.now[1] == "twins"
 
 
+@pytest.mark.long
 def test_of_many_updates_of_one_version_exactly_one_is_taken(whole_world: LocalServices, table: GlueTable) -> None:
     version, _ = table.now
 
@@ -96,6 +98,7 @@ def test_of_many_updates_of_one_version_exactly_one_is_taken(whole_world: LocalS
     assert table.now[1] == winner
 
 
+@pytest.mark.long
 def test_an_update_that_skips_the_archive_leaves_no_old_version(table: GlueTable) -> None:
     table.update("archived")
     assert len(table.archive) == 2

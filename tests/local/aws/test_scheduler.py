@@ -79,6 +79,7 @@ def test_an_execution_is_one_run_and_its_id_the_runs_token(ground: Ground) -> No
     assert run["jobDriver"]["sparkSubmit"]["entryPointArguments"][-3] == "--once"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "said"),
     [

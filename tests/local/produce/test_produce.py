@@ -120,6 +120,7 @@ def test_avro_is_framed_with_the_inferred_schema_and_a_second_file_adds_to_the_t
     ]
 
 
+@pytest.mark.long
 def test_the_declaration_gives_format_key_format_and_subject(
     whole_world: LocalServices, topic: str, folder: Path
 ) -> None:
@@ -142,6 +143,7 @@ def test_the_declaration_gives_format_key_format_and_subject(
     assert field == {"name": "id", "type": "long"}
 
 
+@pytest.mark.long
 def test_a_declared_schema_file_needs_no_registry_and_no_frame(
     whole_world: LocalServices, topic: str, folder: Path
 ) -> None:
@@ -159,6 +161,7 @@ def test_a_declared_schema_file_needs_no_registry_and_no_frame(
     assert [value for _, _, value in records(whole_world, topic)] == [head(text) + b"\x0e"]
 
 
+@pytest.mark.long
 def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, topic: str, folder: Path) -> None:
     proto = 'syntax = "proto3"; message Order { int64 id = 1; string who = 2; double amount = 3; }'
     (folder / "order.proto").write_text(proto)

@@ -74,6 +74,7 @@ def query(project: Path) -> Callable[..., Result]:
 Query = Callable[..., Result]
 
 
+@pytest.mark.long
 def test_a_table_has_its_identifier_and_its_pipelines_name(query: Query) -> None:
     for name in ("shop.order", 'shop."order"', "orders", "Orders"):
         told = json.loads(query(f"select id, who, seen from {name} order by id", "--json").stdout)
@@ -209,6 +210,7 @@ def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServ
         assert key not in str(rows)
 
 
+@pytest.mark.long
 @pytest.mark.e2e
 def test_without_keys_awss_default_chain_is_used(whole_world: LocalServices, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = whole_world.glue_environment

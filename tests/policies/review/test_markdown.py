@@ -87,6 +87,7 @@ def test_the_comment_is_found_by_its_first_line() -> None:
     assert markdown(CASES["nothing"]()).startswith(f"{marker('dev')}\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("longest", [LONGEST, 6_000, 3_000])
 def test_a_review_that_is_too_long_keeps_what_is_dangerous_and_says_what_it_leaves_out(longest: int) -> None:
     lost = change("aws_kms_key.lake", "delete", {"description": "lake"})

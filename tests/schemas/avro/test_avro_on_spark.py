@@ -264,6 +264,7 @@ def test_an_int_lands_in_a_table_of_doubles(spark: SparkSession) -> None:
     assert rows(spark, schema, target_of(schema, table=table), {"x": 3}) == [{"x": 3.0}]
 
 
+@pytest.mark.long
 def test_a_field_that_a_version_lacks_is_null(spark: SparkSession) -> None:
     old = record(field("x", "int"))
     new = record(
@@ -324,6 +325,7 @@ def test_an_alias_carries_old_records_to_the_new_name(spark: SparkSession) -> No
     assert rows(spark, new, target, {"Total": 1, "at": {"north": 2}}) == [{"total": 1, "at": {"north": 2}}]
 
 
+@pytest.mark.long
 def test_an_enum_that_becomes_a_string_lands_in_one_column(spark: SparkSession) -> None:
     old, wider, new = (
         record(field("c", COLOUR)),
@@ -433,6 +435,7 @@ def test_a_record_that_recurses_deeper_than_the_text_does_is_not_decoded_rather_
     ] == [True, False, True, False]
 
 
+@pytest.mark.long
 def test_recursion_through_lists_maps_and_unions_lands(spark: SparkSession) -> None:
     schema = record(
         field("tree", TREE),

@@ -111,6 +111,7 @@ def test_the_writer_anew_reads_the_bytes_as_they_were_written(tree: Any, random:
     assert nameless(read(written, anew)) == nameless(read(written, _without_logical_types(tree)))
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(SCHEMAS, SCHEMAS, st.randoms(use_true_random=False))
 @example(  # a column that holds a union of one version and a record of the other, whose fields have one type
