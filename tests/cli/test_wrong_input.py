@@ -150,7 +150,7 @@ def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
     ("changed", "said"),
     [
         pytest.param({}, "127.0.0.1:9 did not answer within 10 s", marks=pytest.mark.long),
-        (
+        pytest.param(
             {
                 "kafka": {
                     "bootstrap": "127.0.0.1:9",
@@ -161,6 +161,7 @@ def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
                 }
             },
             "secret env NO_SUCH_USER",
+            marks=pytest.mark.long,
         ),
     ],
     ids=["broker", "secret"],

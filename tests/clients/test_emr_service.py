@@ -100,7 +100,7 @@ def local_aws(endpoint: str) -> Ground:
     )
 
 
-@pytest.fixture(params=["memory", pytest.param("aws", marks=pytest.mark.e2e)])
+@pytest.fixture(params=["memory", pytest.param("aws", marks=[pytest.mark.e2e, pytest.mark.long])])
 def ground(request: pytest.FixtureRequest) -> Ground:
     return in_memory() if request.param == "memory" else local_aws(request.getfixturevalue("endpoint"))
 

@@ -227,7 +227,7 @@ def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: py
     assert padded[0] in decoding(found).frames
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 20))])
 def test_a_batch_of_no_more_spellings_than_are_remembered_is_decoded_in_the_end(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

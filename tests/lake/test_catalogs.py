@@ -92,7 +92,7 @@ def test_awss_classes_are_loaded_only_where_files_are_on_s3(catalog: Any, needed
 @pytest.fixture(
     params=[
         "lake_environment",
-        pytest.param("rest_lake", marks=pytest.mark.e2e),
+        pytest.param("rest_lake", marks=[pytest.mark.e2e, pytest.mark.long]),
         pytest.param("glue_lake", marks=pytest.mark.e2e),
     ]
 )
@@ -238,6 +238,7 @@ def objects(lake: Environment) -> list[str]:
     return [each["Key"] for page in pages for each in page.get("Contents", ())]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_bucket_that_refuses_puffin_files_is_known_before_the_first_delete(
     spark: SparkSession, rest_lake: Environment, name: str

@@ -173,7 +173,15 @@ CASES: Mapping[str, tuple[tuple[Field, ...], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case, marks=() if case in ("ordered by several", "change data with its source") else pytest.mark.long
+        )
+        for case in CASES
+    ],
+)
 def test_duckdb_returns_what_a_replay_returns(case: str) -> None:
     more, how = CASES[case]
     for seed in range(8):

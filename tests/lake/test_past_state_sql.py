@@ -169,7 +169,7 @@ def test_duckdb_parses_the_text_that_reads_both_tables_at_their_snapshots(model:
     assert statement.query.count("AT (VERSION => 7)") == 2
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.long) for number in range(1, 4))])
 def test_offsets_name_the_last_commit_that_ended_there_as_the_topic_is_now(number: int) -> None:
     """A commit has its name until offsets go back to before its end."""
     dice = random.Random(number)

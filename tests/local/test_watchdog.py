@@ -19,6 +19,7 @@ with world(parts=[Part.OBJECT_STORE]) as up:
 """
 
 
+@pytest.mark.long
 def test_a_world_ends_with_its_temporary_folder_when_its_owner_is_killed() -> None:
     owner = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     with owner:

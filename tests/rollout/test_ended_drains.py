@@ -46,7 +46,12 @@ def one_hangs(name: str) -> Reached:
 
 @pytest.mark.parametrize(
     "second",
-    [lands_nothing(BUSY), lands_nothing(HALF), no_turn, one_hangs],
+    [
+        lands_nothing(BUSY),
+        pytest.param(lands_nothing(HALF), marks=pytest.mark.long),
+        pytest.param(no_turn, marks=pytest.mark.long),
+        one_hangs,
+    ],
     ids=["all", "one, and one is quiet", "before the first", "one, and one commits"],
 )
 def test_a_generation_that_hangs_is_rolled_back(second: Driver) -> None:

@@ -32,6 +32,7 @@ def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, **choices: obj
     return StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_soft_delete_keeps_the_row_and_its_last_values(shop_of: ShopOf, version: int) -> None:
     state = state_of(shop_of, SOFT, version=version)

@@ -528,6 +528,7 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
     assert len(shop.dead()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "step",
     [

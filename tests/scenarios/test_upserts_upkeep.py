@@ -48,6 +48,7 @@ def busy(shop_of: ShopOf, version: int = 2, batches: int = 5) -> tuple[Shop, Sta
     return shop, state
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: int) -> None:
     shop, state = busy(shop_of, version)

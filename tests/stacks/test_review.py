@@ -199,6 +199,7 @@ def test_it_synthesises_and_reviews_as_a_module(root: Path, tmp_path: Path) -> N
     assert recorded.read_bytes() == before, "a review changes nothing"
 
 
+@pytest.mark.long
 def test_a_declaration_that_disappears_is_told_and_the_file_of_deployed_objects_stays(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,7 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
     return plan(*changes, resource_drift=changes[1:], relevant_attributes=[])
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(plans())
 def test_no_plan_makes_a_review_raise_or_tell_a_secret(made: dict[str, Any]) -> None:
