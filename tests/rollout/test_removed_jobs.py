@@ -79,6 +79,7 @@ def test_a_group_that_is_declared_again_continues(world: World) -> None:
     assert removed_jobs(world.store) == ()
 
 
+@pytest.mark.long
 def test_a_command_that_dies_at_any_call_is_finished_by_the_next_one(world: World) -> None:
     for number in range(60):
         calls = Calls(dies_at=number)

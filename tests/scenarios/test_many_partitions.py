@@ -51,6 +51,7 @@ def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf)
     assert_accounts(shop, many, batches=2)
 
 
+@pytest.mark.long
 def test_a_topic_that_gets_so_many_partitions_that_fetches_shrink_is_read_on(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

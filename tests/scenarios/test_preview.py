@@ -55,6 +55,7 @@ def check(shop: Shop, found: Preview) -> None:
     assert {(r.partition, r.offset): (r.reason, r.message, r.schema_id) for r in found.rejected} == dead
 
 
+@pytest.mark.long
 def test_rows_and_reasons_are_those_of_a_run_and_nothing_is_written(shop: Shop) -> None:
     schema_id = shop.register(ORDER)
     bad = [b"hello", None, b"\0\0", frame(2_000_000_001, b"x"), frame(schema_id, b"\x02")]

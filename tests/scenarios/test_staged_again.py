@@ -87,7 +87,7 @@ def files_go(shop: Shop, clock: list[float]) -> None:
     ("harm", "hit"),
     [
         pytest.param(hours_pass, 1, id="hours_pass-a batch with others behind it"),
-        pytest.param(files_go, 3, id="files_go-the last batch"),
+        pytest.param(files_go, 3, id="files_go-the last batch", marks=pytest.mark.long),
         pytest.param(hours_pass, 3, id="hours_pass-the last batch", marks=pytest.mark.long),
         pytest.param(files_go, 1, id="files_go-a batch with others behind it", marks=pytest.mark.long),
     ],

@@ -53,6 +53,7 @@ def test_a_hold_on_a_head_without_history_counts_what_the_rollback_removed(stock
     stock.assert_proven()
 
 
+@pytest.mark.long
 def test_a_hold_delivers_the_dead_letters_that_are_decided(stock: Ledgers) -> None:
     other_commit(stock)
     with pytest.raises(Crash):

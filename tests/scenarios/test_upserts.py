@@ -188,6 +188,7 @@ def test_bytes_are_a_key(shop_of: ShopOf) -> None:
     assert {row["_kafka_key"] for row in shop.landed()} == {b"k0", b"k2"}
 
 
+@pytest.mark.long
 def test_records_without_a_valid_key_are_dead_letters(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
     state = State(shop, schema=KEY)
@@ -249,6 +250,7 @@ def test_the_mode_of_a_table_never_changes(shop: Shop) -> None:
     state.check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "made_for"),
     [

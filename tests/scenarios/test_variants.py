@@ -85,6 +85,7 @@ def assert_verified(shop: Shop) -> None:
         assert found.findings == (), found
 
 
+@pytest.mark.long
 def test_unknown_fields_and_json_columns_land_as_variants(shop_of: ShopOf) -> None:
     """A column that is declared later is a variant, too; numbers keep their digits, or their record is rejected."""
     shop = shop_of(value_format="json", columns=("id long", "extra json"), unknown_fields="keep", table=VARIANTS)

@@ -87,6 +87,7 @@ def test_json_schema_examples_land_as_the_page_says(spark: SparkSession) -> None
     assert {row.what: value for row, value in zip(JSON, found, strict=True)} == {row.what: row.lands for row in JSON}
 
 
+@pytest.mark.long
 def test_protobuf_examples_land_as_the_page_says() -> None:
     found = mapping.protobuf_values(PROTOBUF)
     wanted = {row.what: row.lands for row in PROTOBUF}

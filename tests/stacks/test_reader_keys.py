@@ -39,6 +39,7 @@ def keys(step: int) -> tuple[dict[str, Any], dict[str, str]]:
     return found, json.loads(version["secret_string"])
 
 
+@pytest.mark.long
 def test_the_present_key_is_slot_a_at_its_address() -> None:
     before = {name for name in resources(stacks_of("dev")["confluent"], "confluent_api_key") if "reader_" in name}
     both, secret = keys(1)

@@ -156,6 +156,7 @@ def test_an_index_finds_what_the_search_finds_whatever_moved_the_head(table: Key
     assert len(index.built) == len(index.dropped) + 1
 
 
+@pytest.mark.long
 def test_a_second_driver_that_lands_meanwhile_has_the_keys_found_again(table: KeyedTable) -> None:
     index = index_of(table)
     for n in range(3):
@@ -210,7 +211,6 @@ def test_a_batch_that_is_staged_again_on_one_head_leaves_no_trace(table: KeyedTa
     assert index.dropped == []
 
 
-@pytest.mark.long
 def test_a_table_that_is_made_again_has_its_keys_read_again(table: KeyedTable) -> None:
     index = index_of(table)
     table.apply(some(0))
