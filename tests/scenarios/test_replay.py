@@ -15,7 +15,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.options import SchemaEvolution
+from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.decode import row_key
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.replay import replay
@@ -23,6 +23,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_debezium import debezium
+from tests.scenarios.test_kafka_events import transactional
 from tests.scenarios.test_lost_deletes import DAY_MS
 from tests.scenarios.test_upserts import ShopOf, State, verified
 from tests.support import compaction
@@ -162,6 +163,28 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
     shop.delete()
     shop.create(2)
     assert "created again" in why()
+
+
+@pytest.mark.long
+def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(
+        write=Upsert(),
+        key_format=KeyFormat.TEXT,
+        partitions=1,
+        transactional=True,
+        isolation=Isolation.READ_UNCOMMITTED,
+    )
+    first, second = shop.orders(2, shop.register())
+    producer = transactional(shop, "open")
+    producer.begin_transaction()
+    producer.produce(shop.topic, first, key=b"1", partition=0)
+    producer.flush()
+    shop.produce([second], key=b"2", partition=0)
+    shop.drain()
+    assert replayed(shop).findings == ()
+    shop.pipeline = replace(shop.pipeline, isolation=Isolation.READ_COMMITTED)
+    (found,) = replayed(shop).findings
+    assert (found.flaw, "open transaction before offset 2" in found.what) == (Flaw.NOT_REPLAYED, True)
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark, Upsert
 from frazil.declaration.envelopes import added_columns
-from frazil.declaration.options import KeyFormat, SchemaEvolution
+from frazil.declaration.options import Isolation, KeyFormat, SchemaEvolution
 from frazil.declaration.start import Earliest
 from frazil.declaration.write_modes import declared_key
 from frazil.decode.plain_avro import begins_as_registered
@@ -143,6 +143,12 @@ def _lacks(pipeline: Pipeline, job: JobContext, end: Offsets) -> str:
         return f"the topic {topic.name} is not the one that the table holds: it was created again"
     spans = job.kafka.offsets(topic.name, pipeline.isolation)
     if gone := [p for p in end.at if p not in spans or spans[p].stable < end.at[p]]:
+        there = job.kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
+        if all(p in there and there[p].stable >= end.at[p] for p in gone):
+            return (
+                f"partition {gone[0]} of topic {topic.name} has an open transaction before offset {end.at[gone[0]]}: "
+                "with read_committed, records behind it are read when it has ended"
+            )
         return f"partition {gone[0]} of topic {topic.name} ends before offset {end.at[gone[0]]}"
     if topic.compacted and any(spans[p].stable > offset for p, offset in end.at.items()):
         return f"topic {topic.name} is compacted and has later records, for which earlier ones may be gone. Land them first"
