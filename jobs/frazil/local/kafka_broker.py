@@ -10,7 +10,6 @@ As with Kafka's own scripts, `KAFKA_JVM_PERFORMANCE_OPTS` replaces Java's option
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import subprocess
 import uuid
@@ -49,7 +48,7 @@ def start_kafka(home: Path) -> str:
         settings = _settings(folder, port=port, controller_port=controller_port)
         if not (folder / "log" / "meta.properties").exists():
             _format(folder, settings, classpath, log_file(home, "kafka"))
-        performance = shlex.split(os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", _PERFORMANCE_OPTIONS))
+        performance = os.environ.get("KAFKA_JVM_PERFORMANCE_OPTS", _PERFORMANCE_OPTIONS).split()
         options = (*_JAVA_OPTIONS, *performance)
         broker = start("kafka", _java(classpath, options, "kafka.Kafka", str(settings)), home=home)
         bootstrap = f"{HOST}:{port}"
