@@ -91,16 +91,25 @@ def test_a_maintainer_that_lost_its_lease_stops(stock: Stock) -> None:
 
 
 @pytest.mark.long
-def test_one_actions_error_is_told_and_the_others_go_on(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (FrazilError("broken", where="here"), "here: broken"),
+        (OSError("Corrupt snappy compressed data."), "Corrupt snappy"),
+    ],
+)
+def test_one_actions_error_is_told_and_the_others_go_on(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch, error: Exception, why: str
+) -> None:
     stock.land(8)
 
     def broken(*arguments: object, **options: object) -> None:
-        raise FrazilError("broken", where="here")
+        raise error
 
     monkeypatch.setattr(run, "compact", broken)
     told = lines(stock)
     assert [t["ended"] for t in told] == ["failed", "done", "done", "dry_run"]
-    assert told[0]["why"] == "here: broken"
+    assert why in told[0]["why"]
     assert stock.lease.holder is None
 
 

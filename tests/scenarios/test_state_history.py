@@ -27,7 +27,7 @@ from frazil.lake.history import follow, history_columns
 from frazil.lake.history.history_ledger import Recorded
 from frazil.lake.history.recorded import recorded
 from frazil.lake.ledger import Entry
-from frazil.lake.past_state_sql import UNKNOWN
+from frazil.lake.past_state_sql import UNKNOWN, PastState
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql_engine import SqlEngine
 from frazil.maintain.expire import expire
@@ -316,6 +316,13 @@ def test_changes_of_undone_commits_go(shop_of: ShopOf, event: Accepted) -> None:
         heads.append(table.currentSnapshot().snapshotId())
     table.manageSnapshots().rollbackTo(heads[-2]).commit()
     accept(shop.pipeline, event, "as the test says", shop.job())
+    found = verified(shop, deep=True)
+    assert (found.findings, [note for note in found.notes if "undone" in note] != []) == ((), True)
+    of, table = shop.pipeline, Lake(shop.lake, Secrets({}).read).table
+    with pytest.raises(InvalidInput, match="not of the table's present rows"):
+        PastState.of(
+            of.name, table(of.table.identifier), table(of.table.history), of.table.history, is_at_snapshots=False
+        )
     shop.drain()
     check(shop)
     state.put(1, "later")

@@ -10,7 +10,7 @@ from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
 from frazil.lake import ledger
-from frazil.lake.history.history_ledger import BEGUN, HISTORY, OF_SNAPSHOT, Recorded, commits_behind
+from frazil.lake.history.history_ledger import BEGUN, HISTORY, OF_SNAPSHOT, Recorded, commits_behind, is_undone
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 
 _CHANGED = ("added-records", "deleted-records", "added-position-deletes", "added-equality-deletes", "added-dvs")
@@ -69,6 +69,8 @@ class LoadedHistory:
             return [
                 self._wrong(f"it has changes up to the state's snapshot {last.snapshot_id}, which the state lacks")
             ], ()
+        if is_undone(state, last):
+            return [], (f"the history has changes of commits that were undone; the next run of {name} takes them back",)
         since = (f"the history begins with {last.account.began:,} rows",) if last.account.began else ()
         commits = state.commits(name)
         behind = commits_behind(state, newest.entry, name)

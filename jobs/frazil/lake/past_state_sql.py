@@ -14,7 +14,7 @@ from typing import Any
 from frazil.errors import InvalidInput
 from frazil.lake import ledger
 from frazil.lake.history.history_columns import BEFORE, END, SEQUENCE, STATE_NAMES, state_names
-from frazil.lake.history.history_ledger import HISTORY, Recorded
+from frazil.lake.history.history_ledger import HISTORY, Recorded, is_undone
 from frazil.lake.history.set_backs import SetBack, present_from
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.stored_tables import StoredTable
@@ -68,7 +68,7 @@ class PastState:
                 do=f"Declare write=Upsert(history=History(keep_days=…)), and run `frazil run {pipeline}`",
             )
         last = Recorded.of(newest.entry)
-        if last.table_uuid != state.uuid or last.snapshot_id not in state.snapshots:
+        if last.table_uuid != state.uuid or last.snapshot_id not in state.snapshots or is_undone(state, last):
             raise InvalidInput(
                 "the history is not of the table's present rows",
                 where=f"table {name}",

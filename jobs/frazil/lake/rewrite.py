@@ -26,7 +26,7 @@ class Group:
     """Files of one partition that are not of the target size. `newest` is the highest sequence number among them.
 
     `deletes` are the delete files that name rows of them, which are `deleted` rows; `maybe_deleted` are more, of delete files that
-    may name rows of other files too.
+    may name rows of other files too, or rows that another one names.
     """
 
     partition: str
@@ -161,7 +161,7 @@ def drop(table: Java, rewritten: Rewritten) -> None:
 
 def _group(table: Java, group: Java) -> Group:
     files, rows, newest, partition = 0, 0, 0, ""
-    vectors: dict[str, int] = {}
+    alone: dict[str, int] = {}
     shared: dict[str, int] = {}
     for task in group.fileScanTasks():
         file = task.file()
@@ -172,9 +172,11 @@ def _group(table: Java, group: Java) -> Group:
         newest = max(newest, int(sequence) if sequence is not None else 0)
         if task.deletes().isEmpty():
             continue
-        for delete in items(task.deletes()):
+        deletes = items(task.deletes())
+        for delete in deletes:
             of_file = delete.referencedDataFile()
-            kind, name = (vectors, of_file) if of_file is not None else (shared, delete.location())
+            is_exact = of_file is not None and len(deletes) == 1  # two of one data file may name one row
+            kind, name = (alone, of_file) if is_exact else (shared, delete.location())
             kind[f"{name} {delete.location()}"] = int(delete.recordCount())
     return Group(
         partition,
@@ -182,8 +184,8 @@ def _group(table: Java, group: Java) -> Group:
         rows,
         int(group.inputFilesSizeInBytes()),
         newest,
-        deletes=len(vectors) + len(shared),
-        deleted=sum(vectors.values()),
+        deletes=len(alone) + len(shared),
+        deleted=sum(alone.values()),
         maybe_deleted=sum(shared.values()),
         java=group,
     )

@@ -136,7 +136,7 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
                 yield _waiting(action, target, refusal)
                 return
             outcome = _tried(run, target, action, acts[action])
-        except BROKEN as error:
+        except Exception as error:  # noqa: BLE001 - the other actions go on
             outcome = _failed(run, action, target, error)
         yield outcome
 

@@ -11,6 +11,7 @@ from frazil.lake.deletes import java_writers
 from frazil.lake.deletes.positions import Found
 from frazil.lake.deletes.staged_deletes import write
 from frazil.lake.iceberg_java import Iceberg
+from tests.support.foreign_deletes import delete_ids
 from tests.support.keyed_table import KeyedTable
 
 pytestmark = pytest.mark.spark
@@ -46,6 +47,20 @@ def test_each_data_file_gets_its_own_positions(table: KeyedTable) -> None:
         table.check()
     vectors = table.spark.sql(f"SELECT record_count FROM lake.{table.name}.delete_files").collect()
     assert sum(row[0] for row in vectors) == 3 * (DAYS - 1)
+
+
+@pytest.mark.long
+def test_an_equality_delete_stays_beside_the_vectors(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> None:
+    """The first batch makes the vector, the second merges it. PyIceberg does not read such a table."""
+    made = KeyedTable(spark, iceberg, lake_environment, f"writers.{name}", 3).create()
+    made.apply(dict.fromkeys(range(6), (0, "first")))
+    delete_ids(made, 1)
+    for key in (2, 3):
+        made.apply({key: None, key + 10: (0, "new")})
+    found = spark.table(f"lake.{made.name}").select("id").collect()
+    assert sorted(row[0] for row in found) == [0, 4, 5, 12, 13]
 
 
 def test_a_data_file_that_the_snapshot_lacks_is_an_error(table: KeyedTable) -> None:

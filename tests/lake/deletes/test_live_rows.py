@@ -9,11 +9,13 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import RowsWouldChange
+from frazil.lake import rewrite
 from frazil.lake.deletes import files_written_again
 from frazil.lake.deletes import live_rows as counted
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.live_rows import live_rows
 from frazil.lake.iceberg_java import Iceberg
+from tests.support.foreign_deletes import delete_positions
 from tests.support.keyed_table import KeyedTable, Row
 from tests.support.variants import first_short
 
@@ -86,3 +88,20 @@ def test_files_written_again_are_counted_though_their_deletes_are_large(
     table.check()
     table.apply(batch)
     table.check()
+
+
+@pytest.mark.long
+def test_a_row_that_two_deletes_of_its_file_name_is_counted_once(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> None:
+    """As if the `DELETE` of another engine was planned before a batch that deletes the row, and committed behind it."""
+    table = KeyedTable(spark, iceberg, lake_environment, f"live.{name}", 2).create()
+    table.apply(dict.fromkeys(range(6), (1, "first")))
+    ((path, position),) = spark.sql(f"SELECT _file, _pos FROM lake.{table.name} WHERE id = 3").collect()
+    table.apply({3: None})
+    delete_positions(table, path, position)
+    loaded = iceberg.load(table.name)
+    (group,) = rewrite.plan(iceberg, loaded, group_bytes=1 << 30, with_deletes=True)
+    assert (group.rows, group.deleted, group.maybe_deleted) == (6, 0, 2)
+    live = live_rows(iceberg, loaded, group.java.fileScanTasks(), new_id=new_id)
+    assert live == len(table.state) == rewrite.rewrite(spark, iceberg, loaded, group, unique_id=new_id()).rows

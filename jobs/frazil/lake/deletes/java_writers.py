@@ -16,6 +16,7 @@ _TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
 _GUAVA = "relocated.com.google.common.collect."
 TASKS_AT_ONCE = 1_000
 """So many scan tasks are in memory at once, beside those that are wanted."""
+_EQUALITY = "EQUALITY_DELETES"
 _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.parquet.compression-")
 """What properties of a table begin with that say where and how its data files are written."""
 
@@ -89,7 +90,7 @@ class VectorWriter:
         self._table, self._classes = table, iceberg.classes
         self._paths, listed = list(tasks), iceberg.classes.list_of(tasks.values())
         self._files = iceberg.classes.each(listed, iceberg.classes.function("ContentScanTask", "file"))
-        deletes = iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes"))
+        deletes = self._of_positions(iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes")))
         self.old = self._of_one_file(deletes)
         self._writer = self._made(self._previous(deletes))
 
@@ -118,14 +119,27 @@ class VectorWriter:
         result = self._writer.result()
         return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
 
+    def _of_positions(self, deletes: Java) -> Java:
+        """Return these lists without equality deletes, as another engine writes them: they stay beside a vector."""
+        classes = self._classes
+        contents = classes.each(self._flat(deletes), classes.function("ContentFile", "content"))
+        if _EQUALITY not in classes.values(contents):
+            return deletes
+        return classes.list_of(
+            classes.list_of(delete for delete in items(of_file) if str(delete.content()) != _EQUALITY)
+            for of_file in items(deletes)
+        )
+
     def _of_one_file(self, deletes: Java) -> int:
         """Return how many of these lists' delete files are of one data file."""
-        classes, iterable = self._classes, self._classes.load("java.lang.Iterable")
-        flat = classes.static(_GUAVA + "Iterables", "concat", (iterable, deletes))
-        listed = classes.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
-        kind = classes.load(ICEBERG + "DeleteFile")
-        of_one = classes.each(listed, classes.function("util.ContentFileUtil", "isFileScoped", kind))
+        classes, kind = self._classes, self._classes.load(ICEBERG + "DeleteFile")
+        of_one = classes.each(self._flat(deletes), classes.function("util.ContentFileUtil", "isFileScoped", kind))
         return classes.values(of_one).count(True)
+
+    def _flat(self, lists: Java) -> Java:
+        classes, iterable = self._classes, self._classes.load("java.lang.Iterable")
+        flat = classes.static(_GUAVA + "Iterables", "concat", (iterable, lists))
+        return classes.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
 
     def _previous(self, deletes: Java) -> Java:
         """Return the delete files of each data file that has some, by its path."""

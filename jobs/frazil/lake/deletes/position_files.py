@@ -35,7 +35,7 @@ def read(table: Java, location: str, paths: Set[str] | None = None) -> dict[str,
         found = pq.read_table(pa.BufferReader(payload), columns=[path, position], read_dictionary=[path])
         named = _by_path(found.select([path, position]).rename_columns(["path", "position"]))
         return named if paths is None else {path: named[path] for path in named.keys() & paths}
-    except pa.ArrowException:
+    except (pa.ArrowException, OSError):  # the second if bytes cannot be decompressed
         return None
 
 

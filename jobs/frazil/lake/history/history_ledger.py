@@ -95,6 +95,12 @@ class Recorded:
         return cls(entry, said[ledger.TABLE], int(said[OF_SNAPSHOT]), int(said[OF_SEQUENCE]), account)
 
 
+def is_undone(state: StoredTable, last: Recorded) -> bool:
+    """Return whether the ancestors of the state's head, as far as they are there, lack the commit that was recorded last."""
+    found = next((s for s in state.ancestors(state.head) if s.sequence_number <= last.sequence), None)
+    return found is not None and found.id != last.snapshot_id
+
+
 def commits_behind(state: StoredTable, newest: Entry, pipeline: str) -> int:
     """Return how many commits of the state a history lacks, whose newest entry is `newest`. Upkeep is none of them."""
     last = Recorded.of(newest)
