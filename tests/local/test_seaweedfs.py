@@ -2,6 +2,8 @@ import json
 import stat
 import urllib.request
 import uuid
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -11,8 +13,11 @@ import pytest
 from botocore.exceptions import ClientError
 from pyiceberg.catalog import Catalog, load_catalog
 
+from frazil.errors import LocalPartFailed
+from frazil.local import seaweedfs
+from frazil.local.process import Process, is_alive, noted
 from frazil.local.seaweedfs import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
-from frazil.local.services import LocalServices, Part
+from frazil.local.services import LocalServices, Part, world
 
 pytestmark = pytest.mark.e2e
 
@@ -55,6 +60,27 @@ def catalog(whole_world: LocalServices, endpoint: str) -> Catalog:
             "s3.secret-access-key": keys.secret_key,
         },
     )
+
+
+def test_a_store_that_is_not_ready_in_time_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, wait = list[int](), seaweedfs.await_ready
+
+    def impatient(process: Process, is_ready: Callable[[], bool], *, seconds: float) -> None:
+        started.append(process.pid)
+        wait(process, is_ready if len(started) == 2 else lambda: False, seconds=seconds if len(started) == 2 else 0.1)
+
+    monkeypatch.setattr(seaweedfs, "await_ready", impatient)
+    with world(tmp_path, parts=(Part.OBJECT_STORE,)) as running:
+        assert [is_alive(process) for process in noted(running.home)] == [True]
+    assert len(set(started)) == 2
+
+
+def test_a_store_that_is_never_ready_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seaweedfs, "READY_SECONDS", 0.0)
+    monkeypatch.setattr(seaweedfs, "_is_ready", lambda *_: False)
+    with pytest.raises(LocalPartFailed, match="was not ready after 0 s"), world(tmp_path, parts=(Part.OBJECT_STORE,)):
+        pass
+    assert not list(noted(tmp_path / ".frazil"))
 
 
 def test_what_is_put_is_got(s3: Any) -> None:

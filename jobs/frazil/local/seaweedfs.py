@@ -10,7 +10,7 @@ import socket
 import sys
 import sysconfig
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, LAST_PORT, free_ports
 from frazil.local.process import await_ready, start
 
-READY_SECONDS = 120.0
+READY_SECONDS = 60.0
+TRIES = 3
 REGION = "us-east-1"
 BUCKET = "lake"
 TABLE_BUCKET = "iceberg-tables"
@@ -45,8 +46,16 @@ class StoreAddress:
 def start_object_store(home: Path) -> StoreAddress:
     """Start the store on the data in a `.frazil` folder. Return its addresses once both services and buckets answer.
 
-    Raises `LocalPartFailed` with the end of the log if it does not start.
+    A store whose services do not find each other never becomes ready, so one that is not ready within `READY_SECONDS` is started again.
+    Raises `LocalPartFailed` with the end of the log if it does not start in `TRIES`.
     """
+    for _ in range(TRIES - 1):
+        with suppress(LocalPartFailed):
+            return _started(home)
+    return _started(home)
+
+
+def _started(home: Path) -> StoreAddress:
     keys = key_files(home)
     keys.make()
     credentials = keys.credentials()
