@@ -46,8 +46,8 @@ class StoreAddress:
 def start_object_store(home: Path) -> StoreAddress:
     """Start the store on the data in a `.frazil` folder. Return its addresses once both services and buckets answer.
 
-    A store whose services do not find each other never becomes ready, so one that is not ready within `READY_SECONDS` is started again.
-    Raises `LocalPartFailed` with the end of the log if it does not start in `TRIES`.
+    A store whose services do not find each other never becomes ready, so one that is not ready within `READY_SECONDS` is started
+    again. Raises `LocalPartFailed` with the end of the log if it does not start in `TRIES`.
     """
     for _ in range(TRIES - 1):
         with suppress(LocalPartFailed):
