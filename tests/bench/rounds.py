@@ -28,11 +28,13 @@ class Race:
     shape: str
     ways: tuple[str, ...]
     rows: int
-    warm_rows: int
     rounds: int
+    warm_rows: int = 0
     warm_up: int = 2
     has_cold: bool = False
-    """Whether each contender's first landing counts, from the start of its process. It is its first round of warm-up."""
+    """Whether each contender's first landing counts, from the start of its process. It is its first round of warm-up, so there is
+    no warm-up topic.
+    """
 
     def only(self, ways: Sequence[str]) -> Race:
         """Return the race with the named contenders, all by default."""
@@ -100,7 +102,8 @@ def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
             elif race.has_cold:  # the process has landed before
                 with ground.served(ground.job(host(way), label, topic)) as other:
                     figures.append(_said(land(ground, other, way, topic, -race.warm_up, is_cold=True)))
-        for number in range(race.has_cold - race.warm_up, race.rounds):
+        first = -race.warm_up + (1 if race.has_cold else 0)
+        for number in range(first, race.rounds):
             topics = timed if number >= 0 or race.has_cold or (number == -1 and "n0" not in race.ways) else small
             for way in race.ways:
                 figure = land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)

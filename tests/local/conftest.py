@@ -5,7 +5,7 @@ import pytest
 from frazil.local.services import CHANGE_DATA, LocalServices, Part, world
 
 SESSION_PARTS = tuple(part for part in Part if part not in CHANGE_DATA)
-"""The parts of the session's world. Those of change data need ten seconds, and have long tests of their own."""
+"""The parts of the world. Those of change data need ten seconds, and have long tests of their own."""
 
 
 @pytest.fixture(scope="package")

@@ -83,6 +83,19 @@ def test_a_store_that_is_never_ready_is_an_error(tmp_path: Path, monkeypatch: py
     assert not list(noted(tmp_path / ".frazil"))
 
 
+def test_beside_a_store_that_does_not_end_none_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = list[int]()
+
+    def left(process: Process, is_ready: object, *, seconds: float) -> None:
+        started.append(process.pid)
+        raise LocalPartFailed("it did not end")
+
+    monkeypatch.setattr(seaweedfs, "await_ready", left)
+    with pytest.raises(LocalPartFailed, match="did not end"), world(tmp_path, parts=(Part.OBJECT_STORE,)):
+        pass
+    assert len(started) == 1
+
+
 def test_what_is_put_is_got(s3: Any) -> None:
     s3.put_object(Bucket=BUCKET, Key="a/b", Body=b"content")
     assert s3.get_object(Bucket=BUCKET, Key="a/b")["Body"].read() == b"content"

@@ -114,6 +114,18 @@ def test_one_actions_error_is_told_and_the_others_go_on(
 
 
 @pytest.mark.long
+def test_behind_the_end_of_the_jvm_no_action_is_tried(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock.land(8)
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(run, "compact", broken)
+    monkeypatch.setattr(run, "jvm_answers", lambda spark: False)
+    assert [(told["action"], told["ended"]) for told in lines(stock)] == [("compact", "failed")]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(("moves", "ended"), [(True, "done"), (False, "failed")])
 def test_what_failed_while_the_table_moved_on_is_tried_again(
     stock: Stock, monkeypatch: pytest.MonkeyPatch, moves: bool, ended: str

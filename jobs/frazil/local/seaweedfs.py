@@ -10,7 +10,7 @@ import socket
 import sys
 import sysconfig
 import urllib.request
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from frazil.errors import LocalPartFailed
 from frazil.local.credentials import KeyFiles
 from frazil.local.kept_ports import kept_ports
 from frazil.local.ports import HOST, LAST_PORT, free_ports
-from frazil.local.process import await_ready, start
+from frazil.local.process import await_ready, noted, start
 
 READY_SECONDS = 60.0
 TRIES = 3
@@ -32,6 +32,7 @@ TABLE_BUCKET = "iceberg-tables"
 WAREHOUSE = f"s3://{TABLE_BUCKET}"
 SIGNING_NAME = "s3tables"
 
+_NAME = "object-store"
 _WORKER_PORT_OFFSET = 10_000
 
 
@@ -46,12 +47,15 @@ class StoreAddress:
 def start_object_store(home: Path) -> StoreAddress:
     """Start the store on the data in a `.frazil` folder. Return its addresses once both services and buckets answer.
 
-    A store whose services do not find each other never becomes ready, so one that is not ready within `READY_SECONDS` is started
-    again. Raises `LocalPartFailed` with the end of the log if it does not start in `TRIES`.
+    Now and then SeaweedFS does not become ready at all, so one that is not ready within `READY_SECONDS` is started again. Raises
+    `LocalPartFailed` with the end of the log if it does not start in `TRIES`, or does not end: a second one would share its data.
     """
     for _ in range(TRIES - 1):
-        with suppress(LocalPartFailed):
+        try:
             return _started(home)
+        except LocalPartFailed:
+            if any(process.name == _NAME for process in noted(home)):
+                raise
     return _started(home)
 
 
@@ -61,7 +65,7 @@ def _started(home: Path) -> StoreAddress:
     credentials = keys.credentials()
     environment = {"AWS_ACCESS_KEY_ID": credentials.access_key, "AWS_SECRET_ACCESS_KEY": credentials.secret_key}
     with ExitStack() as held:
-        s3, iceberg = held.enter_context(kept_ports(home, "object-store", 2))
+        s3, iceberg = held.enter_context(kept_ports(home, _NAME, 2))
         master, volume, filer, *grpc = held.enter_context(free_ports(8))
         (admin,) = held.enter_context(free_ports(1, lowest=LAST_PORT - _WORKER_PORT_OFFSET + 1))
         ports = {"master": master, "volume": volume, "filer": filer, "s3": s3, "admin": admin}
@@ -70,7 +74,7 @@ def _started(home: Path) -> StoreAddress:
         options["s3.port.iceberg"] = iceberg
         address = StoreAddress(s3=f"http://{HOST}:{s3}", catalog=f"http://{HOST}:{iceberg}")
         store = start(
-            "object-store",
+            _NAME,
             [_program(), "-logtostderr=true", "mini", *_arguments(home, options)],
             home=home,
             environment=environment,

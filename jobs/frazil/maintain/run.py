@@ -139,6 +139,8 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
         except Exception as error:  # noqa: BLE001 - the other actions go on
             outcome = _failed(run, action, target, error)
         yield outcome
+        if outcome.ended is Status.FAILED and not jvm_answers(run.job.spark):
+            return
 
 
 def _rolled_back(run: MaintenanceRun, pipeline: Pipeline) -> str:

@@ -90,9 +90,10 @@ class VectorWriter:
         self._table, self._classes = table, iceberg.classes
         self._paths, listed = list(tasks), iceberg.classes.list_of(tasks.values())
         self._files = iceberg.classes.each(listed, iceberg.classes.function("ContentScanTask", "file"))
-        deletes = self._of_positions(iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes")))
-        self.old = self._of_one_file(deletes)
-        self._writer = self._made(self._previous(deletes))
+        deletes = iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes"))
+        all_deletes = self._flat(deletes)
+        self.old = self._of_one_file(all_deletes)
+        self._writer = self._made(self._previous(self._of_positions(deletes, all_deletes)))
 
     def delete(self, bitmaps: Mapping[str, bytes]) -> None:
         """Delete positions of data files, by path: 64-bit roaring bitmaps in their portable form, little-endian."""
@@ -119,10 +120,10 @@ class VectorWriter:
         result = self._writer.result()
         return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
 
-    def _of_positions(self, deletes: Java) -> Java:
-        """Return these lists without equality deletes, as another engine writes them: they stay beside a vector."""
+    def _of_positions(self, deletes: Java, all_deletes: Java) -> Java:
+        """Return the lists without equality deletes, as another engine writes them: they stay beside a vector."""
         classes = self._classes
-        contents = classes.each(self._flat(deletes), classes.function("ContentFile", "content"))
+        contents = classes.each(all_deletes, classes.function("ContentFile", "content"))
         if _EQUALITY not in classes.values(contents):
             return deletes
         return classes.list_of(
@@ -130,13 +131,14 @@ class VectorWriter:
             for of_file in items(deletes)
         )
 
-    def _of_one_file(self, deletes: Java) -> int:
-        """Return how many of these lists' delete files are of one data file."""
+    def _of_one_file(self, all_deletes: Java) -> int:
+        """Return how many delete files are of one data file."""
         classes, kind = self._classes, self._classes.load(ICEBERG + "DeleteFile")
-        of_one = classes.each(self._flat(deletes), classes.function("util.ContentFileUtil", "isFileScoped", kind))
+        of_one = classes.each(all_deletes, classes.function("util.ContentFileUtil", "isFileScoped", kind))
         return classes.values(of_one).count(True)
 
     def _flat(self, lists: Java) -> Java:
+        """Return the members of all lists as one."""
         classes, iterable = self._classes, self._classes.load("java.lang.Iterable")
         flat = classes.static(_GUAVA + "Iterables", "concat", (iterable, lists))
         return classes.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
