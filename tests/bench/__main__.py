@@ -56,7 +56,9 @@ def main() -> None:
     given = _arguments()
     began = time.monotonic()
     results = Results()
-    with ground(seed=given.seed, heap=given.heap, cores=given.cores, out=given.out) as here:
+    with ground(
+        seed=given.seed, heap=given.heap, cores=given.cores, out=given.out, format_version=given.format_version
+    ) as here:
         named = tuple(race for race in (INITIAL_LOAD, CHANGES) if race.shape in given.shape)
         races = chosen((*RACES, *named), shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
         for race in races if not given.only or given.shape or given.way else ():
@@ -123,6 +125,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--commits", type=int, default=300)
     parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
+    parser.add_argument(
+        "--format-version", type=int, choices=(2, 3), default=2, help="of the tables of `stable`, loads and changes"
+    )
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--out", type=Path, default=OUT, help="the folder for figures, plot and logs")

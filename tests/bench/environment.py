@@ -39,20 +39,35 @@ class NotWhatWasProducedError(Exception):
     """A table does not hold its topic's records: the figures of such a run are invalid."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Contender:
-    """A running contender."""
+    """A running contender. It says when its session has started, which the first landing waits for."""
 
     job: Job
     process: subprocess.Popen[str]
+    is_ready: bool = False
 
     def land(self, way: str, topic: Topic, table: str) -> dict[str, Any]:
         """Let it land a topic into a new table. Return the cost."""
+        self.await_ready()
         assert self.process.stdin is not None
         asked = {"way": way, "topic": json.loads(topic.to_json()), "table": table}
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         return self.hear()
+
+    def await_ready(self) -> None:
+        """Wait until its session has started."""
+        if not self.is_ready:
+            self.hear()
+            self.is_ready = True
+
+    def end(self) -> None:
+        """Let it end; the block of `served` waits for that."""
+        self.await_ready()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.stdin = None  # `communicate` would flush it
 
     def hear(self) -> dict[str, Any]:
         """Return its next answer. Other lines of its standard output are ignored."""
@@ -73,6 +88,7 @@ class BenchEnvironment:
     heap: str
     cores: int
     out: Path = OUT
+    format_version: int = 2
 
     @property
     def broker_pid(self) -> int:
@@ -107,6 +123,7 @@ class BenchEnvironment:
                 "folder": str(folder),
                 "heap": self.heap,
                 "cores": self.cores,
+                "format_version": self.format_version,
                 **more,
             }
         )
@@ -134,11 +151,9 @@ class BenchEnvironment:
 
     @contextmanager
     def served(self, job: Job) -> Iterator[Contender]:
-        """Run a contender that lands topics on request until the block ends. Its Spark session is started."""
+        """Run a contender that lands topics on request until the block ends. Its session may not have started yet."""
         with self.process(job) as child:
-            contender = Contender(job, child)
-            contender.hear()
-            yield contender
+            yield Contender(job, child)
             child.communicate(timeout=60)
 
     def run(self, job: Job, *, timeout: float = 3600) -> dict[str, Any]:
@@ -189,11 +204,11 @@ class BenchEnvironment:
 
 
 @contextmanager
-def ground(*, seed: int, heap: str, cores: int, out: Path = OUT) -> Iterator[BenchEnvironment]:
+def ground(*, seed: int, heap: str, cores: int, out: Path = OUT, format_version: int = 2) -> Iterator[BenchEnvironment]:
     """Run the services inside the block. Figures and logs are written to `out`."""
     out.mkdir(parents=True, exist_ok=True)
     with world() as running:
-        yield BenchEnvironment(running, seed, heap, cores, out.resolve())
+        yield BenchEnvironment(running, seed, heap, cores, out.resolve(), format_version)
 
 
 def tail(job: Job) -> str:

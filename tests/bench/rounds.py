@@ -85,7 +85,10 @@ def is_framed(way: str, shape: str) -> bool:
 
 
 def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
-    """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped."""
+    """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped.
+
+    All processes start at once, but for those of which the first landing counts: these start one after another.
+    """
     tell(f"{race.shape}: {', '.join(race.ways)}")
     small = {} if race.has_cold else _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
     timed = _topics(ground, race, race.shape, race.rows)
@@ -102,6 +105,8 @@ def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
             elif race.has_cold:  # the process has landed before
                 with ground.served(ground.job(host(way), label, topic)) as other:
                     figures.append(_said(land(ground, other, way, topic, -race.warm_up, is_cold=True)))
+        for contender in up.values():
+            contender.await_ready()  # none warms up beside a start
         first = -race.warm_up + (1 if race.has_cold else 0)
         for number in range(first, race.rounds):
             topics = timed if number >= 0 or race.has_cold or (number == -1 and "n0" not in race.ways) else small
@@ -109,6 +114,8 @@ def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
                 figure = land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
                 if number >= 0:
                     figures.append(_said(figure))
+        for contender in up.values():
+            contender.end()
     ground.drop_topics(*small.values(), *timed.values())
     return figures
 

@@ -24,10 +24,10 @@ def held() -> Held:
 
 
 def test_rows_ids_and_versions_are_summed() -> None:
-    assert held().expected == (9, 36, 3)
+    assert held().expected == (9, 36, 204, 3)
     again = held()
     again.put(np.array([9]), 3)
-    assert again.expected == (10, 45, 6)
+    assert again.expected == (10, 45, 285, 6)
 
 
 @pytest.mark.long

@@ -70,7 +70,12 @@ def test_a_key_that_moved_is_found_by_its_partition_in_the_index(shop_of: ShopOf
 
 @pytest.mark.parametrize(
     "write",
-    [Upsert(on_tombstone="soft_delete"), Upsert(deletes="copy_on_write"), Upsert(stable_partition=True)],
+    [
+        Upsert(on_tombstone="soft_delete"),
+        Upsert(deletes="copy_on_write"),
+        Upsert(stable_partition=True),
+        Upsert(order_by="_kafka_timestamp"),
+    ],
     ids=str,
 )
 def test_tables_whose_batches_need_more_than_places_have_no_index(shop_of: ShopOf, write: Upsert) -> None:

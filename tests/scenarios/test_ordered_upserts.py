@@ -83,10 +83,8 @@ def test_the_second_column_decides_where_the_first_is_equal(shop_of: ShopOf) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
-@pytest.mark.parametrize(
-    "write", [pytest.param(SOFT, id="by_offset", marks=pytest.mark.long), pytest.param(BY_TIME, id="by_time")]
-)
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("write", [pytest.param(SOFT, id="by_offset"), pytest.param(BY_TIME, id="by_time")])
 def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
     shop_of: ShopOf, write: Upsert, seed: int, version: int
 ) -> None:
@@ -148,7 +146,7 @@ def test_a_compaction_in_between_leaves_the_staged_rows_right(shop_of: ShopOf, v
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", [pytest.param(s, marks=() if s == STEPS[1] else pytest.mark.long) for s in STEPS])
+@pytest.mark.parametrize("step", STEPS)
 def test_what_is_late_is_decided_again_when_rows_changed(shop_of: ShopOf, step: str) -> None:
     """Another engine sets a row's order: the staged record of its key must not land any more, and its values are kept."""
     state = state_of(shop_of, BY_TIME)

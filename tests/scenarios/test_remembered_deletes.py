@@ -111,12 +111,10 @@ def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
     assert len(remembered(state).files) == 1
 
 
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 6))])
-@pytest.mark.parametrize(
-    "deletes", [Deletes.MERGE_ON_READ, pytest.param(Deletes.COPY_ON_WRITE, marks=pytest.mark.long)]
-)
 @pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("deletes", [Deletes.MERGE_ON_READ, Deletes.COPY_ON_WRITE])
 def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
     shop_of: ShopOf, deletes: Deletes, seed: int, version: int
 ) -> None:
@@ -259,7 +257,6 @@ class Died(BaseException):
         for step in (*STEPS, "stage.started", "stage.done", "publish.committed")
     ],
 )
-@pytest.mark.long
 def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,24 +13,27 @@ from hypothesis.stateful import initialize, precondition, rule, run_state_machin
 from pyspark.sql import SparkSession
 
 from frazil.declaration import Changelog, Debezium, Deletes, ErrorMode, History, KeyFormat, Upsert
+from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
 from frazil.ingest import key_index
 from frazil.lake.changelog_sql import ChangelogTable
-from frazil.lake.sql_engine import SqlEngine
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_state_history
+from tests.support import trino_server
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.captured_life import COLOURS, KEYS, OR_NONE, CapturedLife
 from tests.support.life import CHOSEN, LIMITS, Life
 from tests.support.shop import Shop
 from tests.support.state_replay import StateReplay
+from tests.support.trino_server import Trino
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 TIMES = st.integers(0, 30)
 HISTORY = History(keep_days=30)
+COLUMNS = '_kafka_key, "user"'
 
 
 class KeyedLife(Life):
@@ -85,7 +89,7 @@ class StateLife(KeyedLife):
 
     def teardown(self) -> None:
         super().teardown()
-        assert self.by_duckdb('SELECT _kafka_key, "user" FROM lake_table') == sorted(self.wanted(), key=repr)
+        self.check_engines(COLUMNS, self.wanted())
         if not self.replay.records:
             return  # a table without a batch has no account
         self.replay.check()
@@ -174,9 +178,9 @@ class ChangelogLife(KeyedLife):
         iceberg, name = self.shop.job().iceberg, self.shop.pipeline.table.identifier
         table = iceberg.load(name)
         log = ChangelogTable.of(name, iceberg.schema_json(table), table.properties())
-        state = self.by_duckdb(f'SELECT _kafka_key, "user" FROM ({log.state(SqlEngine.DUCKDB, "lake_table")}) q')
         rows = self.replay.rows().items()
-        assert state == sorted(((f"k{key}", row.word) for key, row in rows if row.deleted_at is None), key=repr)
+        state = [(f"k{key}", row.word) for key, row in rows if row.deleted_at is None]
+        self.check_engines(COLUMNS, state, lambda engine, name: f"({log.state(engine, name)})")
 
 
 BY_TIME = "_kafka_timestamp"
@@ -198,6 +202,17 @@ LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def trino(tmp_path_factory: pytest.TempPathFactory, lake_environment: Environment) -> Iterator[Trino | None]:
+    """A Trino on the lake of the tests, or none if it was not fetched."""
+    if not trino_server.is_installed():
+        yield None
+        return
+    assert isinstance(lake_environment.catalog, LocalCatalog)
+    with trino_server.trino(tmp_path_factory.mktemp("trino"), lake_environment.catalog) as running:
+        yield running
+
+
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("kind", LIVES)
 @pytest.mark.timeout(3600)
@@ -205,6 +220,7 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     local_world: LocalServices,
     spark: SparkSession,
     lake_environment: Environment,
+    trino: Trino | None,
     kind: str,
     version: int,
     monkeypatch: pytest.MonkeyPatch,
@@ -213,7 +229,7 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     made, declared = LIVES[kind]
 
     def life() -> KeyedLife | CapturedLife:
-        return made(
+        begun = made(
             made.SHOP(
                 local_world,
                 spark,
@@ -224,6 +240,8 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
                 **{**declared, "table": {"format_version": version, "keep_snapshots": 2, **declared.get("table", {})}},
             )
         )
+        begun.trino = trino if version == 2 else None  # Trino 476 fails on deletion vectors
+        return begun
 
     machine: Any = life
     run_state_machine_as_test(machine, settings=CHOSEN)

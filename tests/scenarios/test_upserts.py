@@ -632,15 +632,17 @@ def test_lost_dead_letters_of_a_state_are_given_up(shop_of: ShopOf) -> None:
 @pytest.mark.long
 def test_a_topic_that_was_made_again_continues_the_state(shop: Shop) -> None:
     state = State(shop)
-    for number in range(4):
+    for number in range(8):
         state.put(number, "first")
     shop.drain()
     shop.delete()
     shop.create(1)
     shop.new_producer(1)
     accept(shop.pipeline, Accepted.TOPIC_RECREATED, "as the test says", shop.job())
-    state.put(1, "second", partition=0)  # it was in the other partition before
-    state.delete(3, partition=0)
+    state.put(6, "second", partition=0)  # offsets are lower than those of the rows
+    state.delete(4, partition=0)
+    state.put(7, "second", partition=0)  # it was in the other partition before
+    state.delete(5, partition=0)
     shop.drain()
     state.check()
 

@@ -6,6 +6,7 @@ A subclass adds what the producer does, and says what the table must hold.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -18,6 +19,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.read.stored_tables import Lake
+from frazil.lake.sql_engine import SqlEngine
 from frazil.local.duckdb_query import ask
 from frazil.maintain import merge_deletes
 from frazil.maintain.compact import compact
@@ -28,6 +30,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support.jobs import once
 from tests.support.shop import Shop
+from tests.support.trino_server import Trino
 
 STEPS = st.sampled_from(
     [
@@ -55,9 +58,13 @@ class Died(BaseException):
 
 
 class Life(RuleBasedStateMachine):
-    """The life of one topic and its table. `bad` is the number of records that are rejected in every batch."""
+    """The life of one topic and its table. `bad` is the number of records that are rejected in every batch.
+
+    At its end DuckDB reads the table, and so does `trino` if there is one.
+    """
 
     SHOP: ClassVar[type[Shop]] = Shop
+    trino: Trino | None = None
 
     def __init__(self, shop: Shop) -> None:
         super().__init__()
@@ -176,8 +183,15 @@ class Life(RuleBasedStateMachine):
         """Assert that the dead letters are those that they must be."""
         assert len(self.shop.dead()) == self.bad
 
-    def by_duckdb(self, query: str) -> list[tuple[object, ...]]:
-        """Return the rows of a query about `lake_table`, as DuckDB reads the table, in their order."""
+    def check_engines(
+        self, columns: str, rows: list[Any], source: Callable[[SqlEngine, str], str] = lambda _, table: table
+    ) -> None:
+        """Assert that other engines read `rows` in `columns`. `source` is what they read, in an engine's SQL, of the named table."""
         table = self.shop.job().iceberg.load(self.shop.pipeline.table.identifier)
-        _, rows = ask(str(table.operations().current().metadataFileLocation()), query)
-        return sorted((tuple(row) for row in rows), key=repr)
+        at = str(table.operations().current().metadataFileLocation())
+        _, found = ask(at, f"SELECT {columns} FROM {source(SqlEngine.DUCKDB, 'lake_table')} q")
+        assert sorted(map(tuple, found), key=repr) == sorted(rows, key=repr)
+        if self.trino is not None:
+            name = ".".join(f'"{part}"' for part in ("lake", *self.shop.pipeline.table.identifier.split(".")))
+            found = self.trino.ask(f"SELECT {columns} FROM {source(SqlEngine.TRINO, name)} q")
+            assert sorted(found, key=repr) == sorted(rows, key=repr)

@@ -16,6 +16,7 @@ from py4j.java_gateway import JavaClass, JavaMember
 Java = Any  # an object that lives in the JVM
 
 ICEBERG = "org.apache.iceberg."
+_GUAVA = "relocated.com.google.common.collect."
 
 
 class LookedUpOnce(JavaClass):  # type: ignore[misc] # py4j has no types
@@ -36,7 +37,7 @@ class JavaClasses:
         self._named: dict[str, Java] = {}
         self._loaded: dict[str, Java] = {}
         self._methods: dict[tuple[str, str, int], Java] = {}
-        self._functions: dict[tuple[str, str], Java] = {}
+        self._functions: dict[tuple[str, ...], Java] = {}
 
     def static(self, name: str, method: str, *arguments: tuple[Java, Any]) -> Java:
         """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class.
@@ -56,27 +57,33 @@ class JavaClasses:
         constructor = self._constructor(name, [kind for kind, _ in arguments])
         return constructor.newInstance(self.object_array([value for _, value in arguments]))
 
-    def function(self, name: str, method: str, *kinds: Java, then: Sequence[Any] = ()) -> Java:
-        """Return a method of `org.apache.iceberg.<name>` as a Java function of one value, for `each`.
+    def function(self, name: str, method: str, *kinds: Java, then: Sequence[Any] = (), on: Java = None) -> Java:
+        """Return a method of `org.apache.iceberg.<name>`, or of a class of Java's own, as a function of one value, for `each`.
 
-        That value is the object, or the first argument of a static method or of a constructor, which is called "new". `kinds`
-        are the declared classes of the arguments, and `then` those behind the first. Functions are kept by name.
+        That value is the object, or the first argument of a static method, of a constructor, which is called "new", or of a
+        method of the object `on`. `kinds` are the declared classes of the arguments, and `then` those behind the first.
+        Functions are kept by name and `then`, those of an object are not.
         """
-        key = (name, method)
-        if key not in self._functions:
-            handles = self.java("java.lang.invoke.MethodHandles")
-            if method == "new":
-                handle = handles.publicLookup().unreflectConstructor(self._constructor(name, kinds))
-            else:
-                found = self.load(ICEBERG + name).getDeclaredMethod(method, self.class_array(kinds))
-                found.setAccessible(True)
-                handle = handles.publicLookup().unreflect(found)
-            if then:
-                handle = handles.insertArguments(handle, 1, self.object_array(then))
-            self._functions[key] = self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(
-                self.load("java.util.function.UnaryOperator"), handle
-            )
-        return self._functions[key]
+        key = (name, method, *map(str, then))
+        if on is None and key in self._functions:
+            return self._functions[key]
+        handles = self.java("java.lang.invoke.MethodHandles")
+        if method == "new":
+            handle = handles.publicLookup().unreflectConstructor(self._constructor(name, kinds))
+        else:
+            found = self.load(name if name.startswith("java.") else ICEBERG + name)
+            found = found.getDeclaredMethod(method, self.class_array(kinds))
+            found.setAccessible(True)
+            handle = handles.publicLookup().unreflect(found)
+        if on is not None:
+            handle = handle.bindTo(on)
+        if then:
+            handle = handles.insertArguments(handle, 1, self.object_array(then))
+        operator = self.load("java.util.function.UnaryOperator")
+        made = self.java("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(operator, handle)
+        if on is None:
+            self._functions[key] = made
+        return made
 
     def each(self, members: Java, function: Java) -> Java:
         """Return what a function gives for each member of a Java collection, as a list in the JVM.
@@ -86,6 +93,12 @@ class JavaClasses:
         made = self.java("java.util.ArrayList")(members)
         made.replaceAll(function)
         return made
+
+    def all_of(self, collections: Java) -> Java:
+        """Return the members of a Java collection of collections, or of what else can be iterated, as one list in the JVM."""
+        iterable = self.load("java.lang.Iterable")
+        flat = self.static(_GUAVA + "Iterables", "concat", (iterable, collections))
+        return self.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
 
     def values(self, members: Java) -> list[Any]:
         """Return the texts, numbers, booleans and nulls of a Java list, in one call."""

@@ -6,7 +6,7 @@ apart here so that rows are counted between writing and committing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java, items
+from frazil.lake.java_classes import Java
 from frazil.lake.stage import CATALOG
 
 DELETED_SHARE, MANY_DELETE_FILES = "0.1", 10
@@ -68,7 +68,7 @@ def plan(
     try:
         found, groups = [], planned.iterator()
         while groups.hasNext():
-            found.append(_group(table, groups.next()))
+            found.append(_group(iceberg, table, groups.next()))
         return found
     finally:
         planned.close()
@@ -159,33 +159,43 @@ def drop(table: Java, rewritten: Rewritten) -> None:
             table.io().deleteFile(file.location())
 
 
-def _group(table: Java, group: Java) -> Group:
-    files, rows, newest, partition = 0, 0, 0, ""
-    alone: dict[str, int] = {}
-    shared: dict[str, int] = {}
-    for task in group.fileScanTasks():
-        file = task.file()
-        if not files:
-            partition = str(table.specs().get(file.specId()).partitionToPath(file.partition()))
-        sequence = file.fileSequenceNumber()
-        files, rows = files + 1, rows + int(file.recordCount())
-        newest = max(newest, int(sequence) if sequence is not None else 0)
-        if task.deletes().isEmpty():
-            continue
-        deletes = items(task.deletes())
-        for delete in deletes:
-            of_file = delete.referencedDataFile()
-            is_exact = of_file is not None and len(deletes) == 1  # two of one data file may name one row
-            kind, name = (alone, of_file) if is_exact else (shared, delete.location())
-            kind[f"{name} {delete.location()}"] = int(delete.recordCount())
+def _group(iceberg: Iceberg, table: Java, group: Java) -> Group:
+    classes, tasks = iceberg.classes, group.fileScanTasks()
+    files = classes.each(tasks, classes.function("ContentScanTask", "file"))
+    sequences = classes.values(classes.each(files, classes.function("ContentFile", "fileSequenceNumber")))
+    rows = classes.values(classes.each(files, classes.function("ContentFile", "recordCount")))
+    deletes = classes.each(tasks, classes.function("FileScanTask", "deletes"))
+    alone, shared = _deleted_rows(iceberg, deletes)
+    first = files.get(0)
     return Group(
-        partition,
-        files,
-        rows,
-        int(group.inputFilesSizeInBytes()),
-        newest,
+        partition=str(table.specs().get(first.specId()).partitionToPath(first.partition())),
+        files=len(rows),
+        rows=sum(rows),
+        bytes=int(group.inputFilesSizeInBytes()),
+        newest=max(sequence or 0 for sequence in sequences),
         deletes=len(alone) + len(shared),
-        deleted=sum(alone.values()),
-        maybe_deleted=sum(shared.values()),
+        deleted=sum(alone),
+        maybe_deleted=sum(shared),
         java=group,
     )
+
+
+def _deleted_rows(iceberg: Iceberg, deletes: Java) -> tuple[Collection[int], Collection[int]]:
+    """Return the rows of each delete file of these lists, one list a data file: of those that are alone, and of the others."""
+    classes = iceberg.classes
+    sizes = classes.values(classes.each(deletes, classes.function("java.util.Collection", "size")))
+    alone: dict[tuple[str, str], int] = {}
+    shared: dict[str, int] = {}
+    if not any(sizes):
+        return (), ()
+    listed = classes.all_of(deletes)
+    of_file = classes.values(classes.each(listed, classes.function("DeleteFile", "referencedDataFile")))
+    location = classes.values(classes.each(listed, classes.function("ContentFile", "location")))
+    rows = classes.values(classes.each(listed, classes.function("ContentFile", "recordCount")))
+    beside = [size for size in sizes for _ in range(size)]
+    for of, at, deleted, size in zip(of_file, location, rows, beside, strict=True):
+        if of is not None and size == 1:  # two of one data file may name one row
+            alone[of, at] = deleted
+        else:
+            shared[at] = deleted
+    return alone.values(), shared.values()

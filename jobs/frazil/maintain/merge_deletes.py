@@ -10,7 +10,8 @@ from pyspark.errors import PySparkException
 from frazil.declaration import Upsert
 from frazil.lake import ledger
 from frazil.lake.commit.delete_swap import swap
-from frazil.lake.deletes.java_manifests import DeleteFile, Partition
+from frazil.lake.deletes.file_partitions import Partition
+from frazil.lake.deletes.java_manifests import DeleteFile
 from frazil.lake.deletes.merged_deletes import Merged, merges, write
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java

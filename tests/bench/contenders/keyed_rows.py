@@ -20,6 +20,7 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 ROWS_A_FILE = 500_000
 BATCH = 30_000
+PRIME = 2**31 - 1
 NAMES = ("id", "version", "amount", "name", "note", "_kafka_partition", "_kafka_offset")
 _KINDS = (Kind.LONG, Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.STRING, Kind.INT, Kind.LONG)
 ROW = Struct(tuple(Field(name, Primitive(kind)) for name, kind in zip(NAMES, _KINDS, strict=True)))
@@ -79,9 +80,13 @@ class Held:
         self.alive[ids], self.version[ids] = True, version
 
     @property
-    def expected(self) -> tuple[int, int, int]:
-        """The number of rows, the sum of their ids and that of their versions, which a row of an older version lowers."""
-        return int(self.alive.sum()), int(np.flatnonzero(self.alive).sum()), int(self.version[self.alive].sum())
+    def expected(self) -> tuple[int, int, int, int]:
+        """The number of rows, the sums of their ids and of the squares of these, modulo `PRIME`, and that of their versions.
+
+        A row of an older version lowers the last one; an id that is there twice in place of another one changes one of the others.
+        """
+        ids = np.flatnonzero(self.alive)
+        return len(ids), int(ids.sum()), int((ids * ids % PRIME).sum()), int(self.version[ids].sum())
 
 
 @dataclass

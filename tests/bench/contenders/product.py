@@ -143,7 +143,7 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
         keys, more = {"key_format": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
     return Pipeline(
         topic=DeclaredTopic(topic.name, value_format=job.shape.value_format, **keys),
-        table=Table(table, properties=dict(job.properties)),
+        table=Table(table, format_version=job.format_version, properties=dict(job.properties)),
         engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
         **more,
     )

@@ -26,7 +26,7 @@ from tests.bench.contenders.product import driver
 from tests.bench.contenders.upserts import PIPELINE, check, folder, give, measured, request
 from tests.bench.topics import Job
 
-DAYS, OF_A_BATCH, VERSION = 60, 2, 2
+DAYS, OF_A_BATCH = 60, 2
 KEYS = 25_000
 _DAY = Field("day", Primitive(Kind.DATE))
 _SPREAD, _RANGE = 2654435761, 2**32  # days of neighbouring ids have nothing to do with each other
@@ -49,12 +49,12 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 
 def _rounds(job: Job, shared: JobContext, meter: Meter, size: int, rounds: int) -> list[dict[str, Any]]:
     base, random = f"{job.table}_base_{size}", np.random.default_rng(size)
-    _create(shared, base)
+    _create(shared, base, job.format_version)
     ids = _with_day(rows(shared.spark.range(size), 0)).repartitionByRange(DAYS, "day")
     ids.writeTo(f"{shared.iceberg.name}.{base}").append()
     names = {way: f"{job.table}_{way}_{size}" for way in WAYS}
     for name in names.values():
-        _create(shared, name)
+        _create(shared, name, job.format_version)
         give(shared, name, base, rows=size)
     found, held = list[dict[str, Any]](), {way: Held(size) for way in WAYS}
     for number in range(rounds + 1):
@@ -94,9 +94,9 @@ def _batch(shared: JobContext, file: Path, kept: Any, gone: Any, version: int) -
     return made.withColumn("day", F.when(~F.col(IS_DELETE), F.col("day")))
 
 
-def _create(shared: JobContext, name: str) -> None:
+def _create(shared: JobContext, name: str, version: int) -> None:
     properties = tables.properties(
-        format_version=VERSION,
+        format_version=version,
         target_file_size_bytes=128 << 20,
         keep_snapshots=100,
         offset_columns=(),

@@ -117,7 +117,6 @@ EVENTS: dict[str, Callable[[KeyedTable], object]] = {
 SHORT = (2, "publish.searched", "compaction and expiry")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "event", "step"),
     [

@@ -109,7 +109,6 @@ FIELDS = {
 }
 
 
-@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "field",

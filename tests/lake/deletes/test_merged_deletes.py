@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from py4j.clientserver import JavaClient
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -21,6 +23,7 @@ from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable, Row
 
 pytestmark = pytest.mark.spark
+FREED = "m"  # py4j's command that frees an object; the garbage collector decides when
 
 
 @pytest.fixture
@@ -101,6 +104,36 @@ def test_small_delete_files_are_merged(table_of: Callable[..., KeyedTable], part
     assert planned(table).removed == ()
     filled(table)  # deletes and inserts the same keys again
     check(table)
+
+
+def test_one_more_delete_file_takes_a_call_or_two(
+    table_of: Callable[..., KeyedTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Delete files are listed within the time that a driver has for upkeep, thousands of them too."""
+    table = table_of(partitioned=True)
+    table.apply({key: (key, "first") for key in range(12)})
+    calls, send = list[str](), JavaClient.send_command
+
+    def counted(client: JavaClient, command: str, *given: Any, **named: Any) -> Any:
+        calls.append(command)
+        return send(client, command, *given, **named)
+
+    def cost(batch: dict[int, Row | None]) -> tuple[int, int]:
+        table.apply(batch)
+        java = table.iceberg.load(table.name)
+        head = java.currentSnapshot().snapshotId()
+        calls.clear()
+        found = len(position_deletes(table.iceberg, java, head))
+        return found, sum(not command.startswith(FREED) for command in calls)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JavaClient, "send_command", counted)
+        cost({0: (0, "again")})  # looks up classes and methods
+        few = cost({1: (1, "again")})
+        many = cost({key: (key, "again") for key in range(2, 12)})
+    assert (few[0], many[0]) == (2, 12)
+    of_a_manifest = 25
+    assert many[1] - few[1] <= of_a_manifest + 2 * 10
 
 
 def test_deletes_of_files_that_have_gone_are_removed_and_the_others_stay(table_of: Callable[..., KeyedTable]) -> None:

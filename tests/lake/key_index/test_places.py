@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from frazil.lake.key_index import places, sorted_entries
 from frazil.lake.key_index.places import NOWHERE, KeyedRows, PlacesOfKeys
+from frazil.lake.key_index.sorted_entries import SortedEntries
 
 KEYS = 12
 """So few keys that files have several rows of one, and one half of the hash is that of other keys."""
@@ -100,6 +102,24 @@ def test_files_have_no_name_and_24_bytes_a_row(tmp_path_factory: pytest.TempPath
     assert found.bytes == 24 * rows
     assert list(folder.iterdir()) == []
     assert np.array_equal(np.sort(found.look(high, low).position), np.arange(rows))
+
+
+def test_merging_takes_two_and_a_half_times_the_disk_at_most() -> None:
+    found, used, each = PlacesOfKeys(), list[int](), 3_000
+    rng, zeros = np.random.default_rng(2), np.zeros(each, np.int64)
+
+    def noted(*given: Any) -> SortedEntries:
+        made = sorted_entries.on_disk(*given)
+        used.append(found.bytes + 24 * len(made))
+        return made
+
+    with patch.object(places, "LEAST_IN_MEMORY", each // 2), patch.object(places, "on_disk", noted):
+        for number in range(40):
+            high, low = rng.integers(0, 2**64, (2, each), np.uint64)
+            found.add(KeyedRows([f"file {number}"], high, low, zeros, np.arange(each), zeros))
+            found.settle()
+            assert max(used) <= 2.5 * 24 * found.rows
+    assert max(used) > 1.5 * 24 * found.rows  # it was merged
 
 
 def test_a_disk_without_room_raises_before_anything_is_mapped(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from frazil.errors import RowsWouldChange
 from frazil.lake.deletes import java_writers
+from frazil.lake.deletes.file_partitions import partitions_of
 from frazil.lake.deletes.live_rows import live_rows
 from frazil.lake.deletes.positions import NUMBER, Found, are_few, broadcast, key_names
 from frazil.lake.deletes.staged_deletes import StagedDeletes
@@ -43,10 +44,7 @@ class CopyOnWrite:
         if not found.at:
             return StagedDeletes(snapshot_id=snapshot_id, found=found)
         tasks = java_writers.tasks(iceberg, table, snapshot_id, found.at.keys())
-        ordered = [
-            tasks[path]  # Spark reads neighbours in one task, which writes a file for each partition that it meets
-            for path in sorted(tasks, key=lambda path: (_partition(iceberg, table, tasks[path]), path))
-        ]
+        ordered = _ordered(iceberg, table, tasks)
         gone = broadcast(iceberg.spark, _without(keys, found), schema)
         names = key_names(schema)
 
@@ -91,8 +89,12 @@ class CopyOnWrite:
         )
 
 
-def _partition(iceberg: Iceberg, table: Java, task: Java) -> tuple[int, str, tuple[bool, ...]]:
-    return java_writers.partition_of(iceberg, table, task.file())
+def _ordered(iceberg: Iceberg, table: Java, tasks: Mapping[str, Java]) -> list[Java]:
+    """Return scan tasks by partition: Spark reads neighbours in one task, which writes a file for each partition that it meets."""
+    classes, paths = iceberg.classes, sorted(tasks)
+    files = classes.each(classes.list_of(tasks[path] for path in paths), classes.function("ContentScanTask", "file"))
+    by_partition = sorted(zip(partitions_of(iceberg, table, files), paths, strict=True))
+    return [tasks[path] for _, path in by_partition]
 
 
 def _without(keys: pa.Table, found: Found) -> pa.Table:

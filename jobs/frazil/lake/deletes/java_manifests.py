@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from frazil.lake.deletes.java_writers import partition_of
+from frazil.lake.deletes.file_partitions import Partition, partitions_of
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 
-Partition = tuple[int, str, tuple[bool, ...]]
 _NONE = "\0"  # in no path
 _IO, _MANIFEST = ICEBERG + "io.FileIO", ICEBERG + "ManifestFile"
 
@@ -32,7 +32,8 @@ class DeleteFile:
 
 def position_deletes(iceberg: Iceberg, table: Java, snapshot_id: int) -> list[DeleteFile]:
     """Return the position deletes of a snapshot: vectors, and Parquet files of version 2. Other delete files are left out."""
-    classes, found = iceberg.classes, list[DeleteFile]()
+    classes = iceberg.classes
+    files = classes.list_of(())
     for manifest in items(table.snapshot(snapshot_id).deleteManifests(table.io())):
         reader = classes.static(
             "ManifestFiles",
@@ -42,10 +43,10 @@ def position_deletes(iceberg: Iceberg, table: Java, snapshot_id: int) -> list[De
             (classes.load("java.util.Map"), table.specs()),
         )
         try:
-            found += [file for java in _each(reader) if (file := _delete_file(iceberg, table, java)) is not None]
+            files.addAll(classes.all_of(classes.list_of([reader])))
         finally:
             reader.close()
-    return found
+    return _of_positions(iceberg, table, files)
 
 
 def data_paths(iceberg: Iceberg, table: Java, snapshot_id: int) -> frozenset[str]:
@@ -66,27 +67,38 @@ def data_paths(iceberg: Iceberg, table: Java, snapshot_id: int) -> frozenset[str
     return frozenset(found - {""})
 
 
-def _each(files: Java) -> list[Java]:
-    found, iterator = [], files.iterator()
-    while iterator.hasNext():
-        found.append(iterator.next())
-    return found
+def _of_positions(iceberg: Iceberg, table: Java, files: Java) -> list[DeleteFile]:
+    """Return those of a Java list of delete files that are position deletes."""
+    classes = iceberg.classes
 
+    def of(method: str) -> list[Any]:
+        return classes.values(classes.each(files, classes.function("ContentFile", method)))
 
-def _delete_file(iceberg: Iceberg, table: Java, java: Java) -> DeleteFile | None:
-    kind = str(java.format())
-    if str(java.content()) != "POSITION_DELETES" or kind not in ("PARQUET", "PUFFIN"):
-        return None
-    of = iceberg.classes.static(
-        "util.ContentFileUtil", "referencedDataFileLocation", (iceberg.classes.load(ICEBERG + "DeleteFile"), java)
+    kind = classes.load(ICEBERG + "DeleteFile")
+    named = classes.function("util.ContentFileUtil", "referencedDataFileLocation", kind)
+    columns = (
+        of("content"),
+        of("format"),
+        of("location"),
+        partitions_of(iceberg, table, files),
+        of("dataSequenceNumber"),
+        of("recordCount"),
+        of("fileSizeInBytes"),
+        classes.values(classes.each(files, named)),
     )
-    return DeleteFile(
-        location=str(java.location()),
-        partition=partition_of(iceberg, table, java),
-        sequence=int(java.dataSequenceNumber()),
-        rows=int(java.recordCount()),
-        bytes=int(java.fileSizeInBytes()),
-        of=None if of is None else str(of),
-        is_vector=kind == "PUFFIN",
-        java=java,
-    )
+    return [
+        DeleteFile(
+            location=location,
+            partition=partition,
+            sequence=sequence,
+            rows=rows,
+            bytes=size,
+            of=data_file,
+            is_vector=form == "PUFFIN",
+            java=files.get(place),
+        )
+        for place, (content, form, location, partition, sequence, rows, size, data_file) in enumerate(
+            zip(*columns, strict=True)
+        )
+        if content == "POSITION_DELETES" and form in ("PARQUET", "PUFFIN")
+    ]

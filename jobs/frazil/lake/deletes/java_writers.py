@@ -91,7 +91,7 @@ class VectorWriter:
         self._paths, listed = list(tasks), iceberg.classes.list_of(tasks.values())
         self._files = iceberg.classes.each(listed, iceberg.classes.function("ContentScanTask", "file"))
         deletes = iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes"))
-        all_deletes = self._flat(deletes)
+        all_deletes = iceberg.classes.all_of(deletes)
         self.old = self._of_one_file(all_deletes)
         self._writer = self._made(self._previous(self._of_positions(deletes, all_deletes)))
 
@@ -137,12 +137,6 @@ class VectorWriter:
         of_one = classes.each(all_deletes, classes.function("util.ContentFileUtil", "isFileScoped", kind))
         return classes.values(of_one).count(True)
 
-    def _flat(self, lists: Java) -> Java:
-        """Return the members of all lists as one."""
-        classes, iterable = self._classes, self._classes.load("java.lang.Iterable")
-        flat = classes.static(_GUAVA + "Iterables", "concat", (iterable, lists))
-        return classes.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
-
     def _previous(self, deletes: Java) -> Java:
         """Return the delete files of each data file that has some, by its path."""
         classes = self._classes
@@ -181,13 +175,6 @@ def is_of_one_file(iceberg: Iceberg, delete: Java) -> bool:
     """Return whether a delete file names one data file: it says so, or its bounds do, as in files of version 2 of other engines."""
     kind = iceberg.classes.load(ICEBERG + "DeleteFile")
     return bool(iceberg.classes.static("util.ContentFileUtil", "isFileScoped", (kind, delete)))
-
-
-def partition_of(iceberg: Iceberg, table: Java, file: Java) -> tuple[int, str, tuple[bool, ...]]:
-    """Return what identifies a file's partition: spec, path, and which fields are null, as the text "null" has the same path."""
-    partition, kind = file.partition(), iceberg.classes.java("java.lang.Class").forName("java.lang.Object")
-    nulls = tuple(partition.get(place, kind) is None for place in range(int(partition.size())))
-    return int(file.specId()), str(table.specs().get(file.specId()).partitionToPath(partition)), nulls
 
 
 def write_bytes(table: Java, data_file: Java, name: str, payload: bytes) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from frazil.errors import RowsWouldChange
 from frazil.lake.data_location import has_vectors
 from frazil.lake.deletes import java_writers, position_files
-from frazil.lake.deletes.java_manifests import DeleteFile, Partition, data_paths, position_deletes
+from frazil.lake.deletes.file_partitions import Partition
+from frazil.lake.deletes.java_manifests import DeleteFile, data_paths, position_deletes
 from frazil.lake.deletes.merging import Merge, in_files, merge, named_most, without_data
 from frazil.lake.deletes.position_files import Positions
 from frazil.lake.iceberg_java import Iceberg

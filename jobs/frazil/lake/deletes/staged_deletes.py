@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from frazil.errors import CommitRefused
 from frazil.lake.data_location import has_vectors
 from frazil.lake.deletes import java_writers, position_files
+from frazil.lake.deletes.file_partitions import Partition, partitions_of
 from frazil.lake.deletes.positions import Found
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
@@ -84,13 +85,15 @@ def _parquet(
     iceberg: Iceberg, table: Java, found: Found, tasks: Mapping[str, Java]
 ) -> tuple[tuple[Java, ...], tuple[Java, ...]]:
     """Write one file for each partition spec and partition: a delete file belongs to one."""
-    groups: dict[object, list[str]] = {}
-    files = {path: task.file() for path, task in tasks.items()}
-    for path in sorted(found.at):
-        groups.setdefault(java_writers.partition_of(iceberg, table, files[path]), []).append(path)
+    classes, named = iceberg.classes, sorted(found.at)
+    files = classes.each(classes.list_of(tasks[path] for path in named), classes.function("ContentScanTask", "file"))
+    groups: dict[Partition, list[int]] = {}
+    for place, partition in enumerate(partitions_of(iceberg, table, files)):
+        groups.setdefault(partition, []).append(place)
     added = []
-    for paths in groups.values():
-        payload, first = position_files.payload(found.at, paths), files[paths[0]]
+    for places in groups.values():
+        paths, first = [named[place] for place in places], files.get(places[0])
+        payload = position_files.payload(found.at, paths)
         location = java_writers.write_bytes(table, first, f"deletes-{uuid.uuid4().hex}.parquet", payload)
         rows = sum(len(found.at[path]) for path in paths)
         added.append(
