@@ -48,6 +48,7 @@ def values(world: LocalServices, topic: str, count: int) -> list[bytes]:
     return [message.value() for message in found]
 
 
+@pytest.mark.long
 def test_kafkas_own_variable_has_javas_options(whole_world: LocalServices) -> None:
     pid = next(process.pid for process in noted(whole_world.home) if process.name == "kafka")
     assert set(os.environ["KAFKA_JVM_PERFORMANCE_OPTS"].split()) <= set(psutil.Process(pid).cmdline())

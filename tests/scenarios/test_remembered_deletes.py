@@ -250,13 +250,8 @@ class Died(BaseException):
     """A driver that does nothing more, as if it had been killed."""
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        pytest.param(step, marks=() if step == "publish.filled" else pytest.mark.long)
-        for step in (*STEPS, "stage.started", "stage.done", "publish.committed")
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("step", [*STEPS, "stage.started", "stage.done", "publish.committed"])
 def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)

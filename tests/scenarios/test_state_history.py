@@ -662,6 +662,7 @@ def test_a_renamed_column_and_a_new_one_of_its_former_name_are_two(shop_of: Shop
     assert [(row["buyer"], row["user"]) for row in check(shop)] == [(None, "first"), ("second", None), (None, "third")]
 
 
+@pytest.mark.long
 def test_a_past_state_has_the_columns_of_its_commit_while_the_tables_have_newer_ones(shop_of: ShopOf) -> None:
     """On a topic without records another engine renames a column, and gives its name to another one."""
     shop, past = noted_states(shop_of)
