@@ -175,8 +175,6 @@ class Landed:
         table = self.catalog.load_table(identifier)
         head = table.current_snapshot()
         assert head is not None
-        if ledger.tag("orders") in table.refs():
-            table.manage_snapshots().remove_tag(ledger.tag("orders")).commit()
         table.manage_snapshots().create_tag(head.snapshot_id, ledger.tag("orders")).commit()
 
     def expire(self, *, keep: int, identifier: str = "") -> None:
