@@ -16,7 +16,7 @@ from py4j.java_gateway import JavaClass, JavaMember
 Java = Any  # an object that lives in the JVM
 
 ICEBERG = "org.apache.iceberg."
-_GUAVA = "relocated.com.google.common.collect."
+GUAVA = "relocated.com.google.common.collect."
 
 
 class LookedUpOnce(JavaClass):  # type: ignore[misc] # py4j has no types
@@ -97,8 +97,8 @@ class JavaClasses:
     def all_of(self, collections: Java) -> Java:
         """Return the members of a Java collection of collections, or of what else can be iterated, as one list in the JVM."""
         iterable = self.load("java.lang.Iterable")
-        flat = self.static(_GUAVA + "Iterables", "concat", (iterable, collections))
-        return self.static(_GUAVA + "Lists", "newArrayList", (iterable, flat))
+        flat = self.static(GUAVA + "Iterables", "concat", (iterable, collections))
+        return self.static(GUAVA + "Lists", "newArrayList", (iterable, flat))
 
     def values(self, members: Java) -> list[Any]:
         """Return the texts, numbers, booleans and nulls of a Java list, in one call."""

@@ -10,10 +10,9 @@ from pyspark.sql.types import StructType
 
 from frazil.lake.deletes.position_files import PATH_ID
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import ICEBERG, Java, items
+from frazil.lake.java_classes import GUAVA, ICEBERG, Java, items
 
 _TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
-_GUAVA = "relocated.com.google.common.collect."
 TASKS_AT_ONCE = 1_000
 """So many scan tasks are in memory at once, beside those that are wanted."""
 _EQUALITY = "EQUALITY_DELETES"
@@ -33,7 +32,7 @@ def tasks(iceberg: Iceberg, table: Java, snapshot_id: int, paths: Collection[str
     planned = table.newScan().useSnapshot(snapshot_id).planFiles()
     try:
         parts = classes.static(
-            _GUAVA + "Iterables", "partition", (iterable, planned), (integer, TASKS_AT_ONCE)
+            GUAVA + "Iterables", "partition", (iterable, planned), (integer, TASKS_AT_ONCE)
         ).iterator()
         while (paths is None or len(found) < len(paths)) and parts.hasNext():
             part = parts.next()
