@@ -28,7 +28,7 @@ def frazil(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("twice", [False, True])
 def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop], tmp_path: Path, twice: bool) -> None:
     shop = shop_of(partitions=1)
     schema_id = shop.register()

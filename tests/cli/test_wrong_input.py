@@ -144,13 +144,14 @@ def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
     assert "The lag is unknown. The local broker 127.0.0.1:9 does not run\n" in frazil("show").stdout
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(200)
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        pytest.param({}, "127.0.0.1:9 did not answer within 10 s", marks=pytest.mark.long),
-        pytest.param(
+        ({}, "127.0.0.1:9 did not answer within 10 s"),
+        (
             {
                 "kafka": {
                     "bootstrap": "127.0.0.1:9",
@@ -161,7 +162,6 @@ def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
                 }
             },
             "secret env NO_SUCH_USER",
-            marks=pytest.mark.long,
         ),
     ],
     ids=["broker", "secret"],

@@ -492,7 +492,7 @@ def test_the_struct_has_exactly_the_columns_of_the_target_and_decoded(spark: Spa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("columns", [100, pytest.param(1000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("columns", [100, 1000])
 def test_many_columns_are_read(spark: SparkSession, columns: int) -> None:
     target = Struct(tuple(column(LONG, f"c{i}") for i in range(columns)))
     (row,) = decode(spark, target, json.dumps({f"c{i}": i for i in range(columns)}))

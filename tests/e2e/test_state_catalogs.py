@@ -101,10 +101,9 @@ def killed(shop: Shop, folder: Path, step: str) -> None:
 @pytest.mark.parametrize(
     ("catalog", "version"),
     [
-        *(
-            pytest.param(lake, version, marks=pytest.mark.long)
-            for lake, version in (("rest_lake", 2), ("rest_lake", 3), ("glue_lake", 2))
-        ),
+        ("rest_lake", 2),
+        ("rest_lake", 3),
+        ("glue_lake", 2),
         ("glue_lake", 3),
     ],
 )

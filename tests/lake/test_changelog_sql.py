@@ -190,9 +190,7 @@ def test_duckdb_returns_what_a_replay_returns(case: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "case", [*list(CASES)[:1], *(pytest.param(c, marks=pytest.mark.long) for c in list(CASES)[1:])]
-)
+@pytest.mark.parametrize("case", CASES)
 def test_spark_returns_what_a_replay_returns(case: str, by_spark: Run) -> None:
     more, how = CASES[case]
     for seed in range(8, 10):

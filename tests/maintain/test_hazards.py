@@ -54,14 +54,8 @@ def ours(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
         done["expire_snapshots"] += outcome.action == "expire" and outcome.files_removed > 0
 
 
-@pytest.mark.parametrize(
-    ("upkeep", "orders"),
-    [
-        pytest.param(icebergs_own, 250, marks=pytest.mark.long),
-        pytest.param(ours, 250, marks=pytest.mark.long),
-        pytest.param(ours, 60, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("upkeep", "orders"), [(icebergs_own, 250), (ours, 250), (ours, 60)])
 def test_upkeep_all_the_while_loses_and_doubles_nothing(
     shop_of: Callable[..., Shop], iceberg: Iceberg, upkeep: Upkeep, orders: int
 ) -> None:

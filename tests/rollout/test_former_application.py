@@ -212,7 +212,7 @@ def test_a_reconciler_that_pauses_through_a_move_leaves_no_run_on_the_former_app
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
 def test_a_move_that_dies_at_any_call_is_finished_by_the_next_attempt(dies_after: bool) -> None:
     for number in range(200):
         world = World()
@@ -237,7 +237,7 @@ def test_a_move_that_dies_at_any_call_is_finished_by_the_next_attempt(dies_after
 
 @pytest.mark.long
 @MODES
-@pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("second", [lands(BUSY), None], ids=["good", "bad"])
 def test_a_function_that_dies_during_a_move_leaves_what_the_next_passes_end(
     mode: Mode, dies_after: bool, second: Driver | None

@@ -185,7 +185,7 @@ def test_a_release_before_proofs_is_started_left_alone_and_given_up_only_if_it_c
 # ── Crashes, and two at once ────────────────────────────────────────────────────────────────────
 @pytest.mark.long
 @MODES
-@pytest.mark.parametrize("dies_after", [False, pytest.param(True, marks=pytest.mark.long)], ids=["before", "after"])
+@pytest.mark.parametrize("dies_after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("second", [lands(BUSY), None], ids=["good", "bad"])
 def test_a_function_that_dies_at_any_call_of_a_pass_leaves_what_the_next_passes_end(
     mode: Mode, dies_after: bool, second: Driver | None

@@ -129,7 +129,7 @@ def _crash(step: str, wanted: str, seen: list[str]) -> None:
     ("event", "steps"),
     [
         (REPLAY, ("accept.decided", "finish.removed")),
-        *(pytest.param(event, STEPS, marks=pytest.mark.long) for event in (REPLAY, HOLD)),
+        *((event, STEPS) for event in (REPLAY, HOLD)),
     ],
 )
 def test_two_operators_who_decide_at_once_decide_once(stock: Ledgers, event: Accepted, steps: Sequence[str]) -> None:
@@ -264,8 +264,8 @@ def test_tables_of_version_010_are_continued(
     [
         pytest.param("rolled back", 3600, id="rolled back-ahead"),
         pytest.param("set back", -30 * 86_400, id="set back-behind"),
-        pytest.param("rolled back", -30 * 86_400, id="rolled back-behind", marks=pytest.mark.long),
-        pytest.param("set back", 3600, id="set back-ahead", marks=pytest.mark.long),
+        pytest.param("rolled back", -30 * 86_400, id="rolled back-behind"),
+        pytest.param("set back", 3600, id="set back-ahead"),
     ],
 )
 def test_the_dead_letters_of_version_010_are_found_whatever_the_clocks_said(

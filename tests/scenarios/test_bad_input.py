@@ -104,7 +104,7 @@ def became(shop: Shop, case: str) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("length", [4, *(pytest.param(length, marks=pytest.mark.long) for length in range(4))])
+@pytest.mark.parametrize("length", [4, *range(4)])
 def test_a_frame_of_less_than_five_bytes_is_a_dead_letter(framed: Shop, length: int) -> None:
     framed.assert_each_record_once()
     assert became(framed, "good") == "landed"

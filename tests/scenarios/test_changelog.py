@@ -82,7 +82,7 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
+@pytest.mark.parametrize("version", [2, 3])
 def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> None:
     table = {
         "format_version": version,
@@ -362,7 +362,8 @@ def rename(shop: Shop, old: str, new: str) -> None:
     "evolution",
     [
         SchemaEvolution.WIDEN,
-        *(pytest.param(e, marks=LONG) for e in (SchemaEvolution.ADD_COLUMNS, SchemaEvolution.FREEZE)),
+        SchemaEvolution.ADD_COLUMNS,
+        SchemaEvolution.FREEZE,
     ],
 )
 def test_a_key_column_of_a_changelog_is_renamed_by_an_alias(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
@@ -452,7 +453,7 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", ["stage.written", pytest.param("publish.filled", marks=LONG)])
+@pytest.mark.parametrize("step", ["stage.written", "publish.filled"])
 def test_of_two_drivers_one_lands_each_change(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
     state = State(shop)

@@ -159,7 +159,7 @@ def schemaless(shop_of: ShopOf, written: Written, *more: str, **declaration: Any
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("written", [Written.JSON, pytest.param(Written.CONNECT_JSON, marks=pytest.mark.long)])
+@pytest.mark.parametrize("written", [Written.JSON, Written.CONNECT_JSON])
 def test_without_a_registry_a_table_is_that_of_the_source(shop_of: ShopOf, written: Written) -> None:
     shop = schemaless(shop_of, written, envelope=Debezium(operation_column=True))
     source = ConnectSource(shop, SCHEMALESS, written=written, partitions=2)

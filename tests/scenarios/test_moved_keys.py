@@ -72,8 +72,8 @@ def test_what_the_topic_holds_lands_by_time_and_what_follows_from_any_partition(
     state.check()
 
 
-@pytest.mark.parametrize("write", [Upsert(), pytest.param(SOFT, marks=pytest.mark.long)])
-@pytest.mark.parametrize("is_landed", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("write", [Upsert(), SOFT])
+@pytest.mark.parametrize("is_landed", [False, True])
 @pytest.mark.long
 def test_a_delete_that_moved_comes_after_the_row_that_it_deletes(
     shop_of: ShopOf, write: Upsert, is_landed: bool

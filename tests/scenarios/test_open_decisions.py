@@ -61,9 +61,7 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "bad", [pytest.param((), marks=pytest.mark.long), (b"bad!!",)], ids=["no dead letters", "dead letters"]
-)
+@pytest.mark.parametrize("bad", [(), (b"bad!!",)], ids=["no dead letters", "dead letters"])
 def test_a_driver_finishes_what_an_operator_left_open_while_it_staged(
     shop_of: Callable[..., Shop], bad: tuple[bytes, ...]
 ) -> None:

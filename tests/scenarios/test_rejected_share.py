@@ -34,7 +34,7 @@ class Crash(BaseException):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("step", [pytest.param("publish.committed", marks=pytest.mark.long), "stage.done"])
+@pytest.mark.parametrize("step", ["publish.committed", "stage.done"])
 def test_a_restart_midway_does_not_ask_for_the_decision_again(shop_of: Callable[..., Shop], step: str) -> None:
     shop = shop_of(partitions=2, limits=Limits(first_rows=150, max_rows=150))
     shop.register()

@@ -119,7 +119,6 @@ def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reas
     [
         pytest.param(
             *(ValueFormat.JSON_SCHEMA, json.dumps(OBJECT), SchemaType.JSON, b'{"order_id": 7, "user": "ada"}', None),
-            marks=pytest.mark.long,
             id="json_schema",
         ),
         pytest.param(ValueFormat.PROTOBUF, PROTO, SchemaType.PROTOBUF, None, (1,), id="protobuf"),

@@ -127,9 +127,7 @@ def test_a_table_set_back_behind_a_decision_that_left_its_offsets_is_not_proven(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "way", [Accepted.ROLLED_BACK_REPLAY, pytest.param(Accepted.ROLLED_BACK_HOLD, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("way", [Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD])
 def test_a_rollback_deeper_than_one_that_was_held_keeps_the_account(stock: Ledgers, way: Accepted) -> None:
     """The dead letters that the hold kept are of commits that are in no history of the table any more."""
     for _ in range(2):
@@ -316,9 +314,7 @@ def test_a_table_set_back_to_before_the_topic_was_recreated_is_not_replayed(stoc
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "forget", [pytest.param(False, marks=pytest.mark.long), True], ids=["kept metadata", "no older metadata"]
-)
+@pytest.mark.parametrize("forget", [False, True], ids=["kept metadata", "no older metadata"])
 def test_a_replay_after_dead_letter_commits_were_expired_doubles_none(stock: Ledgers, *, forget: bool) -> None:
     """The table is set back by three batches, of which two commits to the dead-letter table are expired."""
     older = stock.metadata_file()
@@ -423,7 +419,7 @@ def test_a_dead_letter_table_without_its_tag_goes_on(stock: Ledgers) -> None:
     "later",
     [
         pytest.param(0, id="at once"),
-        pytest.param(1, id="after a batch without dead letters", marks=pytest.mark.long),
+        pytest.param(1, id="after a batch without dead letters"),
     ],
 )
 def test_a_dead_letter_table_that_was_dropped_after_delivery_is_given_up_by_word(stock: Ledgers, later: int) -> None:
@@ -474,7 +470,7 @@ def test_a_tag_that_was_moved_back_does_not_land_records_again(stock: Ledgers) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("later", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("later", [0, 1])
 def test_a_tag_that_was_moved_to_another_writers_snapshot_is_set_again(stock: Ledgers, later: int) -> None:
     """Before, the run had no offsets to begin with, and metadata expiry removed the snapshot that has them."""
     for _ in range(2):

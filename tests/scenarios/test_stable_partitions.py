@@ -88,7 +88,7 @@ def test_a_key_may_come_back_in_another_partition_behind_its_delete(shop_of: Sho
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("trust", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trust", [True, False])
 def test_a_key_that_changes_its_partition_stops_the_pipeline(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, trust: bool
 ) -> None:
@@ -253,9 +253,9 @@ def test_rows_of_files_of_an_earlier_partition_spec_are_replaced(shop_of: ShopOf
     "write",
     [
         BY_TIME,
-        pytest.param(Upsert(order_by="_kafka_timestamp"), id="hard", marks=pytest.mark.long),
-        pytest.param(replace(BY_TIME, deletes=Deletes.COPY_ON_WRITE), id="copies", marks=pytest.mark.long),
-        pytest.param(replace(BY_TIME, order_by=()), id="by_offset", marks=pytest.mark.long),
+        pytest.param(Upsert(order_by="_kafka_timestamp"), id="hard"),
+        pytest.param(replace(BY_TIME, deletes=Deletes.COPY_ON_WRITE), id="copies"),
+        pytest.param(replace(BY_TIME, order_by=()), id="by_offset"),
     ],
 )
 def test_any_records_in_any_batches_end_in_the_state_of_their_replay(

@@ -112,7 +112,7 @@ def state_of(shop_of: ShopOf, write: Upsert = WITH_HISTORY, **choices: Any) -> t
 
 @pytest.mark.parametrize(
     "too_large",
-    [MemoryError(), pytest.param(MemoryError("a task died of memory"), marks=pytest.mark.long)],
+    [MemoryError(), MemoryError("a task died of memory")],
 )
 @pytest.mark.long
 def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
@@ -143,7 +143,7 @@ def test_a_commit_whose_changes_are_too_large_is_no_fault_of_the_batch(
     assert (status.rows, status.history, status.history_behind) == (1, shop.pipeline.table.history, 0)
 
 
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.long
 def test_each_change_of_a_state_is_a_row_with_the_row_before_it(shop_of: ShopOf, version: int) -> None:
     shop, state = state_of(shop_of, table={"format_version": version})

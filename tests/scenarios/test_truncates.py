@@ -31,7 +31,7 @@ def truncate(source: Source) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("version", [2, 3])
 def test_all_rows_go_that_are_before_a_truncate(shop_of: ShopOf, version: int) -> None:
     """Those of the table and of the batch. Nothing is left of their files, and the account of the keys begins again."""
     shop, source = truncating(shop_of, table={"format_version": version})

@@ -255,7 +255,7 @@ def test_the_mode_of_a_table_never_changes(shop: Shop) -> None:
     ("statement", "made_for"),
     [
         ("DROP IDENTIFIER FIELDS _kafka_key", "upsert"),
-        pytest.param("SET IDENTIFIER FIELDS order_id", "upsert by order_id", marks=pytest.mark.long),
+        ("SET IDENTIFIER FIELDS order_id", "upsert by order_id"),
     ],
 )
 def test_the_key_is_compared_inside_the_commit(shop: Shop, statement: str, made_for: str) -> None:
@@ -338,9 +338,7 @@ def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "write", [Upsert(), pytest.param(Changelog(), marks=pytest.mark.long)], ids=["upsert", "changelog"]
-)
+@pytest.mark.parametrize("write", [Upsert(), Changelog()], ids=["upsert", "changelog"])
 def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | Changelog) -> None:
     """Two versions of one key would be two rows. An id of 128 or more is no text. One in a header changes no byte of a text."""
     shop = shop_of(write=write, key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
@@ -409,9 +407,9 @@ def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
 @pytest.mark.parametrize(
     ("statement", "flaw"),
     [
-        pytest.param("DELETE FROM {} WHERE order_id = 3", "missing", marks=pytest.mark.long),
+        ("DELETE FROM {} WHERE order_id = 3", "missing"),
         ("INSERT INTO {} SELECT * FROM {} WHERE order_id = 3", "doubled"),
-        pytest.param("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 3", "other_keys", marks=pytest.mark.long),
+        ("UPDATE {} SET _kafka_key = 'other' WHERE order_id = 3", "other_keys"),
     ],
 )
 def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: str) -> None:
@@ -444,9 +442,9 @@ def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
     ("is_lost", "kind"),
     [
         (True, "delete"),
-        pytest.param(False, "data", marks=pytest.mark.long),
-        pytest.param(True, "data", marks=pytest.mark.long),
-        pytest.param(False, "delete", marks=pytest.mark.long),
+        (False, "data"),
+        (True, "data"),
+        (False, "delete"),
     ],
 )
 def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lost: bool) -> None:
@@ -535,7 +533,9 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
     "step",
     [
         "publish.searched",
-        *(pytest.param(step, marks=pytest.mark.long) for step in ("stage.written", "plan.done", "publish.filled")),
+        "stage.written",
+        "plan.done",
+        "publish.filled",
     ],
 )
 def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step: str) -> None:

@@ -174,7 +174,7 @@ def test_another_column_takes_the_name_of_a_keys_column_before_a_commit(shop: Sh
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("version", [2, 3])
 def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: int) -> None:
     table = {"format_version": version, "partition_by": ("region",)}
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
@@ -229,7 +229,7 @@ KEYS = (
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("format_", [KeyFormat.TEXT, pytest.param(KeyFormat.BYTES, marks=pytest.mark.long)])
+@pytest.mark.parametrize("format_", [KeyFormat.TEXT, KeyFormat.BYTES])
 def test_keys_of_odd_text(shop_of: ShopOf, format_: KeyFormat) -> None:
     shop = shop_of(write=Upsert(), key_format=format_)
     schema_id = shop.register()
@@ -278,7 +278,7 @@ def test_keys_of_many_types(shop: Shop) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("field", ["Id", pytest.param("id", marks=pytest.mark.long)])
+@pytest.mark.parametrize("field", ["Id", "id"])
 def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> None:
     keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
     keyed.put({"id": 1}, {"word": "first"})
@@ -293,7 +293,7 @@ def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize(
     "format_",
-    [*(pytest.param(one, marks=pytest.mark.long) for one in (ValueFormat.TEXT, ValueFormat.BYTES)), ValueFormat.JSON],
+    [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON],
 )
 def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, value_format=format_)
@@ -382,9 +382,9 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
     ("version", "transform"),
     [
         (2, "bucket(4, id)"),
-        pytest.param(3, "truncate(2, name)", marks=pytest.mark.long),
-        pytest.param(3, "bucket(4, id)", marks=pytest.mark.long),
-        pytest.param(2, "truncate(2, name)", marks=pytest.mark.long),
+        (3, "truncate(2, name)"),
+        (3, "bucket(4, id)"),
+        (2, "truncate(2, name)"),
     ],
 )
 def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: int, transform: str) -> None:
@@ -448,7 +448,8 @@ def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
     "evolution",
     [
         SchemaEvolution.FREEZE,
-        *(pytest.param(one, marks=pytest.mark.long) for one in (SchemaEvolution.ADD_COLUMNS, SchemaEvolution.WIDEN)),
+        SchemaEvolution.ADD_COLUMNS,
+        SchemaEvolution.WIDEN,
     ],
 )
 def test_the_key_renames_its_field(shop_of: ShopOf, evolution: SchemaEvolution) -> None:

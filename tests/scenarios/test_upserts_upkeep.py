@@ -49,7 +49,7 @@ def busy(shop_of: ShopOf, version: int = 2, batches: int = 5) -> tuple[Shop, Sta
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("version", [2, 3])
 def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: int) -> None:
     shop, state = busy(shop_of, version)
     shop.drain()

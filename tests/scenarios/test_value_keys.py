@@ -192,7 +192,7 @@ def test_a_key_in_two_partitions_stops_the_pipeline(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", [ErrorMode.LOG, pytest.param(ErrorMode.SUSPEND, marks=LONG)])
+@pytest.mark.parametrize("mode", [ErrorMode.LOG, ErrorMode.SUSPEND])
 def test_a_topic_without_keys_stops_at_the_first_batch(shop_of: ShopOf, mode: ErrorMode) -> None:
     shop = shop_of(write=Upsert(), on_error=mode)
     lines = Lines(shop)
@@ -400,14 +400,15 @@ def _decimal(precision: int) -> dict[str, Any]:
     return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": 2}
 
 
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=LONG)])
+@LONG
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     ("transform", "narrow", "wide"),
     [
-        pytest.param("bucket(4, id)", "int", "long", marks=LONG),
-        pytest.param("truncate(10, id)", "int", "long", marks=LONG),
-        pytest.param("bucket(4, id)", _decimal(4), _decimal(12), marks=LONG),
-        pytest.param("truncate(1000, id)", _decimal(4), _decimal(12), marks=LONG),
+        ("bucket(4, id)", "int", "long"),
+        ("truncate(10, id)", "int", "long"),
+        ("bucket(4, id)", _decimal(4), _decimal(12)),
+        ("truncate(1000, id)", _decimal(4), _decimal(12)),
     ],
 )
 def test_a_key_column_widens_across_partitions(
@@ -460,24 +461,20 @@ def test_decimals_of_another_scale_do_not_land(shop_of: ShopOf) -> None:
 
 
 # ── Odd names and values ────────────────────────────────────────────────────────────────────────
+@LONG
 @pytest.mark.parametrize(
     ("source", "column"),
     [
-        *(
-            pytest.param(*pair, marks=LONG)
-            for pair in (
-                ("Order Id", "order_id"),
-                ("ORDER", "order"),
-                ("a.b", "a_b"),
-                ("`select`", "_select_"),
-                ("Größe", "gro_e"),
-                ("1st", "_1st"),
-                ("key", "key"),
-                ("value", "value"),
-                ("partition", "partition"),
-                ("_", "_"),
-            )
-        ),
+        ("Order Id", "order_id"),
+        ("ORDER", "order"),
+        ("a.b", "a_b"),
+        ("`select`", "_select_"),
+        ("Größe", "gro_e"),
+        ("1st", "_1st"),
+        ("key", "key"),
+        ("value", "value"),
+        ("partition", "partition"),
+        ("_", "_"),
     ],
 )
 def test_a_key_of_an_odd_name(shop_of: ShopOf, source: str, column: str) -> None:

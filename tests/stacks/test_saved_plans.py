@@ -161,7 +161,7 @@ subprocess.Popen = Popen
     "is_early",
     [
         pytest.param(False, id="while it waits"),
-        pytest.param(True, id="before Popen has returned", marks=pytest.mark.long),
+        pytest.param(True, id="before Popen has returned"),
     ],
 )
 def test_a_process_that_is_asked_to_end_waits_until_terraform_has_written_the_state(

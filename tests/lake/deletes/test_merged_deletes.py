@@ -86,7 +86,7 @@ def rewritten(table: KeyedTable, where: str = 'word = "first"') -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("partitioned", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("partitioned", [False, True])
 def test_small_delete_files_are_merged(table_of: Callable[..., KeyedTable], partitioned: bool) -> None:
     table = table_of(partitioned=partitioned)
     filled(table)

@@ -194,7 +194,7 @@ def test_dead_letters_and_histories_have_names_too_and_an_identifier_counts_firs
 
 @pytest.mark.long
 @pytest.mark.e2e
-@pytest.mark.parametrize("kind", [pytest.param("rest", marks=pytest.mark.long), "glue"])
+@pytest.mark.parametrize("kind", ["rest", "glue"])
 def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServices, kind: str) -> None:
     environment = whole_world.rest_environment if kind == "rest" else whole_world.glue_environment
     name = f"q{uuid.uuid4().hex[:8]}"
