@@ -36,6 +36,7 @@ from tests.bench.plan import (
 )
 from tests.bench.plot import plot
 from tests.bench.report import CAPTIONS, document, table
+from tests.bench.sessions import Sessions
 from tests.bench.shapes import SHAPES
 from tests.bench.store_requests import count_requests
 
@@ -59,16 +60,18 @@ def main() -> None:
     with ground(
         seed=given.seed, heap=given.heap, cores=given.cores, out=given.out, format_version=given.format_version
     ) as here:
-        named = tuple(race for race in (INITIAL_LOAD, CHANGES) if race.shape in given.shape)
-        races = chosen((*RACES, *named), shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
-        for race in races if not given.only or given.shape or given.way else ():
-            results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
-            _keep(results, given)
         others = given.only or (() if given.shape or given.way else OTHERS)
+        plain = RACES if not given.only or given.shape or given.way else ()
+        named = (race for race in (INITIAL_LOAD, CHANGES) if "upserts" in others or race.shape in given.shape)
+        races = chosen((*plain, *named), shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
+        with Sessions(here) as sessions:
+            for race in races:
+                results = replace(results, races={**results.races, race.shape: rounds.run(here, race, sessions)})
+                _keep(results, given)
         if "follow" in others:
             tell("following")
             results = replace(results, fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
-            results = replace(results, usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5))
+            results = replace(results, usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5, warm_up=4))
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
@@ -85,10 +88,6 @@ def main() -> None:
             wanted = STABLE | (STABLE_MANY_ROWS if given.many_rows else {})
             results = replace(results, stable=_upserts(here, wanted, given.scale, "stable"))
             _keep(results, given)
-        if "upserts" in others:
-            for race in (INITIAL_LOAD.sized(given.scale, given.rounds), CHANGES.sized(given.scale, given.rounds)):
-                results = replace(results, races={**results.races, race.shape: rounds.run(here, race)})
-                _keep(results, given)
         if "aging" in others:
             for version in (2, 3):
                 found = _aging(here, version, given.upsert_commits, given.scale)
@@ -123,7 +122,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--commits", type=int, default=300)
-    parser.add_argument("--many-rows", action="store_true", help="upserts also on a table of 20 million rows")
+    parser.add_argument("--many-rows", action="store_true", help="upserts also on tables of 5 and 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument(
         "--format-version", type=int, choices=(2, 3), default=2, help="of the tables of `stable`, loads and changes"

@@ -24,8 +24,6 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "n1": (f"{_ROOM}.streaming", "n1"),
     "spike": (f"{_ROOM}.spike", "spike"),
     "ours": (f"{_ROOM}.product", "ours"),
-    "state": (f"{_ROOM}.product", "state"),
-    "changelog": (f"{_ROOM}.product", "changelog"),
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
     "parts": (f"{_ROOM}.parts", "parts"),
     **{name: (f"{_PEERS}.{name}", name) for name in ("merge_state", "frazil_state", "state_reader")},

@@ -6,17 +6,19 @@ the median summarises the ratios of the rounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from tests.bench.environment import BenchEnvironment, Contender, tell
+from tests.bench.environment import NAMESPACE, BenchEnvironment, Contender, tell
+from tests.bench.sessions import Sessions
 from tests.bench.shapes import SHAPES, Format
 from tests.bench.topics import Topic
 
 PARTS = ("read", "decode", "files")
+WRITE_MODES = ("ours", "state", "changelog")
 COUNTS_NOTHING = ("read", "decode")  # these leave no files that could be counted
 PEERS = ("flink", "flink_bare", "connect")
 
@@ -31,10 +33,6 @@ class Race:
     rounds: int
     warm_rows: int = 0
     warm_up: int = 2
-    has_cold: bool = False
-    """Whether each contender's first landing counts, from the start of its process. It is its first round of warm-up, so there is
-    no warm-up topic.
-    """
 
     def only(self, ways: Sequence[str]) -> Race:
         """Return the race with the named contenders, all by default."""
@@ -75,8 +73,10 @@ class Figure:
 
 
 def host(way: str) -> str:
-    """Return the process that a contender runs in. The parts share one, and so do the ways of Flink."""
-    return "parts" if way in PARTS else way.removesuffix("_bare")
+    """Return the process that a contender runs in. The parts share one, and so do the write modes and the ways of Flink."""
+    if way in PARTS:
+        return "parts"
+    return "ours" if way in WRITE_MODES else way.removesuffix("_bare")
 
 
 def is_framed(way: str, shape: str) -> bool:
@@ -84,40 +84,55 @@ def is_framed(way: str, shape: str) -> bool:
     return way not in PEERS or SHAPES[shape].format is not Format.JSON
 
 
-def run(ground: BenchEnvironment, race: Race) -> list[Figure]:
-    """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped.
+def run(ground: BenchEnvironment, race: Race, sessions: Sessions) -> list[Figure]:
+    """Fill the topics, warm up every contender, and land in turns. Each landing is checked, then dropped."""
+    tell(f"{race.shape}: {', '.join(race.ways)}")
+    small = _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
+    timed = _topics(ground, race, race.shape, race.rows)
+    up = sessions.of({host(way): timed[is_framed(way, race.shape)] for way in race.ways})
+    figures: list[Figure] = []
+    for number in range(-race.warm_up, race.rounds):
+        is_small = number < -1 or (number < 0 and "n0" in race.ways)
+        figures += _round(ground, race, up, small if is_small else timed, number)
+    ground.drop_topics(*small.values(), *timed.values())
+    return figures
 
-    All processes start at once, but for those of which the first landing counts: these start one after another.
+
+def run_from_cold(ground: BenchEnvironment, race: Race) -> list[Figure]:
+    """Do the same with processes of this race alone, and count the first landing of each, too, from the start of the process.
+
+    It is the first round of warm-up, so there is no warm-up topic. Processes start one after another.
     """
     tell(f"{race.shape}: {', '.join(race.ways)}")
-    small = {} if race.has_cold else _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
     timed = _topics(ground, race, race.shape, race.rows)
     figures: list[Figure] = []
     with ExitStack() as left:
         up: dict[str, Contender] = {}
         for way in race.ways:
-            topic = timed[is_framed(way, race.shape)]
-            label = f"{race.shape}_{way}"
-            if host(way) not in up:
-                up[host(way)] = left.enter_context(ground.served(ground.job(host(way), label, topic)))
-                if race.has_cold:
-                    figures.append(_said(land(ground, up[host(way)], way, topic, -race.warm_up, is_cold=True)))
-            elif race.has_cold:  # the process has landed before
-                with ground.served(ground.job(host(way), label, topic)) as other:
+            topic, name = timed[is_framed(way, race.shape)], host(way)
+            job = ground.job(name, f"{race.shape}_{way}", topic)
+            if name in up:  # the process has landed before
+                with ground.served(job) as other:
                     figures.append(_said(land(ground, other, way, topic, -race.warm_up, is_cold=True)))
-        for contender in up.values():
-            contender.await_ready()  # none warms up beside a start
-        first = -race.warm_up + (1 if race.has_cold else 0)
-        for number in range(first, race.rounds):
-            topics = timed if number >= 0 or race.has_cold or (number == -1 and "n0" not in race.ways) else small
-            for way in race.ways:
-                figure = land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
-                if number >= 0:
-                    figures.append(_said(figure))
+            else:
+                up[name] = left.enter_context(ground.served(job))
+                figures.append(_said(land(ground, up[name], way, topic, -race.warm_up, is_cold=True)))
+        for number in range(1 - race.warm_up, race.rounds):
+            figures += _round(ground, race, up, timed, number)
         for contender in up.values():
             contender.end()
-    ground.drop_topics(*small.values(), *timed.values())
+    ground.drop_topics(*timed.values())
     return figures
+
+
+def _round(
+    ground: BenchEnvironment, race: Race, up: Mapping[str, Contender], topics: Mapping[bool, Topic], number: int
+) -> Iterator[Figure]:
+    """Let each contender land in turn. The figures are empty for a round of warm-up, whose number is negative."""
+    for way in race.ways:
+        figure = land(ground, up[host(way)], way, topics[is_framed(way, race.shape)], number)
+        if number >= 0:
+            yield _said(figure)
 
 
 def _topics(ground: BenchEnvironment, race: Race, name: str, rows: int) -> dict[bool, Topic]:
@@ -141,7 +156,7 @@ def land(
     ground: BenchEnvironment, contender: Contender, way: str, topic: Topic, number: int, *, is_cold: bool = False
 ) -> Figure:
     """Let a contender land a topic into a new table, check it, and drop it."""
-    table = f"{contender.job.table}_{way}_{number + 9}"
+    table = f"{NAMESPACE}.{topic.shape}_{way}_{number + 9}"
     used = contender.land(way, topic, table)
     if used["counted"] is not None and used["counted"] != topic.rows:
         raise RuntimeError(f"{way} says it wrote {used['counted']} rows of {topic.rows}")

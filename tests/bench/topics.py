@@ -30,6 +30,11 @@ class Topic:
     is_framed: bool = True
     """Whether values begin with a schema id. Flink and Connect read JSON without one only."""
 
+    @property
+    def records(self) -> Shape:
+        """What the records are like."""
+        return SHAPES[self.shape]
+
     def to_json(self) -> str:
         return json.dumps(asdict(self))
 
@@ -68,8 +73,8 @@ class Job:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the topic's records."""
-        return SHAPES[self.timed.shape]
+        """The shape of the default topic's records."""
+        return self.timed.records
 
     @property
     def spark_settings(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Column
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from frazil.cli.local_spark import jars_here, settings_here
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
+from frazil.declaration import Append, Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert, WriteMode
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
@@ -32,40 +33,21 @@ from frazil.schemas.types import Struct
 from tests.bench.contenders.plain import COORDINATES
 from tests.bench.topics import Job, Topic, Way
 
+WRITE_MODES: Mapping[str, WriteMode] = {"ours": Append(), "state": Upsert(), "changelog": Changelog()}
 PATIENT = 3600  # a target of seconds that no batch reaches: the batch size is the bench's, not learnt
 
 
 @contextmanager
 def ours(job: Job) -> Iterator[Mapping[str, Way]]:
-    """Run the batches of `frazil run` once its tables exist: plan, stage, count, commit."""
-    with _lands(job, "ours") as ways:
-        yield ways
-
-
-@contextmanager
-def state(job: Job) -> Iterator[Mapping[str, Way]]:
-    """Do the same for a table of current state."""
-    with _lands(job, "state", write=Upsert()) as ways:
-        yield ways
-
-
-@contextmanager
-def changelog(job: Job) -> Iterator[Mapping[str, Way]]:
-    """Do the same for a table of every change."""
-    with _lands(job, "changelog", write=Changelog()) as ways:
-        yield ways
-
-
-@contextmanager
-def _lands(job: Job, way: str, **more: Any) -> Iterator[Mapping[str, Way]]:
+    """Run the batches of `frazil run` once its tables exist: plan, stage, count, commit. Each write mode is a way."""
     with driver(job) as (shared, registry):
 
-        def ready(topic: Topic, table: str) -> Callable[[], int]:
-            pipeline = declared(job, topic, table, **more)
+        def ready(write: WriteMode, topic: Topic, table: str) -> Callable[[], int]:
+            pipeline = declared(job, topic, table, write=write)
             writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
             return landing(Ingestion(pipeline, shared, writers, reporter(shared, pipeline)))
 
-        yield {way: ready}
+        yield {way: partial(ready, write) for way, write in WRITE_MODES.items()}
 
 
 @contextmanager
@@ -139,10 +121,10 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
     """Return the pipeline that lands a topic in batches of the bench's size."""
     keys: dict[str, Any] = {"key_format": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
-    if job.shape.changes:
+    if topic.records.changes:
         keys, more = {"key_format": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
     return Pipeline(
-        topic=DeclaredTopic(topic.name, value_format=job.shape.value_format, **keys),
+        topic=DeclaredTopic(topic.name, value_format=topic.records.value_format, **keys),
         table=Table(table, format_version=job.format_version, properties=dict(job.properties)),
         engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
         **more,

@@ -41,7 +41,7 @@ def spike(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(topic: Topic, table: str) -> Callable[[], None]:
             begin = dict.fromkeys(range(topic.partitions), 0)
-            create(spark, _decode(_read(spark, job, topic, begin, begin), job, topic), table)
+            create(spark, _decode(_read(spark, job, topic, begin, begin), topic), table)
             return lambda: _land(spark, iceberg, job, topic, table)
 
         yield {"spike": ready}
@@ -53,7 +53,7 @@ def _land(spark: SparkSession, iceberg: Iceberg, job: Job, topic: Topic, table: 
     with ThreadPoolExecutor(1) as publisher:
         while at != end:
             to = {p: min(end[p], at[p] + job.batch_rows // len(end)) for p in at}
-            files = _stage(iceberg, table, _decode(_read(spark, job, topic, at, to), job, topic))
+            files = _stage(iceberg, table, _decode(_read(spark, job, topic, at, to), topic))
             if publishing:
                 publishing.result()
             publishing, at = publisher.submit(_publish, iceberg, table, files, at, to), to
@@ -74,8 +74,8 @@ def _read(spark: SparkSession, job: Job, topic: Topic, start: Offsets, end: Offs
     return reader.load()
 
 
-def _decode(records: DataFrame, job: Job, topic: Topic) -> DataFrame:
-    writer = job.shape.schema
+def _decode(records: DataFrame, topic: Topic) -> DataFrame:
+    writer = topic.records.schema
     reader = json.loads(writer)
     reader["fields"].append({"name": "_decoded", "type": "boolean", "default": True})
     schema_id = F.conv(F.hex(F.substring("value", 2, 4)), 16, 10).cast("int")

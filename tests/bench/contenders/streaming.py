@@ -25,7 +25,7 @@ def n0(job: Job) -> Iterator[Mapping[str, Way]]:
     with session(job) as spark:
 
         def ready(topic: Topic, table: str) -> Callable[[], None]:
-            rows = columns(decoded(_stream(spark, job, topic, {"maxOffsetsPerTrigger": str(CAP)}), job.shape))
+            rows = columns(decoded(_stream(spark, job, topic, {"maxOffsetsPerTrigger": str(CAP)}), topic.records))
             create(spark, rows, table)
             written = rows.writeStream.format("iceberg").outputMode("append").trigger(availableNow=True)
             written = written.option("checkpointLocation", _checkpoint(job, table))
@@ -40,7 +40,7 @@ def n1(job: Job) -> Iterator[Mapping[str, Way]]:
     with session(job) as spark:
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
-            rows = decoded(_stream(spark, job, topic, {}), job.shape)
+            rows = decoded(_stream(spark, job, topic, {}), topic.records)
             create(spark, columns(rows), table)
             counted: list[int] = []
 

@@ -38,7 +38,7 @@ def main() -> None:
     state: dict[str, Any] | None = None
     with ground(seed=given.seed, heap=given.heap, cores=given.cores, out=given.out) as here:
         for race in chosen(RACES, shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds):
-            races[race.shape] = rounds.run(here, race)
+            races[race.shape] = rounds.run_from_cold(here, race)
             _keep(races, state, given, time.monotonic() - began)
         if _has_state(given):
             state = state_race.run(here, ways=given.way, scale=given.scale, rounds=given.rounds)

@@ -15,11 +15,11 @@ PEERS = ("flink", "connect")
 _ALL = ("flink", "connect", "ours_as_spike", "ours")
 
 RACES = (
-    Race(shape="nested_avro", ways=("flink_bare", *_ALL), rows=1_000_000, rounds=3, has_cold=True),
-    Race(shape="light_json", ways=_ALL, rows=600_000, rounds=2, has_cold=True),
-    Race(shape="nested_json", ways=_ALL, rows=600_000, rounds=2, has_cold=True),
-    Race(shape="wide_avro", ways=_ALL, rows=150_000, rounds=2, has_cold=True),
-    Race(shape="nested_protobuf", ways=("ours",), rows=300_000, rounds=2, has_cold=True),
+    Race(shape="nested_avro", ways=("flink_bare", *_ALL), rows=1_000_000, rounds=3),
+    Race(shape="light_json", ways=_ALL, rows=600_000, rounds=2),
+    Race(shape="nested_json", ways=_ALL, rows=600_000, rounds=2),
+    Race(shape="wide_avro", ways=_ALL, rows=150_000, rounds=2),
+    Race(shape="nested_protobuf", ways=("ours",), rows=300_000, rounds=2),
 )
 CANNOT = {
     ("nested_protobuf", "flink"): "`flink-protobuf` needs a compiled class, and reads no schema id",
