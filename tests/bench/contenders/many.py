@@ -21,7 +21,7 @@ def topics_of(timed: Topic, pipelines: int) -> list[Topic]:
 
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
-    """Land each topic's few new records, together and alone in turns. The first time, which creates the tables, warms up."""
+    """Land each topic's few new records, together and alone in turns. The first turn creates the tables and warms up."""
     count, rounds = job.wants["pipelines"], job.wants["rounds"]
     topics = topics_of(job.timed, count)
     pipelines = [declared(job, topic, f"{job.table}_{number:02d}") for number, topic in enumerate(topics)]
@@ -52,13 +52,12 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             assert written == job.timed.rows * count, written
             measured.append({"way": name, **asdict(used)})
 
-        measure("together", together)
-        for _ in range(rounds):
+        for _ in range(rounds + 1):
             measure("together", together)
             measure("alone", alone)
         return {
-            "warm_up": measured[:1],
-            "measured": measured[1:],
+            "warm_up": measured[:2],
+            "measured": measured[2:],
             "rows_each": given,
             "peak_rss_mb": meter.peak_rss_mb(),
         }
