@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from types import TracebackType
 from typing import Self
 
 from tests.bench.environment import BenchEnvironment, Contender
@@ -21,10 +22,12 @@ class Sessions:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self.end()
-        self._left.close()
+        self._left.__exit__(kind, error, trace)  # behind an error they are killed
 
     def of(self, topics: Mapping[str, Topic]) -> Mapping[str, Contender]:
         """Return contenders by name, with their first topics. If one of them has to start, all start, at once."""

@@ -1,0 +1,73 @@
+"""Contenders stay from race to race, and all of a race have landed the same before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.bench.sessions import Sessions
+from tests.bench.topics import Topic
+
+
+class Ground:
+    """Contenders that only note what happens to them."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def job(self, name: str, label: str, topic: Topic) -> str:
+        return name
+
+    @contextmanager
+    def served(self, name: str) -> Iterator[Any]:
+        self.seen.append(f"start {name}")
+        try:
+            yield Noted(name, self.seen)
+        except KeyError:
+            self.seen.append(f"kill {name}")
+            raise
+        self.seen.append(f"wait {name}")
+
+
+class Noted:
+    def __init__(self, name: str, seen: list[str]) -> None:
+        self.name, self.seen = name, seen
+
+    def await_ready(self) -> None:
+        self.seen.append(f"ready {self.name}")
+
+    def end(self) -> None:
+        self.seen.append(f"end {self.name}")
+
+
+def topics(*names: str) -> dict[str, Topic]:
+    return {name: Topic(name=name, shape="light_avro", rows=1, partitions=1, schema_id=1) for name in names}
+
+
+def test_contenders_stay_until_a_race_needs_another_one() -> None:
+    ground = Ground()
+    with Sessions(ground) as sessions:  # type: ignore[arg-type]
+        assert sessions.of(topics("a", "b")).keys() == {"a", "b"}
+        assert ground.seen == ["start a", "start b", "ready a", "ready b"]
+        assert sessions.of(topics("a")).keys() == {"a"}
+        assert sessions.of(topics("b", "a")).keys() == {"a", "b"}
+        assert len(ground.seen) == 4
+        sessions.of(topics("a", "c"))  # `a` starts again: it has landed what `c` has not
+        assert ground.seen[4:] == ["end a", "end b", "wait b", "wait a", "start a", "start c", "ready a", "ready c"]
+    assert ground.seen[12:] == ["end a", "end c", "wait c", "wait a"]
+
+
+def test_behind_an_error_no_contender_is_waited_for() -> None:
+    ground = Ground()
+
+    def race() -> None:
+        with Sessions(ground) as sessions:  # type: ignore[arg-type]
+            sessions.of(topics("a", "b"))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        race()
+    assert ground.seen[4:] == ["kill b", "kill a"]
