@@ -25,6 +25,7 @@ from tests.bench.growth import measure
 from tests.bench.plan import (
     ASKED_FOR,
     CHANGES,
+    COMMITS,
     INITIAL_LOAD,
     MANY_ROWS,
     OTHERS,
@@ -62,8 +63,10 @@ def main() -> None:
     ) as here:
         others = given.only or (() if given.shape or given.way else OTHERS)
         plain = RACES if not given.only or given.shape or given.way else ()
-        named = (race for race in (INITIAL_LOAD, CHANGES) if "upserts" in others or race.shape in given.shape)
+        named = tuple(race for race in (INITIAL_LOAD, CHANGES) if race.shape in given.shape)
         races = chosen((*plain, *named), shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds)
+        if "upserts" in others:
+            races += [race.sized(given.scale, given.rounds) for race in (INITIAL_LOAD, CHANGES) if race not in named]
         with Sessions(here) as sessions:
             for race in races:
                 results = replace(results, races={**results.races, race.shape: rounds.run(here, race, sessions)})
@@ -71,7 +74,7 @@ def main() -> None:
         if "follow" in others:
             tell("following")
             results = replace(results, fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
-            results = replace(results, usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5, warm_up=4))
+            results = replace(results, usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5))
             _keep(results, given)
         if "many" in others:
             results = replace(results, many=_many(here, max(given.rounds, 1)))
@@ -121,7 +124,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
-    parser.add_argument("--commits", type=int, default=300)
+    parser.add_argument("--commits", type=int, default=COMMITS, help="with `--only commits`")
     parser.add_argument("--many-rows", action="store_true", help="upserts also on tables of 5 and 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument(

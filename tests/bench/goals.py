@@ -10,6 +10,7 @@ from typing import Any
 from tests.bench.goal import Goal
 from tests.bench.growth_model import prediction
 from tests.bench.latency import Followed
+from tests.bench.plan import COMMITS
 from tests.bench.rounds import Figure, middle, ratio
 
 LAST = 100  # commits that are compared: the last of them with those from 101 to 200
@@ -96,7 +97,7 @@ def _following(results: Results) -> Iterator[Goal]:
 
 def _age(results: Results) -> Iterator[Goal]:
     found = results.commits
-    count = len(found["commits"]) if found else 1000
+    count = len(found["commits"]) if found else COMMITS
     asked = (
         ("commit time", "seconds"),
         ("planning time", "java_planning_seconds"),

@@ -89,7 +89,7 @@ def run(ground: BenchEnvironment, race: Race, sessions: Sessions) -> list[Figure
     tell(f"{race.shape}: {', '.join(race.ways)}")
     small = _topics(ground, race, f"{race.shape}_warm", race.warm_rows)
     timed = _topics(ground, race, race.shape, race.rows)
-    up = sessions.of({host(way): timed[is_framed(way, race.shape)] for way in race.ways})
+    up = sessions.of({way: (host(way), timed[is_framed(way, race.shape)]) for way in race.ways})
     figures: list[Figure] = []
     for number in range(-race.warm_up, race.rounds):
         is_small = number < -1 or (number < 0 and "n0" in race.ways)

@@ -12,10 +12,14 @@ from tests.bench.topics import Topic
 
 
 class Sessions:
-    """Contenders that stay for the next race if it needs no other one, so that all of a race have landed the same before."""
+    """Contenders that stay for the next race if each of it was in the last one that started any: so all have landed the same before.
+
+    Those that share a process are contenders all the same: with a new one, the process starts again.
+    """
 
     def __init__(self, ground: BenchEnvironment) -> None:
         self._ground = ground
+        self._ways: set[str] = set()
         self._up: dict[str, Contender] = {}
         self._left = ExitStack()
 
@@ -29,20 +33,24 @@ class Sessions:
             self.end()
         self._left.__exit__(kind, error, trace)  # behind an error they are killed
 
-    def of(self, topics: Mapping[str, Topic]) -> Mapping[str, Contender]:
-        """Return contenders by name, with their first topics. If one of them has to start, all start, at once."""
-        if not topics.keys() <= self._up.keys():
+    def of(self, ways: Mapping[str, tuple[str, Topic]]) -> Mapping[str, Contender]:
+        """Return the processes of a race by their names. `ways` has the process and the first topic of each contender.
+
+        If one of them was not in the race that started the others, all start, at once.
+        """
+        if not ways.keys() <= self._ways:
             self.end()
-            for name, topic in topics.items():
+            self._ways = set(ways)
+            for name, topic in dict(ways.values()).items():
                 job = self._ground.job(name, f"{topic.shape}_{name}", topic)
                 self._up[name] = self._left.enter_context(self._ground.served(job))
             for contender in self._up.values():
                 contender.await_ready()  # none warms up beside a start
-        return {name: self._up[name] for name in topics}
+        return self._up
 
     def end(self) -> None:
         """Let all of them end."""
         for contender in self._up.values():
             contender.end()
-        self._up = {}
+        self._ways, self._up = set(), {}
         self._left.close()

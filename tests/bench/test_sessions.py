@@ -43,21 +43,31 @@ class Noted:
         self.seen.append(f"end {self.name}")
 
 
-def topics(*names: str) -> dict[str, Topic]:
-    return {name: Topic(name=name, shape="light_avro", rows=1, partitions=1, schema_id=1) for name in names}
+def ways(*names: str) -> dict[str, tuple[str, Topic]]:
+    """Return contenders, each with its process: `b` and `b2` share one."""
+    topic = Topic(name="t", shape="light_avro", rows=1, partitions=1, schema_id=1)
+    return {name: (name[0], topic) for name in names}
 
 
-def test_contenders_stay_until_a_race_needs_another_one() -> None:
+def test_contenders_stay_until_a_race_has_a_new_one() -> None:
     ground = Ground()
     with Sessions(ground) as sessions:  # type: ignore[arg-type]
-        assert sessions.of(topics("a", "b")).keys() == {"a", "b"}
+        assert sessions.of(ways("a", "b", "b2")).keys() == {"a", "b"}
         assert ground.seen == ["start a", "start b", "ready a", "ready b"]
-        assert sessions.of(topics("a")).keys() == {"a"}
-        assert sessions.of(topics("b", "a")).keys() == {"a", "b"}
+        for names in (("a",), ("b2", "a")):
+            assert sessions.of(ways(*names)).keys() == {"a", "b"}
         assert len(ground.seen) == 4
-        sessions.of(topics("a", "c"))  # `a` starts again: it has landed what `c` has not
+        sessions.of(ways("a", "c"))  # `a` starts again: it has landed what `c` has not
         assert ground.seen[4:] == ["end a", "end b", "wait b", "wait a", "start a", "start c", "ready a", "ready c"]
     assert ground.seen[12:] == ["end a", "end c", "wait c", "wait a"]
+
+
+def test_a_process_starts_again_for_another_way_of_it() -> None:
+    ground = Ground()
+    with Sessions(ground) as sessions:  # type: ignore[arg-type]
+        sessions.of(ways("b"))
+        sessions.of(ways("b", "b2"))
+        assert ground.seen == ["start b", "ready b", "end b", "wait b", "start b", "ready b"]
 
 
 def test_behind_an_error_no_contender_is_waited_for() -> None:
@@ -65,7 +75,7 @@ def test_behind_an_error_no_contender_is_waited_for() -> None:
 
     def race() -> None:
         with Sessions(ground) as sessions:  # type: ignore[arg-type]
-            sessions.of(topics("a", "b"))
+            sessions.of(ways("a", "b"))
             raise KeyError
 
     with pytest.raises(KeyError):
