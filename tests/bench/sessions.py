@@ -12,9 +12,9 @@ from tests.bench.topics import Topic
 
 
 class Sessions:
-    """Contenders that stay for the next race if each of it was in the last one that started any: so all have landed the same before.
+    """Contenders, which stay for the next race if all of it were in the race that started them: then they have landed the same.
 
-    Those that share a process are contenders all the same: with a new one, the process starts again.
+    Those that share a process count one by one: for a new one, the process starts again.
     """
 
     def __init__(self, ground: BenchEnvironment) -> None:
