@@ -42,6 +42,16 @@ def test_a_java_that_makes_none_leaves_nothing(elsewhere: Path, monkeypatch: pyt
     assert list(class_data_sharing.archive().parent.iterdir()) == []
 
 
+def test_a_step_that_takes_too_long_is_said_and_tried_again(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(class_data_sharing, "_PRACTICE", "import time; time.sleep(600)")
+    monkeypatch.setattr(class_data_sharing, "LONGEST_SECONDS", 0)
+    assert class_data_sharing.main() == class_data_sharing.TRY_AGAIN == 75
+    assert "took longer than 0 s. Spark starts without one; `make setup` tries again" in capsys.readouterr().out
+    assert list(class_data_sharing.archive().parent.iterdir()) == []
+
+
 @pytest.mark.spark
 def test_the_session_of_the_tests_maps_it(spark: SparkSession) -> None:
     if not class_data_sharing.archive().is_file():

@@ -22,6 +22,8 @@ from frazil.local.toolchain.java import java, version_text
 
 LONGEST_SECONDS = 300
 """How long each of the two steps may take."""
+TRY_AGAIN = 75
+"""The status of the program if a step took longer; it is `EX_TEMPFAIL` of sysexits.h."""
 
 # Without this option, a JVM prints a warning about an archive that does not fit.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
@@ -82,7 +84,10 @@ def java_options() -> str:
 
 
 def make() -> Path | None:
-    """Create the archive, replacing an earlier one; None if this Java cannot. Raises `JavaUnsuitable`."""
+    """Create the archive, replacing an earlier one; None if this Java cannot.
+
+    Raises `JavaUnsuitable`, and `TimeoutError` if a step takes longer than `LONGEST_SECONDS`.
+    """
     made = archive()
     made.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=made.parent) as name:
@@ -100,7 +105,7 @@ def make() -> Path | None:
 
 
 def _ran(folder: Path, *command: str | Path) -> str:
-    """Return the output of a command; empty if it fails or takes too long. Its processes end with it."""
+    """Return the output of a command; empty if it fails. Its processes end with it, also if it takes too long."""
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     ) as process:
@@ -108,9 +113,19 @@ def _ran(folder: Path, *command: str | Path) -> str:
             output, _ = process.communicate(timeout=LONGEST_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            return ""
+            raise TimeoutError(f"{command[0]} took longer than {LONGEST_SECONDS} s") from None
     return output if process.returncode == 0 else ""
 
 
+def main() -> int:
+    """Create the archive and say where it is, or why there is none. Return the status of the program."""
+    try:
+        print(make() or "this Java makes no archive of classes; Spark starts without one")
+    except TimeoutError as late:
+        print(f"no archive of classes was made: {late}. Spark starts without one; `make setup` tries again")
+        return TRY_AGAIN
+    return 0
+
+
 if __name__ == "__main__":
-    print(make() or "this Java makes no archive of classes; Spark starts without one")
+    sys.exit(main())
