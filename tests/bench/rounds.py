@@ -33,10 +33,12 @@ class Race:
     rounds: int
     warm_rows: int = 0
     warm_up: int = 2
+    asked_for: tuple[str, ...] = ()
+    """Contenders that take part only if they are named."""
 
     def only(self, ways: Sequence[str]) -> Race:
-        """Return the race with the named contenders, all by default."""
-        return replace(self, ways=tuple(way for way in self.ways if not ways or way in ways))
+        """Return the race with the named contenders; by default with all but those that are asked for."""
+        return replace(self, ways=tuple(way for way in (*self.ways, *self.asked_for) if way in (ways or self.ways)))
 
     def sized(self, scale: float, rounds: int) -> Race:
         """Return the race with topics `scale` times as large, and with `rounds` rounds if not 0."""
