@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from tests.bench.sessions import Sessions
 from tests.bench.topics import Topic
+
+if TYPE_CHECKING:
+    from tests.bench.environment import BenchEnvironment
 
 
 class Ground:
@@ -43,6 +46,10 @@ class Noted:
         self.seen.append(f"end {self.name}")
 
 
+def sessions_on(ground: Ground) -> Sessions:
+    return Sessions(cast("BenchEnvironment", ground))
+
+
 def ways(*names: str) -> dict[str, tuple[str, Topic]]:
     """Return contenders, each with its process: `b` and `b2` share one."""
     topic = Topic(name="t", shape="light_avro", rows=1, partitions=1, schema_id=1)
@@ -51,7 +58,7 @@ def ways(*names: str) -> dict[str, tuple[str, Topic]]:
 
 def test_contenders_stay_until_a_race_has_a_new_one() -> None:
     ground = Ground()
-    with Sessions(ground) as sessions:  # type: ignore[arg-type]
+    with sessions_on(ground) as sessions:
         assert sessions.of(ways("a", "b", "b2")).keys() == {"a", "b"}
         assert ground.seen == ["start a", "start b", "ready a", "ready b"]
         for names in (("a",), ("b2", "a")):
@@ -64,7 +71,7 @@ def test_contenders_stay_until_a_race_has_a_new_one() -> None:
 
 def test_a_process_starts_again_for_another_way_of_it() -> None:
     ground = Ground()
-    with Sessions(ground) as sessions:  # type: ignore[arg-type]
+    with sessions_on(ground) as sessions:
         sessions.of(ways("b"))
         sessions.of(ways("b", "b2"))
         assert ground.seen == ["start b", "ready b", "end b", "wait b", "start b", "ready b"]
@@ -74,7 +81,7 @@ def test_behind_an_error_no_contender_is_waited_for() -> None:
     ground = Ground()
 
     def race() -> None:
-        with Sessions(ground) as sessions:  # type: ignore[arg-type]
+        with sessions_on(ground) as sessions:
             sessions.of(ways("a", "b"))
             raise KeyError
 
