@@ -9,7 +9,7 @@ from typing import Any
 from frazil.declaration import Pipeline, SchemaFile, Spark
 from frazil.declaration.change_effects import FIELDS, Outcome
 from frazil.declaration.to_json import to_json
-from frazil.declaration.write_modes import gaps_of_state
+from frazil.declaration.write_modes import gaps_of_start, gaps_of_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
             pipeline=new.name,
             table=old.table.identifier,
             outcome=known.outcome,
-            what="; ".join([known.said(before, after), *(_gaps(old, new) if path == "on_error" else ())]),
+            what="; ".join([known.said(before, after), *_gaps(path, old, new)]),
             changed=path,
             before=_shown(before),
             after=_shown(after),
@@ -104,10 +104,16 @@ def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
         )
 
 
-def _gaps(old: Pipeline, new: Pipeline) -> Iterator[str]:
-    """Yield what a state or a changelog may lack with the new error mode, and did not with the old one."""
-    known = {*gaps_of_state(replace(new, on_error=old.on_error))}
-    return (gap for gap in gaps_of_state(new) if gap not in known)
+def _gaps(path: str, old: Pipeline, new: Pipeline) -> Iterator[str]:
+    """Yield what a state or a changelog may lack because of a field's new value; of `start`, when the table is made again."""
+    match path:
+        case "table.identifier":
+            yield from gaps_of_state(new)
+        case "start":
+            yield from (f"then {gap}" for gap in gaps_of_start(new))
+        case "on_error":
+            known = {*gaps_of_state(replace(new, on_error=old.on_error))}
+            yield from (gap for gap in gaps_of_state(new) if gap not in known)
 
 
 def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

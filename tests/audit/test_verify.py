@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from frazil import declaration
 from frazil.audit.finding import Flaw, Outcome
 from frazil.audit.offset_ranges import Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
-from frazil.declaration import Changelog, Latest, Upsert
+from frazil.declaration import At, Changelog, Latest, Upsert
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
@@ -374,9 +376,10 @@ def test_without_totals_and_beginning_nothing_can_be_proven(landed: Landed) -> N
 
 def test_a_changelog_and_a_state_that_begin_late_are_said_to_be_incomplete(landed: Landed) -> None:
     for write, what in ((Changelog(), "history"), (Upsert(), "state")):
-        landed.pipeline = replace(landed.pipeline, write=write, start=Latest())
-        note = f"the table is not the complete {what}: it begins at latest, later than older keys"
-        assert note in landed.verify().notes
+        for start in (Latest(), At(datetime(2026, 1, 2, tzinfo=UTC)), declaration.Offsets({0: 5})):
+            landed.pipeline = replace(landed.pipeline, write=write, start=start)
+            note = f"the table is not the complete {what}: it begins at {start.kind}, later than older keys"
+            assert note in landed.verify().notes
 
 
 def test_a_table_that_does_not_exist_cannot_be_checked(landed: Landed) -> None:

@@ -43,12 +43,16 @@ def test_check_answers_in_json(tmp_path: Path) -> None:
     json.loads(ended.stdout)
 
 
-def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [("Latest()", "latest"), ("At(datetime(2026, 1, 2, tzinfo=UTC))", "timestamp"), ("Offsets({0: 5})", "offsets")],
+)
+def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path, start: str, kind: str) -> None:
     for mode, what in (("Changelog", "history"), ("Upsert", "state")):
-        keyed = f'key_format="text"), write={mode}(), start=Latest(), table='
-        text = GOOD.replace("), table=", f", {keyed}").replace("import ", f"import Latest, {mode}, ")
-        (tmp_path / "mine.py").write_text(text)
-        said = f"the table is not the complete {what}: it begins at latest, later than older keys"
+        keyed = f'key_format="text"), write={mode}(), start={start}, table='
+        text = GOOD.replace("), table=", f", {keyed}").replace("import ", f"import At, Latest, Offsets, {mode}, ")
+        (tmp_path / "mine.py").write_text(f"from datetime import UTC, datetime\n{text}")
+        said = f"the table is not the complete {what}: it begins at {kind}, later than older keys"
         assert f"orders: {said}\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
     [told] = json.loads(frazil("check", "mine.py", "--json", cwd=tmp_path).stdout)["pipelines"]
     assert told["notes"] == [said]

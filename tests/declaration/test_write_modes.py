@@ -1,14 +1,19 @@
 """Write modes: values with their own parameters."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from frazil.declaration import (
     Append,
+    At,
     Changelog,
     Deletion,
     ErrorMode,
     History,
     KeyFormat,
+    Latest,
+    Offsets,
     Pipeline,
     Table,
     Tombstones,
@@ -235,6 +240,15 @@ def test_an_incomplete_history_is_said():
     assert late[0] == "the table is not the complete history: it begins at latest, later than older keys"
     assert "the last row of a key whose last record is rejected" in late[1]
     assert list(gaps_of_state(state(write=Append(), start="latest"))) == []
+
+
+@pytest.mark.parametrize(
+    "start", [Latest(), At(datetime(2026, 1, 2, tzinfo=UTC)), Offsets({0: 5})], ids=lambda s: s.kind
+)
+def test_each_start_but_the_earliest_makes_an_incomplete_table(start):
+    for what, write in (("state", Upsert()), ("history", Changelog())):
+        said = f"the table is not the complete {what}: it begins at {start.kind}, later than older keys"
+        assert list(gaps_of_state(state(write=write, start=start))) == [said]
 
 
 def test_a_history_is_no_part_of_the_modes_identity_and_has_its_own_table():

@@ -196,14 +196,18 @@ def default_error_mode(mode: WriteMode) -> ErrorMode:
     return ErrorMode.SUSPEND if is_keyed(mode) else ErrorMode.LOG
 
 
+def gaps_of_start(pipeline: Pipeline) -> Iterator[str]:
+    """Yield why a table that begins at the declared start will not have the last record of every key, or each change of it."""
+    if is_keyed(pipeline.write) and not isinstance(pipeline.start, Earliest):
+        what = "history" if isinstance(pipeline.write, Changelog) else "state"
+        yield f"the table is not the complete {what}: it begins at {pipeline.start.kind}, later than older keys"
+
+
 def gaps_of_state(pipeline: Pipeline) -> Iterator[str]:
     """Yield why a table will not have the last record of every key, or each change of it, though nothing fails."""
-    if not is_keyed(pipeline.write):
-        return
-    what, row = ("history", "last row") if isinstance(pipeline.write, Changelog) else ("state", "row")
-    if not isinstance(pipeline.start, Earliest):
-        yield f"the table is not the complete {what}: it begins at {pipeline.start.kind}, later than older keys"
-    if pipeline.on_error is not ErrorMode.SUSPEND:
+    yield from gaps_of_start(pipeline)
+    row = "last row" if isinstance(pipeline.write, Changelog) else "row"
+    if is_keyed(pipeline.write) and pipeline.on_error is not ErrorMode.SUSPEND:
         yield f"with on_error={pipeline.on_error}, the {row} of a key whose last record is rejected is of an earlier record"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from frazil.declaration import (
     Append,
+    At,
     Changelog,
     Debezium,
     Earliest,
@@ -19,6 +21,7 @@ from frazil.declaration import (
     Latest,
     Limits,
     MetadataColumns,
+    Offsets,
     Pipeline,
     SchemaEvolution,
     Spark,
@@ -57,10 +60,12 @@ def test_a_new_pipeline_makes_its_tables_and_says_where_it_begins() -> None:
 def test_a_new_state_that_will_not_be_complete_says_so() -> None:
     state = with_topic(BOATS, key_format=KeyFormat.TEXT)
     whole = replace(state, write=Upsert(), start=Earliest(), on_error=ErrorMode.SUSPEND)
-    [effect] = effects([], [replace(whole, start=Latest())])
-    assert effect.what.endswith("; the table is not the complete state: it begins at latest, later than older keys")
-    [effect] = effects([], [replace(whole, write=Changelog(), start=Latest())])
-    assert effect.what.endswith("; the table is not the complete history: it begins at latest, later than older keys")
+    for what, write in (("state", Upsert()), ("history", Changelog())):
+        for start in (Latest(), At(datetime(2026, 1, 2, tzinfo=UTC)), Offsets({0: 5})):
+            [effect] = effects([], [replace(whole, write=write, start=start)])
+            assert effect.what.endswith(
+                f"; the table is not the complete {what}: it begins at {start.kind}, later than older keys"
+            )
     [effect] = effects([], [replace(whole, on_error=ErrorMode.LOG)])
     assert effect.what.endswith(
         "; with on_error=log, the row of a key whose last record is rejected is of an earlier record"
@@ -317,6 +322,18 @@ def test_a_state_that_takes_dead_letters_from_now_on_says_so() -> None:
     assert "the row of a key whose last record is rejected is of an earlier record" in effect.what
     assert "earlier record" not in only(replace(state, on_error=ErrorMode.LOG), state).what
     assert "earlier record" not in only(FLIGHTS, replace(FLIGHTS, on_error=ErrorMode.SKIP)).what
+
+
+def test_another_start_of_a_state_says_that_a_rebuilt_table_would_not_be_complete() -> None:
+    state = replace(FLIGHTS, write=Upsert(), on_error=ErrorMode.SUSPEND)
+    for what, before in (("state", state), ("history", replace(state, write=Changelog()))):
+        for start in (Latest(), At(datetime(2026, 1, 2, tzinfo=UTC)), Offsets({0: 5})):
+            late = replace(before, start=start)
+            said = f"the table is not the complete {what}: it begins at {start.kind}, later than older keys"
+            assert only(before, late).what.endswith(f"Only a rebuilt table starts there; then {said}")
+            assert only(late, before).what.endswith("Only a rebuilt table starts there")
+            assert only(late, with_table(late, identifier="nyc.other")).what.endswith(f"; {said}")
+    assert "complete" not in only(FLIGHTS, replace(FLIGHTS, start=Latest())).what
 
 
 def test_a_table_keeps_the_type_of_its_columns_of_json() -> None:
