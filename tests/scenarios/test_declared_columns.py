@@ -210,6 +210,33 @@ def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> N
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("write", [Upsert(), Upsert(key="id")], ids=["record", "value"])
+def test_a_decimal_is_one_key_however_many_zeros_it_is_written_with(shop_of: ShopOf, write: Upsert) -> None:
+    """In one batch and in several, in the record's key and in the value, and in a delete."""
+    columns = {"columns": ("id decimal(6, 2)", "name string"), "key_columns": ("id decimal(6, 2)",)}
+    shop = shop_of(value_format="json", key_format="json", write=write, **columns)
+
+    def put(key: str, value: str, name: str) -> None:
+        body = f'{{"id": {value}, "name": "{name}"}}'.encode()
+        shop.produce([body], key=f'{{"id": {key}}}'.encode(), partition=0)
+
+    put("1.5", "1.50", "first")
+    put("-2.0", "-2", "stays")
+    put("2.5", "2.500", "goes")
+    shop.drain()
+    put("1.50", "1.5", "second")
+    put("1.500", "1.5", "third")
+    shop.produce([None], key=b'{"id":2.50}', partition=0)
+    shop.drain()
+    assert {(row["id"], row["name"]) for row in shop.landed()} == {
+        (Decimal("1.50"), "third"),
+        (Decimal("-2.00"), "stays"),
+    }
+    assert len(shop.landed()) == 2
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
 def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json", "key_columns": ("code string", "at io.debezium.time.NanoTimestamp")}
     shop = shop_of(value_format="json", columns=("n long",), write=Upsert(), on_error=ErrorMode.LOG, **keyed)
