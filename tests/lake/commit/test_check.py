@@ -124,12 +124,13 @@ def test_a_table_of_another_mode_is_not_written() -> None:
             "If another engine changed the identifier fields, run ALTER TABLE db.t SET IDENTIFIER FIELDS id, `line-no`. Else "
             "declare upsert of debezium events by other again, or name another table",
         ),
-        ("upsert by id ordered by v", "upsert by id", "Declare upsert by id again"),
-        ("changelog by id", "changelog by other", "Declare changelog by other again"),
-        ("upsert by id", "append", "Declare append again"),
+        ("upsert by id ordered by v", "upsert by id", "Declare upsert by id again, or name another table"),
+        ("upsert by id", "upsert by id ordered by v", "Declare upsert by id ordered by v again, or name another table"),
+        ("changelog by id", "changelog by other", "Declare changelog by other again, or name another table"),
+        ("upsert by id", "append", "Declare append again, or name another table"),
     ],
 )  # fmt: skip
-def test_a_key_that_another_engine_changed_can_be_set_again(mode: str, made_for: str, do: str) -> None:
+def test_the_refusal_of_another_mode_order_or_key_names_the_remedy(mode: str, made_for: str, do: str) -> None:
     base, batch = replace(BASE, mode=made_for), replace(BATCH, mode=mode)
     assert check(base, STAGED, batch) is Verdict.OTHER_MODE
     error = refusal(Verdict.OTHER_MODE, base, STAGED, batch)
