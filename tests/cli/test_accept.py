@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from frazil.declaration import KeyFormat, Upsert
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
-from frazil.errors import OffsetsLost
+from frazil.errors import DecisionRequired, KeysMoved, OffsetsLost
 from tests.scenarios.test_accept import delete_records
+from tests.scenarios.test_upserts import State, verified
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -27,6 +29,16 @@ def frazil(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
+def decided(shop: Shop, refused: DecisionRequired, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command that a refusal names, on the files of a project in `folder`."""
+    (folder / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
+    (folder / "environment.json").write_bytes(canonical(environment_document(shop.environment)))
+    _, _, command = refused.do.partition("`frazil ")
+    words = command.partition(" --reason")[0].split()
+    options = ("--reason", "as it happened", "--pipelines", "pipelines.json", "--env", "environment.json", "--json")
+    return frazil(*words, *options, cwd=folder)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("twice", [False, True])
 def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop], tmp_path: Path, twice: bool) -> None:
@@ -36,14 +48,9 @@ def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop
     shop.drain()
     shop.produce(shop.orders(5, schema_id, first=5))
     delete_records(shop, 8)
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
-    (tmp_path / "environment.json").write_bytes(canonical(environment_document(shop.environment)))
     with pytest.raises(OffsetsLost) as refused:
         shop.drain()
-    _, _, command = refused.value.do.partition("`frazil ")
-    words = command.partition(" --reason")[0].split()
-    options = ("--reason", "the disk was full", "--pipelines", "pipelines.json", "--env", "environment.json", "--json")
-    ended = frazil(*words, *options, cwd=tmp_path)
+    ended = decided(shop, refused.value, tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout) == {
         "pipeline": shop.pipeline.name,
@@ -54,6 +61,32 @@ def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop
     }
     assert shop.drain().written == 2
     if twice:
-        again = frazil(*words, *options, cwd=tmp_path)
+        again = decided(shop, refused.value, tmp_path)
         assert again.returncode == 2
         assert "nothing to accept" in again.stderr
+
+
+@pytest.mark.long
+def test_the_command_decides_about_keys_that_changed_their_partition(
+    shop_of: Callable[..., Shop], tmp_path: Path
+) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    state.put(1, "first", partition=0)
+    shop.drain()
+    state.put(1, "moved", partition=1)
+    with pytest.raises(KeysMoved) as refused:
+        shop.drain()
+    ended = decided(shop, refused.value, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    held = {"0": 1, "1": 0}
+    assert json.loads(ended.stdout) == {
+        "pipeline": shop.pipeline.name,
+        "event": "keys-moved",
+        "before": held,
+        "after": held,
+        "lost": {},
+    }
+    shop.drain()
+    state.check()
+    assert any("keys-moved" in note and "as it happened" in note for note in verified(shop).notes)
