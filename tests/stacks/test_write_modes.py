@@ -1,0 +1,93 @@
+"""Tables of current state and changelogs that Frazil lands: what deployment makes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Changelog, History, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat, parse
+from infra.managed_topic import Cleanup, ManagedTopic
+from policies.evaluate import Request, evaluate
+from policies.resource_values import Facts
+from policies.resources import read, together
+from policies.rules import findings
+from policies.table_resources import Scope
+from stacks.deployments import dev
+from tests.stacks.synthesised import TODAY, named, resources, synthesised
+from tests.stacks.terraform_text import worked_out
+from tests.stacks.test_existing import KNOWN
+
+KEY = {"kms_keykey_F64E54E4arn": f"arn:aws:kms:{dev.region}:{dev.account}:key/1"}
+DEPLOYMENT = named(dev, scope=Scope.TABLE, reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",))
+"""Its roles name each table."""
+ORDERED = Upsert(key=("trip", "leg"), order_by="changed_at", on_tombstone="soft_delete", history=History(keep_days=30))
+PIPELINES = (
+    Pipeline(
+        topic=Topic("fleet", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
+        table=Table("nyc.fleet"),
+        write=Upsert(),
+    ),
+    Pipeline(topic=Topic("fares", value_format=ValueFormat.AVRO), table=Table("nyc.fares"), write=ORDERED),
+    Pipeline(
+        topic=Topic("moves", value_format=ValueFormat.AVRO, key_format=KeyFormat.TEXT),
+        table=Table("nyc.moves"),
+        write=Changelog(order_by="_kafka_timestamp"),
+    ),
+)
+TOPICS = (ManagedTopic("fleet", cleanup=Cleanup.COMPACT), ManagedTopic("fares"), ManagedTopic("moves"))
+TABLES = {name for table in ("fleet", "fares", "moves") for name in (table, f"{table}__dead_letters")}
+
+
+@pytest.fixture(scope="module")
+def stacks() -> dict[str, dict[str, Any]]:
+    return synthesised(DEPLOYMENT, PIPELINES, TOPICS)
+
+
+def test_the_jobs_document_has_each_mode_as_it_is_declared(stacks: dict[str, dict[str, Any]]) -> None:
+    found = resources(stacks["ingestion"], "aws_s3_object")
+    [content] = [each["content"] for name, each in found.items() if name.startswith("pipelines")]
+    assert parse(worked_out(content, stacks["ingestion"], {}).encode()) == PIPELINES
+
+
+@pytest.mark.parametrize("role", ["ingest", "maintain", "reader"])
+def test_a_role_reaches_the_history_of_the_state_that_has_one(stacks: dict[str, dict[str, Any]], role: str) -> None:
+    glue = f"arn:aws:glue:{dev.region}:{dev.account}:table/nyc"
+    files = f"arn:aws:s3:::{dev.names.bucket('tables')}/lake/nyc.db"
+    granted = [
+        json.loads(worked_out(each["policy"], stacks["ingestion"], KNOWN | KEY))
+        for each in resources(stacks["ingestion"], "aws_iam_policy").values()
+        if each["name"].startswith(f"frazil-dev-{role}-")
+    ]
+    every = TABLES | {f"{table}__changes" for table in ("fleet", "fares", "moves")}
+    for action, place in (("glue:GetTable", f"{glue}/{{}}"), ("s3:GetObject", f"{files}/{{}}/data/1.parquet")):
+        reached = {
+            table
+            for table in every
+            if evaluate(Request(action=action, resource=place.format(table), context={}), granted).is_allowed
+        }
+        assert reached == TABLES | {"fares__changes"}, action
+
+
+def test_no_rule_has_anything_against_them(stacks: dict[str, dict[str, Any]]) -> None:
+    reviewed = together([read(stack) for stack in stacks.values()])
+    facts = Facts(reviewed, TODAY)
+    assert facts.tables == {f"nyc.{table}" for table in TABLES | {"fares__changes"}}
+    assert {topic for topic in facts.topics if facts.needs_last_records_only(topic)} == {"fleet"}
+    assert {topic for topic in facts.topics if facts.needs_deletes(topic)} == {"fleet", "fares", "moves"}
+    assert findings(reviewed, facts) == []
+
+
+def test_a_state_that_frazil_lands_needs_no_compacted_topic_and_nothing_of_tableflow(
+    stacks: dict[str, dict[str, Any]],
+) -> None:
+    topics = {
+        each["topic_name"]: each["config"] for each in resources(stacks["confluent"], "confluent_kafka_topic").values()
+    }
+    assert {name: config["cleanup.policy"] for name, config in topics.items()} == {
+        "fleet": "compact",
+        "fares": "delete",
+        "moves": "delete",
+    }
+    assert not resources(stacks["confluent"], "confluent_tableflow_topic")
