@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.jobs import once
 from tests.support.shop import Shop, avro, frame
-from tests.support.state_replay import VERSIONED, StateReplay
+from tests.support.state_replay import VERSIONED, StateReplay, seconds
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -30,6 +31,11 @@ VERSIONS = [2, pytest.param(3, marks=pytest.mark.long)]
 def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, **choices: object) -> StateReplay:
     shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, **choices)
     return StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
+
+
+def orders(state: StateReplay) -> dict[str, Any]:
+    """Return the order that the table keeps of each row, by its key."""
+    return {row["_kafka_key"]: row["_order"] for row in state.shop.landed()}
 
 
 @pytest.mark.long
@@ -62,6 +68,7 @@ def test_a_late_record_changes_nothing(shop_of: ShopOf) -> None:
     state.produce(2, "new", version=2, partition=1)  # the key moved: the order decides
     state.shop.drain()
     state.check(late=2)
+    assert orders(state) == {"k1": 5, "k2": 2}
 
 
 @pytest.mark.long
@@ -79,6 +86,8 @@ def test_the_second_column_decides_where_the_first_is_equal(shop_of: ShopOf) -> 
     state.shop.drain()
     assert {row["_kafka_key"]: row["user"] for row in state.shop.landed()} == dict.fromkeys(("k1", "k2", "k3"), "later")
     assert state.account().late == 1
+    found = {key: (order["version"], seconds(order["_kafka_timestamp"])) for key, order in orders(state).items()}
+    assert found == {"k1": (5, 9), "k2": (5, 9), "k3": (5, 4)}
 
 
 @pytest.mark.long
@@ -97,6 +106,9 @@ def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
             state.produce(dice.randrange(6), word, at=dice.randrange(40))
         state.shop.drain()
         state.check()
+        if write.order_by:
+            found = {key: seconds(order) for key, order in orders(state).items()}
+            assert found == {f"k{key}": row.place[0] for key, row in state.rows().items()}
 
 
 @pytest.mark.long

@@ -110,6 +110,28 @@ def test_rows_marked_as_deleted_are_not_compared(shop_of: ShopOf, replayed: Ask,
 
 
 @pytest.mark.long
+def test_ties_of_the_order_come_to_the_same_rows(shop_of: ShopOf, replayed: Ask) -> None:
+    """The table was landed in three batches, its topic comes in one: the higher partition wins, then the higher offset."""
+    shop = shop_of(write=Upsert(order_by="_kafka_timestamp"), key_format=KeyFormat.TEXT)
+    state, tied = State(shop), {"timestamp": 1_700_000_000_000}
+    state.put(1, "higher partition", partition=1, **tied)
+    state.put(2, "lower offset", partition=0, **tied)
+    shop.drain()
+    state.put(1, "lower partition", partition=0, **tied)
+    state.put(2, "higher offset", partition=0, **tied)
+    shop.drain()
+    state.put(2, "higher partition", partition=1, **tied)
+    state.put(3, "lower partition", partition=0, **tied)
+    state.put(3, "higher partition", partition=1, **tied)
+    shop.drain()
+    assert {row["user"] for row in shop.landed()} == {"higher partition"}
+    found = replayed(shop)
+    assert (found.findings, found.rows, found.records) == ((), 3, 7)
+    write(shop, "UPDATE {} SET user = 'lower partition', _kafka_partition = 0, _kafka_offset = 1 WHERE order_id = 1")
+    assert flaws(replayed(shop)) == {"row_differs": 1}
+
+
+@pytest.mark.long
 def test_values_that_were_left_out_are_compared(shop_of: ShopOf, replayed: Ask) -> None:
     shop = debezium(shop_of)
     source = Source(shop)

@@ -286,6 +286,42 @@ def test_the_key_is_compared_inside_the_commit(shop: Shop, statement: str, made_
     state.check()
 
 
+@pytest.mark.parametrize(
+    ("statement", "made_for", "back"),
+    [
+        (
+            "SET TBLPROPERTIES ('frazil.order-by' = 'amount')",
+            "upsert by _kafka_key ordered by amount",
+            "UNSET TBLPROPERTIES ('frazil.order-by')",
+        ),
+        pytest.param(
+            "UNSET TBLPROPERTIES ('frazil.write-mode')",
+            "append",
+            "SET TBLPROPERTIES ('frazil.write-mode' = 'upsert')",
+            marks=pytest.mark.long,
+        ),
+    ],
+    ids=["order", "mode"],
+)
+def test_the_mode_and_the_order_are_compared_inside_the_commit(
+    shop: Shop, statement: str, made_for: str, back: str
+) -> None:
+    """Another engine changes what the table was made for while a driver has staged a batch."""
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    state.put(1, "second")
+    table = f"lake.{shop.pipeline.table.identifier}"
+    with pytest.raises(WriteModeDiffers) as refused:
+        shop.drain(failpoint=once("stage.done", lambda: shop.spark.sql(f"ALTER TABLE {table} {statement}")))
+    assert (refused.value.facts["made_for"], refused.value.facts["declared"]) == (made_for, "upsert by _kafka_key")
+    assert refused.value.do.startswith(f"Declare {made_for} again, or name another table")
+    assert [row["user"] for row in shop.landed()] == ["first"]
+    shop.spark.sql(f"ALTER TABLE {table} {back}")
+    shop.drain()
+    state.check()
+
+
 def test_a_key_that_gains_a_field_stops_before_the_table_changes(shop_of: ShopOf) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
     state = State(shop, schema=KEY)
@@ -310,6 +346,31 @@ def test_a_key_that_gains_a_field_stops_before_the_table_changes(shop_of: ShopOf
     assert [row["user"] for row in shop.landed()] == ["first"]
 
 
+@pytest.mark.long
+def test_a_key_that_loses_a_field_names_no_row(shop_of: ShopOf) -> None:
+    """The field's default would name the row of another key. Records of the earlier version still land."""
+    region = {"name": "region", "type": "string", "default": "r0"}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    state = State(shop, schema={**KEY, "fields": [KEY["fields"][0], region]})
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    shorter = {**KEY, "fields": KEY["fields"][:1]}
+    key = frame(shop.registry_admin.register(f"{shop.topic}-key", json.dumps(shorter)), avro(shorter, {"order_id": 2}))
+    value = frame(state.schema_id, avro(ORDER, {"order_id": 2, "user": "of no region", "amount": None}))
+    shop.produce([value, None], key=key, partition=0)
+    with pytest.raises(RejectedRecords, match="'key_null': 2") as refused:
+        shop.drain()
+    assert "declare on_error=log" in refused.value.do
+    state.check()
+    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.LOG)
+    state.put(0, "second")
+    state.delete(1)
+    assert shop.drain().rejected == {"key_null": 2}
+    state.check()
+    assert [(row["key"], row["reason"]) for row in shop.dead()] == [(key, "key_null")] * 2
+
+
 def test_an_append_table_does_not_become_a_state(shop_of: ShopOf) -> None:
     shop = shop_of(key_format=KeyFormat.TEXT)
     state = State(shop)
@@ -320,13 +381,24 @@ def test_an_append_table_does_not_become_a_state(shop_of: ShopOf) -> None:
     assert len(shop.landed()) == 1
 
 
-def test_a_float_is_no_key(shop_of: ShopOf) -> None:
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("double", "double"),
+        pytest.param("float", "float", marks=pytest.mark.long),
+        pytest.param({"type": "array", "items": "int"}, "list<int>", marks=pytest.mark.long),
+        pytest.param({"type": "map", "values": "int"}, "map<string, int>", marks=pytest.mark.long),
+    ],
+    ids=["double", "float", "list", "map"],
+)
+def test_floats_lists_and_maps_are_no_fields_of_a_key(shop_of: ShopOf, kind: Any, said: str) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
-    key = {"type": "record", "name": "Key", "fields": [{"name": "price", "type": "double"}]}
+    key = {"type": "record", "name": "Key", "fields": [KEY["fields"][0], {"name": "price", "type": kind}]}
     shop.register()
     shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
-    with pytest.raises(InvalidInput, match="price is of type double, which is no key"):
+    with pytest.raises(InvalidInput, match=f"price is of type {said}, which is no key"):
         shop.drain()
+    assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)
 
 
 def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
