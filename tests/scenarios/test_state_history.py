@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +16,29 @@ import duckdb
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from frazil.audit.verify import verify
+from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
 from frazil.declaration import History, KeyFormat, Limits, Upsert
-from frazil.declaration.environment import Environment
+from frazil.declaration.document import canonical, document
+from frazil.declaration.environment import Environment, environment_document
 from frazil.errors import FrazilError, HistoryMismatch, InvalidInput, SparkFailed, TopicRecreated
 from frazil.ingest.events import Reporter
 from frazil.ingest.state_history import StateHistory
 from frazil.job.failpoints import HISTORY_STEPS
+from frazil.lake import ledger
 from frazil.lake.commit.entries import entry, of
 from frazil.lake.history import follow, history_columns
-from frazil.lake.history.history_ledger import Recorded
+from frazil.lake.history.history_ledger import OF_SEQUENCE, OF_SNAPSHOT, Recorded
 from frazil.lake.history.recorded import recorded
 from frazil.lake.ledger import Entry
+from frazil.lake.offsets import Offsets
 from frazil.lake.past_state_sql import UNKNOWN, PastState
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql_engine import SqlEngine
+from frazil.local.duckdb_query import ask
 from frazil.maintain.expire import expire
 from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Target
@@ -278,6 +287,65 @@ def test_two_drivers_record_each_commit_once(shop_of: ShopOf) -> None:
         assert hits
         shop.drain()
         check(shop)
+
+
+@pytest.mark.long
+def test_a_reader_beside_a_driver_sees_no_state_behind_its_history(shop_of: ShopOf) -> None:
+    """The reader looks at the history and then at the state, again and again. The driver waits at its steps for one more look."""
+    shop, state = state_of(shop_of, partitions=1, limits=Limits(first_rows=3, max_rows=3))
+    state.put(0, "first", partition=0)
+    shop.drain()
+    for number, word in enumerate(("second", "third", "fourth")):
+        state.put(0, word, partition=0)
+        state.put(number + 1, word, partition=0)
+        state.delete(number, partition=0)
+    looks, looked = list[tuple[Any, Any]](), threading.Condition()
+
+    def wait_for_a_look(step: str) -> None:
+        if step in ("history.staged", "history.committed"):
+            with looked:
+                after_the_next = len(looks) + 2
+                assert looked.wait_for(lambda: len(looks) >= after_the_next, timeout=60), "the reader ended"
+
+    with ThreadPoolExecutor(1) as pool:
+        driver = pool.submit(shop.drain, failpoint=wait_for_a_look)
+        while not driver.done():
+            history = oracle.table(shop.lake, shop.pipeline.table.history)
+            look = (history, stored(shop))
+            with looked:
+                looks.append(look)
+                looked.notify_all()
+        driver.result()
+    places, made = set[tuple[int, int]](), dict[int, dict[str, Row]]()
+    for history, held in looks:
+        last, head = history.current_snapshot(), newest_commit(held)
+        recorded, end = (Offsets.parse(one.summary[ledger.END]).at[0] for one in (last, head))
+        assert int(last.summary[OF_SEQUENCE]) <= head.sequence_number
+        assert recorded <= end
+        places.add((recorded, end))
+        if recorded not in made:
+            made[recorded] = made_by(history.scan().to_arrow().to_pylist())
+            at = held.scan(snapshot_id=int(last.summary[OF_SNAPSHOT])).to_arrow().to_pylist()
+            assert made[recorded] == by_key(at)
+    ends = sorted(made)
+    assert len(ends) > 3
+    assert places == {*zip(ends, ends, strict=True), *pairwise(ends)}  # level, or one commit behind
+    check(shop)
+
+
+def newest_commit(table: Any) -> Any:
+    """The newest snapshot that is no upkeep's."""
+    return max((s for s in table.snapshots() if s.summary[ledger.END]), key=lambda s: s.sequence_number)
+
+
+def made_by(found: list[Row]) -> dict[str, Row]:
+    """The rows that changes make, one after the other."""
+    now = dict[str, Row]()
+    for row in sorted(found, key=lambda row: row["_sequence"]):
+        now.pop(row["_kafka_key"], None)
+        if row["_op"] != "d":
+            now[row["_kafka_key"]] = {name: value for name, value in row.items() if name not in OWN}
+    return now
 
 
 @pytest.mark.long
@@ -747,6 +815,48 @@ def test_duckdb_reads_both_tables_at_their_snapshots_by_a_rest_service(
             past.by_attached_duckdb(dict.fromkeys(past.noted[0][0], 0))
 
 
+@pytest.mark.long
+def test_the_command_prints_the_query_of_an_earlier_state(shop_of: ShopOf, tmp_path: Path) -> None:
+    """Spark reads the tables by the names that the command knows, DuckDB by those that it is given."""
+    shop = shop_of(write=WITH_HISTORY, key_format=KeyFormat.TEXT)
+    replay, ends = StateReplay(shop), list[Mapping[int, int]]()
+    for words in ({0: "a", 1: "b", 2: "c"}, {0: "d", 1: None}, {1: "e", 2: None, 3: "f"}):
+        for key, word in words.items():
+            replay.produce(key, word)
+        shop.drain()
+        end = newest(shop).entry.end
+        assert end is not None
+        ends.append(end.at)
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
+    (tmp_path / "here.json").write_bytes(canonical(environment_document(shop.environment)))
+    asked = [
+        "history",
+        shop.pipeline.name,
+        "--pipelines",
+        f"{tmp_path}/pipelines.json",
+        "--env",
+        f"{tmp_path}/here.json",
+    ]
+
+    def printed(at: Mapping[int, int], *more: str) -> str:
+        ended = CliRunner().invoke(app, [*asked, "--at", ",".join(f"{p}:{offset}" for p, offset in at.items()), *more])
+        assert ended.exit_code == 0, ended.output
+        return ended.stdout.removesuffix(";\n")
+
+    table = shop.pipeline.table
+    files = [oracle.table(shop.lake, name).metadata_location for name in (table.identifier, table.history)]
+    state, history = (f"iceberg_scan('{file.removeprefix('file://')}')" for file in files)
+    in_duckdb = ("--engine", "duckdb", "--table", state, "--changes-table", history)
+    assert len(ends) == 3
+    for at in ends:
+        made = replay.rows(record for record in replay.records if record.offset < at[record.partition])
+        rows = sorted((f"k{key}", row.word) for key, row in made.items() if row.deleted_at is None)
+        found = shop.spark.sql(printed(at)).collect()
+        assert sorted((row["_kafka_key"], row["user"]) for row in found) == rows
+        query = f'SELECT q._kafka_key, q."user" FROM ({printed(at, *in_duckdb)}) q'
+        assert sorted(ask(files[0], query)[1]) == rows
+
+
 def noted_states(shop_of: ShopOf) -> tuple[Shop, PastStates]:
     """Return a shop with a state that changed once, and that of each commit."""
     shop, state = state_of(shop_of)
@@ -865,6 +975,52 @@ def test_verify_finds_a_history_that_was_rolled_back(shop_of: ShopOf) -> None:
     history.manageSnapshots().rollbackTo(history.currentSnapshot().parentId()).commit()
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
     assert [finding.flaw for finding in found.findings] == ["history_differs"]
+
+
+@pytest.mark.long
+def test_verify_compares_a_history_that_is_behind_with_the_commit_that_it_follows(shop_of: ShopOf) -> None:
+    """A driver ended between the two commits; so did the next one, after another engine had deleted a row."""
+
+    def end_between() -> None:
+        with pytest.raises(FrazilError, match="crash at"):
+            shop.drain(failpoint=crash_at("publish.committed"))
+
+    behind = "the history is 1 commits behind the table; the next run appends them"
+    shop, state = state_of(shop_of)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    for number in (3, 4):
+        state.put(number, "second")
+    end_between()
+    for deep in (False, True):
+        proof = verified(shop, deep=deep)
+        assert (proof.outcome, proof.findings) == ("proven", ())
+        assert behind in proof.notes
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE order_id = 1")
+    state.put(5, "third")
+    end_between()
+    found = verified(shop)
+    (what,) = (finding.what for finding in found.findings if finding.flaw == "history_differs")
+    assert what == "its changes make 4 rows, and the table had 5 at the same offsets"
+    assert behind in found.notes
+
+
+@pytest.mark.long
+def test_verify_finds_a_history_that_is_ahead_of_its_state(shop_of: ShopOf) -> None:
+    """An older metadata file of the state was registered, which knows no later commit."""
+    shop, state = state_of(shop_of)
+    state.put(1, "first")
+    shop.drain()
+    older, name = stored(shop).metadata_location, shop.pipeline.table.identifier
+    state.put(1, "second")
+    shop.drain()
+    lacking = newest(shop).snapshot_id
+    shop.job().iceberg.drop(name, purge=False)
+    shop.spark.sql(f"CALL lake.system.register_table(table => '{name}', metadata_file => '{older}')")
+    (found,) = verified(shop).findings
+    what = f"it has changes up to the state's snapshot {lacking}, which the state lacks"
+    assert (found.flaw, found.what) == ("history_differs", what)
 
 
 @pytest.mark.long
