@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
+from typer.testing import CliRunner
 
 from frazil.audit.finding import Flaw
 from frazil.audit.verification import Replayed
+from frazil.cli.main import app
+from frazil.cli.verify import REPLAYS
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
+from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Registry as RegistrySettings
+from frazil.declaration.environment import environment_document
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.decode import row_key
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.replay import replay
+from frazil.job.context import JobContext
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import delete_records
@@ -73,6 +83,44 @@ def test_a_changed_value_is_found_that_the_proof_does_not_see(shop_of: ShopOf, r
     assert flaws(found) == {"row_differs": 1}
     assert "partition 1 offset" in found.findings[0].what
     assert (found.rows, found.records) == (7, 18)
+
+
+@pytest.mark.long
+def test_the_command_lands_the_topic_again_and_says_what_it_found(
+    shop_of: ShopOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a right table with the Spark of the tests, and of a wrong one with that which the command starts."""
+
+    @contextmanager
+    def shared(*_: Any, **__: Any) -> Iterator[JobContext]:
+        yield shop.job()
+
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state, name = State(shop), shop.pipeline.name
+    for word in ("first", "second"):
+        for number in range(4):
+            state.put(number, word)
+        state.delete(0)
+        shop.drain()
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))
+    (tmp_path / "here.json").write_bytes(canonical(environment_document(shop.environment)))
+    monkeypatch.chdir(tmp_path)
+    asked = ["verify", name, "--pipelines", "pipelines.json", "--env", "here.json", "--replay"]
+    with monkeypatch.context() as patched:
+        patched.setattr("frazil.cli.verify.local_job", shared)
+        right = CliRunner().invoke(app, asked)
+    assert right.exit_code == 0, right.output
+    assert right.stdout.splitlines() == [
+        f"PROVEN {name}: 10 read = 10 landed + 0 dead-lettered + 0 skipped",
+        "the topic landed again: 10 records, the same 3 rows",
+    ]
+    write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 3")
+    command = [sys.executable, "-m", "frazil.cli.main", *asked, "--master", "local[1]", "--memory", "1g"]
+    wrong = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1, wrong.stderr
+    assert wrong.stdout.startswith(f"NOT PROVEN {name}: 1 row not of their keys' last records\nrow_differs: ")
+    assert "landed again" not in wrong.stdout
+    assert list((tmp_path / ".frazil" / REPLAYS).iterdir()) == []  # nothing of the second table is left
 
 
 @pytest.mark.long
