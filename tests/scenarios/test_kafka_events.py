@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from frazil.audit.verify import verify
 from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
-from frazil.declaration import At, Latest
+from frazil.declaration import At, KeyFormat, Latest, Limits, Upsert
 from frazil.declaration import Offsets as StartOffsets
 from frazil.declaration.options import Isolation
 from frazil.errors import CountsDisagree, InvalidInput, OffsetsLost, TopicRecreated
@@ -122,6 +122,37 @@ def test_an_open_transaction_is_waited_for_and_an_aborted_one_never_lands(shop_o
     left_open.commit_transaction()
     shop.drain()
     assert sorted(r["order_id"] for r in shop.landed()) == [3, 4, 5, 6, 7, 8]
+
+
+def test_a_state_has_the_records_of_committed_transactions_only(shop_of: ShopOf) -> None:
+    """Aborted records and the markers of both ends are offsets without a record, which the proof counts."""
+    choices = {"partitions": 1, "transactional": True, "limits": Limits(first_rows=5, max_rows=5)}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, **choices)
+    schema_id, producer = shop.register(), transactional(shop, "a")
+
+    def begin(words: dict[int, str | None]) -> None:
+        producer.begin_transaction()
+        for number, word in words.items():
+            value = {"order_id": number, "user": word, "amount": None}
+            record = None if word is None else frame(schema_id, avro(ORDER, value))
+            producer.produce(shop.topic, record, key=f"k{number}".encode(), partition=0)
+        producer.flush()
+
+    begin({1: "first", 2: "first"})
+    producer.commit_transaction()
+    begin({1: "aborted", 2: None, 3: "aborted"})
+    producer.abort_transaction()
+    begin({1: "second", 4: "first"})
+    producer.commit_transaction()
+    begin({4: None})  # stays open, and begins only when the markers before it are written
+    shop.drain()
+    producer.abort_transaction()
+    found = sorted((row["order_id"], row["user"]) for row in shop.landed())
+    assert found == [(1, "second"), (2, "first"), (4, "first")]
+    for deep in (False, True):
+        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
+        assert proof.outcome == "proven", [str(f) for f in proof.findings]
+        assert [(a.read, a.landed, a.explained) for a in proof.partitions] == [(10, 4, 6)]
 
 
 @pytest.mark.long
