@@ -175,6 +175,26 @@ def test_plain_messages_and_their_keys_land_by_descriptors(shop_of: ShopOf) -> N
     assert verified(shop, deep=True).outcome == "proven"
 
 
+@pytest.mark.parametrize("value_format", ["json_schema", "protobuf"])
+def test_each_record_is_a_row_by_a_declared_schema_alone(shop_of: ShopOf, value_format: str) -> None:
+    """The table appends, and no registry is at the address of one."""
+    values = [{"id": 1, "note": "a"}, {"id": 1, "note": "b"}]
+    if value_format == "protobuf":
+        declared: dict[str, Any] = {"schema": (descriptors(PROTO),), "record_name": "shop.Order"}
+        first, second = (protobuf(PROTO, value, message="shop.Order") for value in values)
+    else:
+        properties = {"id": {"type": "integer"}, "note": {"type": "string"}}
+        declared = {"schema": (json_file({"type": "object", "properties": properties}),)}
+        first, second = bodies(*values)
+    shop = shop_of(value_format=value_format, on_error=ErrorMode.LOG, **declared)
+    for produced in ([first, second, b"\xff"], [first]):
+        shop.produce(produced, partition=0)
+        shop.drain(from_document(shop.pipeline), registry_url="http://127.0.0.1:9")
+    assert rows(shop, "id", "note") == [(1, "a"), (1, "b"), (1, "a")]
+    assert [letter["reason"] for letter in shop.dead()] == ["undecodable"]
+    shop.assert_each_record_once()
+
+
 @pytest.mark.long
 def test_change_data_lands_by_a_declared_schema(shop_of: ShopOf) -> None:
     source = {"type": "record", "name": "Source", "fields": [{"name": "ts_ms", "type": "long"}]}
