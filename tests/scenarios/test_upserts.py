@@ -126,6 +126,9 @@ def test_a_table_holds_the_last_value_of_each_key(shop: Shop) -> None:
         "absent": 1,
         "rows": 8,
     }
+    (of_table, _), (of_keys, _) = (verified(shop, deep=deep).reads for deep in (False, True))
+    assert (of_table.files_by_scan, of_table.rows_by_scan, of_table.rows_by_manifest) == (0, 0, 8)
+    assert (of_keys.files_by_scan, of_keys.rows_by_scan) == (of_table.files_by_manifest, 8)
 
 
 def test_changes_of_one_batch_are_folded_to_the_last(shop: Shop) -> None:
@@ -535,8 +538,7 @@ def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lo
     assert any(path.name in finding.what for finding in found.findings)
 
 
-@pytest.mark.long  # `test_upserts_upkeep` compacts in each run
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf, version: int) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
     state = State(shop)
