@@ -39,11 +39,15 @@ def lake(tmp_path: Path) -> Landed:
 @pytest.fixture
 def ask(lake: Landed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Runs `frazil verify orders …` in an empty folder."""
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([lake.pipeline])))
-    (tmp_path / "here.json").write_bytes(canonical({"version": 1, **to_json(lake.environment)}))
-    (tmp_path / "project").mkdir()
-    monkeypatch.chdir(tmp_path / "project")
-    options = ["--pipelines", str(tmp_path / "pipelines.json"), "--env", str(tmp_path / "here.json")]
+    return asking(lake, tmp_path, monkeypatch)
+
+
+def asking(lake: Landed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    (folder / "pipelines.json").write_bytes(canonical(document([lake.pipeline])))
+    (folder / "here.json").write_bytes(canonical({"version": 1, **to_json(lake.environment)}))
+    (folder / "project").mkdir()
+    monkeypatch.chdir(folder / "project")
+    options = ["--pipelines", str(folder / "pipelines.json"), "--env", str(folder / "here.json")]
 
     def run(*more: str) -> Result:
         return CliRunner().invoke(app, ["verify", "orders", *options, *more])
@@ -83,6 +87,25 @@ def test_a_proof_of_an_incomplete_state_says_so(tmp_path: Path) -> None:
     assert shown.getvalue().splitlines()[1:] == [
         "the table is not the complete state: it begins at latest, later than older keys"
     ]
+
+
+def test_a_deep_proof_of_a_state_reads_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another engine replaced one row by that of another key: manifests have as many rows as before."""
+    state = LandedState(tmp_path)
+    state.change(range(6))
+    ask = asking(state, tmp_path, monkeypatch)
+    proven = "PROVEN orders: 6 read = 6 landed + 0 dead-lettered + 0 skipped"
+    ended = ask("--deep")
+    assert (ended.exit_code, ended.stdout.splitlines()[0]) == (0, proven)
+    assert "shop.orders: 6 rows read in 1 files" in ended.stdout
+    state.table.delete("order_id = 3")
+    state.add_rows([77])
+    ended = ask()
+    assert (ended.exit_code, ended.stdout.splitlines()[0]) == (0, proven)
+    ended = ask("--deep")
+    first, second, *_ = ended.stdout.splitlines()
+    assert (ended.exit_code, first) == (1, "NOT PROVEN orders: rows of other keys than the commits count")
+    assert second.startswith("other_keys: table shop.orders: the keys of its rows are not those that its commits count")
 
 
 def test_each_flaw_has_words() -> None:
