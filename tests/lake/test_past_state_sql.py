@@ -11,9 +11,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+import sqlglot
 
 from frazil.errors import InvalidInput
 from frazil.lake import past_state_sql
+from frazil.lake.changelog_views import table_name
 from frazil.lake.history.history_columns import STATE_NAMES
 from frazil.lake.history.history_ledger import HistoryAccount
 from frazil.lake.offsets import Offsets
@@ -167,6 +169,76 @@ def test_duckdb_parses_the_text_that_reads_both_tables_at_their_snapshots(model:
     state, history = (SqlEngine.DUCKDB.at_snapshot(name, 7) for name in ("lake.s.t", "lake.s.t__changes"))
     (statement,) = duckdb.extract_statements(model.past.query(SqlEngine.DUCKDB, state, history, {0: 1}))
     assert statement.query.count("AT (VERSION => 7)") == 2
+
+
+HOSTILE = PastState(
+    columns=(
+        StateColumn('it\'s "a" \\ `b`', 'it\'s "a" \\ `b`', 'it\'s "a" \\ `b`'),
+        StateColumn("order", 'or"der', 'Or"der'),
+        StateColumn("new", None, None),
+    ),
+    key=('it\'s "a" \\ `b`', "order"),
+    held={0: 5, 1: 5},
+    set_backs=(),
+    state_snapshot=7,
+    history_snapshot=8,
+)
+TEXTS = {
+    SqlEngine.ATHENA: """WITH changes AS (
+  SELECT *, (COALESCE(CAST(json_extract_scalar("_end", '$["0"]') AS BIGINT), 0) > 3 OR COALESCE(CAST(json_extract_scalar("_end", '$["1"]') AS BIGINT), 0) > 0) AS _frazil_later
+  FROM "shop"."o""r; 'd'__changes" FOR VERSION AS OF 8
+),
+point AS (
+  SELECT CASE WHEN COUNT(CASE WHEN _frazil_later THEN NULL ELSE 1 END) = 0
+    THEN fail('the history has no change at or before these offsets, so the state there is unknown') ELSE MAX(CASE WHEN _frazil_later THEN NULL ELSE "_sequence" END) END AS _frazil_last
+  FROM changes
+),
+later AS (
+  SELECT c.*, ROW_NUMBER() OVER (PARTITION BY "it's ""a"" \\ `b`", "or""der" ORDER BY "_sequence") AS _frazil_number
+  FROM changes c CROSS JOIN point p
+  WHERE c."_sequence" > p._frazil_last
+)
+SELECT s."it's ""a"" \\ `b`", s."order", s."new"
+FROM "shop"."o""r; 'd'" FOR VERSION AS OF 7 s
+WHERE NOT EXISTS (SELECT 1 FROM later l WHERE l."it's ""a"" \\ `b`" = s."it's ""a"" \\ `b`" AND l."or""der" = s."order")
+UNION ALL
+SELECT "_before"."it's ""a"" \\ `b`" AS "it's ""a"" \\ `b`", "_before"."Or""der" AS "order", NULL AS "new"
+FROM later
+WHERE _frazil_number = 1 AND "_before" IS NOT NULL""",
+    SqlEngine.SNOWFLAKE: """WITH changes AS (
+  SELECT *, (COALESCE(CAST(GET(PARSE_JSON("_END"), '0') AS BIGINT), 0) > 3 OR COALESCE(CAST(GET(PARSE_JSON("_END"), '1') AS BIGINT), 0) > 0) AS _frazil_later
+  FROM "SHOP"."o""r; 'd'__changes"
+),
+point AS (
+  SELECT CASE WHEN COUNT(CASE WHEN _frazil_later THEN NULL ELSE 1 END) = 0
+    THEN TO_NUMBER('the history has no change at or before these offsets, so the state there is unknown') ELSE MAX(CASE WHEN _frazil_later THEN NULL ELSE "_SEQUENCE" END) END AS _frazil_last
+  FROM changes
+),
+later AS (
+  SELECT c.*, ROW_NUMBER() OVER (PARTITION BY "it's ""a"" \\ `b`", "or""der" ORDER BY "_SEQUENCE") AS _frazil_number
+  FROM changes c CROSS JOIN point p
+  WHERE c."_SEQUENCE" > p._frazil_last
+)
+SELECT s."it's ""a"" \\ `b`", s."ORDER", s."NEW"
+FROM "SHOP"."o""r; 'd'" s
+WHERE NOT EXISTS (SELECT 1 FROM later l WHERE l."it's ""a"" \\ `b`" = s."it's ""a"" \\ `b`" AND l."or""der" = s."ORDER")
+UNION ALL
+SELECT "_BEFORE":"it's ""a"" \\ `b`" AS "it's ""a"" \\ `b`", "_BEFORE":"Or""der" AS "ORDER", NULL AS "NEW"
+FROM later
+WHERE _frazil_number = 1 AND "_BEFORE" IS NOT NULL""",
+}
+
+
+@pytest.mark.parametrize("engine", TEXTS)
+def test_the_text_for_an_engine_that_no_test_runs_is_this_one(engine: SqlEngine) -> None:
+    """Its names are quoted, whatever they contain."""
+    state, history = (
+        engine.at_snapshot(table_name(engine, "lake", f"shop.o\"r; 'd'{suffix}"), number)
+        for suffix, number in (("", HOSTILE.state_snapshot), ("__changes", HOSTILE.history_snapshot))
+    )
+    query = HOSTILE.query(engine, state, history, {0: 3})
+    assert query == TEXTS[engine]
+    assert isinstance(sqlglot.parse_one(query, read=engine.value), sqlglot.exp.Query)
 
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.long) for number in range(1, 4))])
