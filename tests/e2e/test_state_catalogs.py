@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, KeyFormat, Limits, Upsert
+from frazil.declaration import Changelog, ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.environment import Environment
+from frazil.lake.commit import append
+from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask
 from frazil.local.services import LocalServices
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import orphans
-from frazil.maintain.result import Status
+from frazil.maintain.result import Action, Outcome, Status
+from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Policy, Target
-from tests.support import oracle
+from tests.lake.commit.test_row_delta import EVENTS, FIRST, SECOND, failing
+from tests.support import extra_catalogs, oracle
 from tests.support.concurrent_drivers import run_both
+from tests.support.jobs import once
+from tests.support.keyed_table import KeyedTable
+from tests.support.losing_relay import Lost, losing_relay
 from tests.support.paused_driver import paused
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -157,6 +169,91 @@ def test_processes_that_are_killed_or_fenced_leave_the_state_right(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
+def test_another_client_commits_between_search_and_commit(
+    spark: SparkSession, lake: Environment, name: str, version: int
+) -> None:
+    """Each event of `test_row_delta`. The batch's keys are searched again if the head moved, and only then."""
+    iceberg = Iceberg(spark, lake.catalog.name)
+    table = KeyedTable(spark, iceberg, lake, f"delta.{name}", version).create()
+    table.apply(FIRST)
+    moved = set[str]()
+    for event, commit in EVENTS.items():
+        for step in ("publish.searched", "publish.filled"):
+            batch, before = table.staged(SECOND), iceberg.load(table.name).currentSnapshot().snapshotId()
+            searched = failing(table, batch.changes, 0)
+            table.publish(batch, failpoint=once(step, partial(commit, table)))
+            table.expect(SECOND)
+            table.check()
+            parent = iceberg.load(table.name).currentSnapshot().parentId()
+            assert list(dict.fromkeys(searched)) == list(dict.fromkeys((before, parent))), (event, step)
+            moved |= {event} if parent != before else set()
+    assert moved >= {"compaction", "a row is inserted", "a row is deleted", "compaction and expiry"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("lost", Lost)
+def test_a_commit_of_unknown_state_is_decided_again(
+    spark: SparkSession, rest_lake: Environment, name: str, monkeypatch: pytest.MonkeyPatch, lost: Lost, version: int
+) -> None:
+    thrown, errors = append.thrown, list[str]()
+
+    def noted(error: Py4JJavaError) -> str:
+        errors.append(thrown(error))
+        return errors[-1]
+
+    monkeypatch.setattr(append, "thrown", noted)
+    assert isinstance(rest_lake.catalog, RestCatalog)
+    with losing_relay(rest_lake.catalog.uri) as relay:
+        relayed = replace(rest_lake, catalog=replace(rest_lake.catalog, uri=relay.uri))
+        lake = extra_catalogs.added(spark, relayed, f"relayed_{name}")
+        table = KeyedTable(spark, Iceberg(spark, lake.catalog.name), lake, f"delta.{name}", version).create()
+        table.apply(FIRST)
+        batch, relay.loses = table.staged(SECOND), lost
+        before = len(oracle.table(lake, table.name).snapshots())
+        published = table.publish(batch)
+        table.expect(SECOND)
+        table.check()
+        assert len(oracle.table(lake, table.name).snapshots()) == before + 1
+        assert (relay.lost, errors, published.found) == ([lost], ["CommitStateUnknownException"], lost is Lost.ANSWER)
+        table.apply({3: None, 4: (0, "third")})
+        table.check()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("catalog", "version"), [("rest_lake", 2), ("rest_lake", 3), ("glue_lake", 2), ("glue_lake", 3)]
+)
+def test_dead_letters_of_a_state_are_decided_by_its_commit(
+    shop_of: Callable[..., Shop], version: int, tmp_path: Path
+) -> None:
+    """A driver is killed just before the commit, and one just after it."""
+    table = {"format_version": version}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG, table=table)
+    changes = Changes(shop)
+
+    def produce(word: str, numbers: range) -> None:
+        changes.produce(word, numbers, gone=numbers[:1])
+        shop.produce([b"bad!!"], key=b"k1")
+
+    produce("first", range(6))
+    shop.drain()
+    check(shop, changes.state)
+    before = dict(changes.state)
+    produce("second", range(3, 9))
+    for step, landed in (("publish.filled", before), ("publish.committed", changes.state)):
+        (tmp_path / step).mkdir()
+        killed(shop, tmp_path / step, step)
+        assert {row["order_id"]: row["user"] for row in shop.landed()} == landed
+        assert len(shop.dead()) == 1
+    assert shop.drain().read == 0  # what was decided is not read again
+    check(shop, changes.state)
+    assert len(shop.dead()) == 2
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("catalog", ["lake_environment", "rest_lake", "glue_lake"])
 def test_two_processes_that_run_freely_share_a_state(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30))
@@ -166,6 +263,34 @@ def test_two_processes_that_run_freely_share_a_state(shop_of: Callable[..., Shop
     results = run_both(shop, tmp_path)
     assert sum(result["batches"] for result in results) >= 10, results
     assert sum(result["fenced"] for result in results) >= 1, results
+    check(shop, changes.state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("catalog", ["lake_environment"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
+    shop_of: Callable[..., Shop], version: int, tmp_path: Path
+) -> None:
+    """Each in a process of its own: the maintainer in that of the test."""
+    table = {"format_version": version, "keep_snapshots": 2}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30), table=table)
+    changes, maintained = Changes(shop), list[Outcome]()
+    for round_ in range(12):
+        changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
+
+    def maintain_all() -> None:
+        run = MaintenanceRun(shop.job(), Policy(grace_seconds=0))
+        (outcomes,) = maintain([shop.pipeline], run, lambda _: None, orphans=False).values()
+        maintained.extend(outcomes)
+
+    results = run_both(shop, tmp_path, beside=maintain_all)
+    assert sum(result["batches"] for result in results) >= 12, results
+    assert sum(result["fenced"] for result in results) >= 1, results
+    ended = Counter((outcome.action, outcome.ended) for outcome in maintained)
+    assert {status for _, status in ended} <= {Status.DONE, Status.CONFLICT}, maintained
+    assert any(outcome.files_removed for outcome in maintained if outcome.action is Action.COMPACT), ended
+    assert any(outcome.snapshots for outcome in maintained if outcome.action is Action.EXPIRE), ended
     check(shop, changes.state)
 
 

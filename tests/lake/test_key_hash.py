@@ -33,3 +33,18 @@ def test_the_hash_is_that_of_spark(spark: SparkSession, names: list[str]) -> Non
     found = rows.select(*keys, key_hash(rows, keys).alias("h")).toArrow()
     ours = hashes([found[name].combine_chunks() for name in keys])
     assert [int(h) for h in ours.astype("i8")] == found["h"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "columns", [["id"], ["concat('k', id)"], ["CAST(id AS decimal(20, 2))"], ["id % 10", "concat(id, '-')"]], ids=str
+)
+def test_the_second_hash_of_a_key_says_nothing_of_the_first(spark: SparkSession, columns: list[str]) -> None:
+    """Thousands of 20,000 keys share the first 16 bits of one hash with another key; none shares those of both."""
+    rows = spark.range(20_000).selectExpr(*(f"{column} AS k{number}" for number, column in enumerate(columns)))
+    found = rows.select(
+        *(key_hash(rows, rows.columns, is_second=is_second).alias(str(is_second)) for is_second in (False, True))
+    ).toArrow()
+    first, second = ((found[str(is_second)].to_numpy() >> 48).tolist() for is_second in (False, True))
+    assert len(set(first)) < 18_000
+    assert len(set(second)) < 18_000
+    assert len(set(zip(first, second, strict=True))) == 20_000

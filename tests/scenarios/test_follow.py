@@ -13,13 +13,16 @@ from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Limits, Pipeline, Spark
+from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Upsert
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner, staging
 from frazil.job import session
+from frazil.lake.deletes import key_changes
+from frazil.lake.deletes.positions import Found
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import delete_records
+from tests.scenarios.test_upserts import State
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -367,3 +370,26 @@ def test_stopping_ends_a_batch_that_is_being_staged_and_loses_nothing(
     monkeypatch.undo()
     shop.drain()
     shop.assert_each_record_once()
+
+
+@pytest.mark.long
+def test_a_run_that_goes_on_finds_keys_by_an_index_once_searches_have_cost_as_much(
+    shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search takes two seconds by the run's clock. One costs less than an index does, the second one makes one pay."""
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state, find, searches = State(shop), key_changes.find, list[int]()
+
+    def slow(*asked: Any, **named: Any) -> Found:
+        searches.append(len(searches))
+        return find(*asked, **named)
+
+    monkeypatch.setattr(key_changes, "find", slow)
+    with Following(shop, clock=lambda: time.time() + 2 * len(searches)) as run:
+        for number in range(6):
+            state.put(number % 2, f"of {number}")
+            run.until("batch_committed", number + 1)
+            assert len(searches) == min(number, 2)  # the table is empty at first
+        (built,) = run.until("key_index_built")
+    assert built["rows"] == 2
+    state.check()

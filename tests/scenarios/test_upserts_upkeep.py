@@ -19,6 +19,7 @@ from frazil.maintain.lease import Lease
 from frazil.maintain.result import Status
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from tests.scenarios.test_upserts import Died, State, stored
+from tests.support import oracle
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -68,6 +69,7 @@ def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: 
     shop.drain()
     state.check()
     assert not shop.seen("foreign_commit")
+    assert oracle.contents(shop.lake, shop.pipeline.table.identifier) == {0, 1}  # no delete is by equality
 
 
 STEPS = [

@@ -18,6 +18,7 @@ from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.data_location import place_data
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH
@@ -79,6 +80,7 @@ class KeyedTable:
                 declared={},
             ),
         )
+        place_data(self.iceberg, self.name)
         publish(
             job(self.iceberg, clock=lambda: 1001.0),
             empty_commit(self.iceberg, self.name, at=1000.0),
@@ -162,7 +164,7 @@ class KeyedTable:
     def check(self) -> None:
         """Assert that the table holds the state: as Spark and as PyIceberg read it."""
         wanted = sorted((key, *row) for key, row in self.state.items())
-        rows = self.spark.table(f"lake.{self.name}").select("id", "day", "word").collect()
+        rows = self.spark.table(self.path).select("id", "day", "word").collect()
         assert sorted(map(tuple, rows)) == wanted
         found = oracle.rows(self.environment, self.name)
         assert sorted((row["id"], row["day"], row["word"]) for row in found) == wanted
@@ -177,11 +179,30 @@ class KeyedTable:
             )
         )
 
+    @property
+    def path(self) -> str:
+        """The table as Spark names it, with its catalog."""
+        return f"{self.iceberg.name}.{self.name}"
+
     def compact(self) -> None:
         """Rewrite all data files into one, without their deleted rows."""
         self.spark.sql(
-            f"CALL lake.system.rewrite_data_files(table => '{self.name}', options => "
+            f"CALL {self.iceberg.name}.system.rewrite_data_files(table => '{self.name}', options => "
             "map('rewrite-all', 'true', 'delete-file-threshold', '1'))"
+        )
+
+    def rewrite_deletes(self) -> None:
+        """Rewrite all delete files, as another engine does between compactions."""
+        self.spark.sql(
+            f"CALL {self.iceberg.name}.system.rewrite_position_delete_files(table => '{self.name}', "
+            "options => map('rewrite-all', 'true'))"
+        )
+
+    def expire(self) -> None:
+        """Expire all snapshots but the newest."""
+        self.spark.sql(
+            f"CALL {self.iceberg.name}.system.expire_snapshots(table => '{self.name}', "
+            "older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
         )
 
     def hash_of(self, *keys: int) -> int:
@@ -192,13 +213,13 @@ class KeyedTable:
     def insert(self, key: int, row: Row) -> None:
         """Insert a row as another engine does."""
         self.is_alone = False
-        self._frame({key: row}).writeTo(f"lake.{self.name}").append()
+        self._frame({key: row}).writeTo(self.path).append()
 
     def delete(self, key: int) -> None:
         """Delete a row as another engine does."""
         self.is_alone = False
-        self.spark.sql(f"DELETE FROM lake.{self.name} WHERE id = {key}")
+        self.spark.sql(f"DELETE FROM {self.path} WHERE id = {key}")
 
     def size(self) -> int:
         """Return how many rows Spark counts."""
-        return int(self.spark.table(f"lake.{self.name}").agg(F.count("id")).collect()[0][0])
+        return int(self.spark.table(self.path).agg(F.count("id")).collect()[0][0])

@@ -28,6 +28,7 @@ from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.support import oracle
 from tests.support.jobs import once
 from tests.support.shop import Shop
 from tests.support.trino_server import Trino
@@ -175,6 +176,7 @@ class Life(RuleBasedStateMachine):
         self.shop.drain()
         self.check_rows()
         self.check_dead_letters()
+        assert oracle.contents(self.shop.lake, self.shop.pipeline.table.identifier) <= {0, 1}, "equality deletes"
         for deep in (False, True):
             proof = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=deep)
             assert proof.outcome == "proven", proof.findings

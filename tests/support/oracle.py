@@ -31,3 +31,8 @@ def places(environment: Environment, identifier: str) -> list[tuple[int, int]]:
     prefix = "_kafka_" if "_kafka_offset" in names else ""
     found = table(environment, identifier).scan(selected_fields=(f"{prefix}partition", f"{prefix}offset")).to_arrow()
     return sorted(zip(*(found[f"{prefix}{name}"].to_pylist() for name in ("partition", "offset")), strict=True))
+
+
+def contents(environment: Environment, identifier: str) -> set[int]:
+    """Return what the files of all snapshots hold, by their manifests: rows (0), positions to delete (1), or keys to delete (2)."""
+    return set(table(environment, identifier).inspect.all_files()["content"].to_pylist())

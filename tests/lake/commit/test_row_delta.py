@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,10 @@ from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.commit.row_delta import row_delta
+from frazil.lake.commit.row_delta import overwrite, row_delta
 from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.deletes import java_writers
+from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.java_writers import tasks
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.tables import FEW_MANIFESTS
@@ -93,24 +95,18 @@ def test_a_lost_answer_is_found(table: KeyedTable) -> None:
     table.check()
 
 
-def expire(table: KeyedTable) -> None:
-    table.spark.sql(
-        f"CALL lake.system.expire_snapshots(table => '{table.name}', older_than => TIMESTAMP '2999-01-01 00:00:00', "
-        "retain_last => 1)"
-    )
-
-
 def compact_and_expire(table: KeyedTable) -> None:
     table.compact()
-    expire(table)
+    table.expire()
 
 
 EVENTS: dict[str, Callable[[KeyedTable], object]] = {
     "compaction": KeyedTable.compact,
+    "deletes are rewritten": KeyedTable.rewrite_deletes,
     "a row is inserted": lambda table: table.insert(9, (1, "by another engine")),
     "a row is deleted": lambda table: table.delete(9),
-    "a column is added": lambda table: table.spark.sql(f"ALTER TABLE lake.{table.name} ADD COLUMN later int"),
-    "snapshots expire": expire,
+    "a column is added": lambda table: table.spark.sql(f"ALTER TABLE {table.path} ADD COLUMN c{uuid.uuid4().hex} int"),
+    "snapshots expire": KeyedTable.expire,
     "compaction and expiry": compact_and_expire,
 }
 
@@ -302,6 +298,38 @@ def test_iceberg_itself_refuses_deletes_of_another_head(
         delta.addRows(file)
     with pytest.raises(Py4JJavaError) as refused:
         delta.commit()
+    assert thrown(refused.value) == "ValidationException"
+    assert refusal in message(refused.value)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("event", "refusal"),
+    [
+        pytest.param(KeyedTable.compact, "Missing required files to delete", id="failMissingDeletePaths"),
+        pytest.param(delete_by_position, "new conflicting delete files", id="validateNoConflictingDeletes"),
+        pytest.param(
+            lambda table: table.insert(9, (1, "theirs")),
+            "conflicting files that can contain records",
+            id="validateNoConflictingData",
+        ),
+    ],
+)
+def test_iceberg_itself_refuses_files_written_again_of_another_head(
+    table: KeyedTable, event: Callable[[KeyedTable], None], refusal: str
+) -> None:
+    """The same for copy-on-write, whose change is an overwrite."""
+    table.copies = CopyOnWrite(lambda: uuid.uuid4().hex)
+    batch = table.staged(SECOND)
+    loaded = table.iceberg.load(table.name)
+    deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
+    assert deletes.replaced
+    event(table)
+    change = overwrite(table.iceberg, table.iceberg.load(table.name), deletes)
+    for file in batch.staged.files:
+        change.addFile(file)
+    with pytest.raises(Py4JJavaError) as refused:
+        change.commit()
     assert thrown(refused.value) == "ValidationException"
     assert refusal in message(refused.value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from frazil.errors import Fenced
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH, Found, find
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.key_index.indexed_search import Cost
+from frazil.lake.key_index.places import KeyedRows, PlacesOfKeys
 from frazil.lake.spark_key_hash import key_hash
 from tests.lake.deletes.test_key_changes import KEYS
 from tests.support.agreeing_index import AgreeingIndex
@@ -104,12 +106,6 @@ def delete_files(table: KeyedTable) -> None:
     table.spark.sql(f"DELETE FROM lake.{table.name}")
 
 
-def rewrite_deletes(table: KeyedTable) -> None:
-    table.spark.sql(
-        f"CALL lake.system.rewrite_position_delete_files(table => '{table.name}', options => map('rewrite-all', 'true'))"
-    )
-
-
 def rewrite_manifests(table: KeyedTable) -> None:
     table.spark.sql(f"CALL lake.system.rewrite_manifests('{table.name}')")
 
@@ -130,7 +126,7 @@ EVENTS: dict[str, tuple[Callable[[KeyedTable], None], str]] = {
     "rows of another engine": (insert, FOLLOWED),
     "deletes of another engine": (delete, "another writer deleted rows"),
     "deletes of complete files": (delete_files, ""),
-    "rewritten deletes": (rewrite_deletes, FOLLOWED),
+    "rewritten deletes": (KeyedTable.rewrite_deletes, FOLLOWED),
     "rewritten manifests": (rewrite_manifests, FOLLOWED),
     "copy-on-write by another engine": (merge, ""),
 }
@@ -209,6 +205,65 @@ def test_a_batch_that_is_staged_again_on_one_head_leaves_no_trace(table: KeyedTa
         table.apply(some(n))
     table.check()
     assert index.dropped == []
+
+
+def losing(add: Callable[[PlacesOfKeys, KeyedRows], None]) -> Callable[[PlacesOfKeys, KeyedRows], None]:
+    """Return an `add` that loses the last row."""
+
+    def loses(places: PlacesOfKeys, found: KeyedRows) -> None:
+        columns = (found.high, found.low, found.file, found.position, found.partition)
+        add(places, KeyedRows(found.paths, *(column[:-1] for column in columns)))
+
+    return loses
+
+
+@pytest.mark.parametrize(
+    ("change", "broken"),
+    [("add", losing(PlacesOfKeys.add)), pytest.param("delete", lambda *_: None, marks=pytest.mark.long)],
+    ids=["a row that came is missing", "rows that were deleted are there"],
+)
+def test_an_index_that_has_other_rows_than_the_tables_account_is_dropped(
+    table: KeyedTable, monkeypatch: pytest.MonkeyPatch, change: str, broken: Callable[..., None]
+) -> None:
+    """A missing row would be doubled, and a row that was deleted be deleted again."""
+    index = index_of(table)
+    for n in range(3):
+        table.apply(some(n))
+    assert (len(index.built), index.dropped, index.answers) == (1, [], 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(PlacesOfKeys, change, broken)
+        table.apply(some(3))
+    (why,) = index.dropped
+    assert re.fullmatch(r"the index has \d+ rows, and the table's account says otherwise", why)
+    table.check()
+    table.apply(some(4))  # by an index that is made again
+    table.check()
+    assert (len(index.built), len(index.dropped), index.answers) == (2, 1, 3)
+
+
+@pytest.mark.parametrize("batches", [0, pytest.param(3, marks=pytest.mark.long)], ids=["made", "followed"])
+def test_a_data_file_with_too_few_rows_is_in_no_index(table: KeyedTable, batches: int) -> None:
+    """Another engine adds a file of one row, of which the manifest says that it has three."""
+    index = index_of(table)
+    for n in range(batches):
+        table.apply(some(n))
+    (made,) = table.staged({99: (1, "by another engine")}).staged.files
+    loaded, classes = table.iceberg.load(table.name), table.iceberg.classes
+    spec = (classes.load("org.apache.iceberg.PartitionSpec"), loaded.spec())
+    file = classes.static("DataFiles", "builder", spec).copy(made).withRecordCount(3).build()
+    loaded.newAppend().appendFile(file).commit()
+    table.is_alone, table.state[99] = False, (1, "by another engine")
+    built = len(index.built)
+    table.apply(some(10))
+    assert index.dropped == [f"1 of 3 keys were read of {made.location()}"]
+    table.check()
+    table.apply({**some(11), 99: (2, "found by the search")})
+    table.check()
+    assert len(index.built) == built
+    table.compact()
+    table.apply({**some(12), 99: (2, "found by the index")})
+    table.check()
+    assert len(index.built) == built + 1
 
 
 def test_a_table_that_is_made_again_has_its_keys_read_again(table: KeyedTable) -> None:
