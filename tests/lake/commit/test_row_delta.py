@@ -307,7 +307,7 @@ def test_iceberg_itself_refuses_deletes_of_another_head(
     ("event", "refusal"),
     [
         pytest.param(KeyedTable.compact, "Missing required files to delete", id="failMissingDeletePaths"),
-        pytest.param(delete_by_position, "new conflicting delete files", id="validateNoConflictingDeletes"),
+        pytest.param(delete_by_position, "new delete for replaced data file", id="validateNoConflictingDeletes"),
         pytest.param(
             lambda table: table.insert(9, (1, "theirs")),
             "conflicting files that can contain records",
