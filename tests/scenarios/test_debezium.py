@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from datetime import date
 from typing import Any
 
 import pytest
@@ -81,6 +82,32 @@ def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
     assert {"before", "after", "op", "source", "ts_ms"}.isdisjoint(shop.landed()[0])
 
 
+@pytest.mark.long
+def test_a_tombstone_is_a_repeated_delete_only_in_the_batch_of_its_event(shop_of: ShopOf) -> None:
+    """In a later batch it is a delete of a missing key: nothing says that there was a row."""
+    shop = debezium(shop_of)
+    source = Source(shop)
+    for number in (1, 2):
+        source.write("c", number, customer="first")
+    shop.drain()
+    source.delete(1, tombstone=False)
+    source.delete(2)
+    shop.drain()
+    check(source)
+    assert of_deletes(shop) == {"deletes": 2, "repeated_deletes": 1, "deleted": 2, "absent": 0}
+    source.produce(1, None)
+    shop.drain()
+    check(source)
+    assert of_deletes(shop) == {"deletes": 1, "repeated_deletes": 0, "deleted": 0, "absent": 1}
+
+
+def of_deletes(shop: Shop) -> dict[str, int]:
+    """Return what the newest commit counts of deletes."""
+    keys = json.loads(stored(shop).current_snapshot().summary["frazil.keys"])
+    of_records = {name: counts(shop).get(name, 0) for name in ("deletes", "repeated_deletes")}
+    return of_records | {name: keys[name] for name in ("deleted", "absent")}
+
+
 LARGE = (
     *ORDERS,
     column("blob", optional("bytes")),
@@ -116,6 +143,61 @@ def test_a_value_that_is_left_out_is_that_of_the_change_or_the_row_before(shop_o
     source.write("u", 4, customer="again", note="n", **{k: v for k, v in ALL_GONE.items() if k != "note"})
     shop.drain()
     check(source, *NAMES)
+
+
+UNAVAILABLE = "ünavailable"
+"""A placeholder whose first bytes are negative numbers in Java."""
+OCTETS = [int.from_bytes([octet], signed=True) for octet in UNAVAILABLE.encode()]
+OTHERS = (
+    *ORDERS[:2],
+    column("days", optional({"type": "array", "items": ["null", named("int", "io.debezium.time.Date")]})),
+    column("numbers", optional({"type": "array", "items": ["null", "long"]})),
+    column("parts", optional({"type": "array", "items": ["null", "bytes"]})),
+    column("labels", optional({"type": "map", "values": ["null", "string"]})),
+)
+OTHERS_GONE = {
+    "days": OCTETS,
+    "numbers": OCTETS,
+    "parts": [UNAVAILABLE.encode()],
+    "labels": {UNAVAILABLE: UNAVAILABLE},
+}
+
+
+def others(number: int) -> dict[str, Any]:
+    """Return values of these columns; each has the placeholder beside something else."""
+    labels = {UNAVAILABLE: UNAVAILABLE, "n": str(number)}
+    values = {"days": [*OCTETS, number, None], "numbers": [*OCTETS, number, None]}
+    return {**values, "parts": [UNAVAILABLE.encode(), b"%d" % number], "labels": labels}
+
+
+@pytest.mark.long
+def test_lists_and_maps_that_are_left_out_are_those_of_the_change_or_the_row_before(shop_of: ShopOf) -> None:
+    """Of each other type that has a placeholder: lists of dates, of numbers and of bytes, and maps of texts."""
+    shop = debezium(shop_of, envelope=Debezium(unavailable_value=UNAVAILABLE))
+    source = Source(shop, OTHERS)
+    for number in (1, 2):
+        source.write("r", number, customer="first", **others(number))
+    shop.drain()
+    source.write("u", 1, customer="of the table", **OTHERS_GONE)
+    source.write("u", 2, customer="x", **others(20))
+    source.write("u", 2, customer="of the change before", **OTHERS_GONE)
+    source.write("c", 3, customer="c", **others(3))
+    source.write("u", 3, customer="made in the batch", **OTHERS_GONE)
+    source.write("c", 4, customer="nulls are values")
+    shop.drain()
+    landed = {}
+    for row in shop.landed():
+        days = row["days"] and [day and (day - date(1970, 1, 1)).days for day in row["days"]]
+        labels = row["labels"] and dict(row["labels"])
+        values = {name: row[name] for name in OTHERS_GONE}
+        landed[row["id"]] = (row["customer"], {**values, "days": days, "labels": labels})
+    assert landed == {
+        1: ("of the table", others(1)),
+        2: ("of the change before", others(20)),
+        3: ("made in the batch", others(3)),
+        4: ("nulls are values", dict.fromkeys(OTHERS_GONE)),
+    }
+    assert verified(shop, deep=True).outcome == "proven"
 
 
 @pytest.mark.long
