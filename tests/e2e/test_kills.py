@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from frazil.declaration import KeyFormat, Limits, Spark, Upsert
 from frazil.errors import FrazilError
 from frazil.exit_codes import Exit
-from frazil.job.failpoints import STEPS, Failpoints
+from frazil.ingest.upkeep import Upkeep
+from frazil.job.failpoints import STATE_UPKEEP_STEPS, STEPS, Failpoints
+from frazil.lake.rewrite import MANY_DELETE_FILES
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.scenarios.test_upserts import State, stored
 from tests.support.ledgers import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 
@@ -80,6 +85,39 @@ def test_a_jvm_killed_at_a_step_ends_the_driver_with_an_error_and_loses_nothing(
     assert "Traceback" not in log, log
     shop.drain()
     shop.assert_each_record_once()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", STATE_UPKEEP_STEPS)
+def test_a_driver_killed_while_it_merges_deletes_leaves_the_state_right(
+    shop_of: Callable[..., Shop], step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deletes of many batches name rows of the first one's file."""
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, partitions=1)
+    state = State(shop)
+    for number in range(4 * MANY_DELETE_FILES):
+        state.put(number, "first", partition=0)
+    shop.drain()
+    shop.pipeline = replace(shop.pipeline, engine=Spark(limits=Limits(first_rows=2, max_rows=2)))
+    for number in range(MANY_DELETE_FILES):
+        state.put(2 * number, "second", partition=0)
+        state.delete(2 * number + 1, partition=0)
+    with monkeypatch.context() as without_upkeep:
+        without_upkeep.setattr(Upkeep, "_compact", lambda *_, **how: None)
+        shop.drain()
+    state.delete(2 * MANY_DELETE_FILES, partition=0)
+    killed = shop.process(tmp_path, failpoints=f"{step}=kill")
+    _, log = killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL, log
+    state.check()
+    assert delete_files(shop) > MANY_DELETE_FILES
+    shop.drain()
+    state.check()
+    assert delete_files(shop) < MANY_DELETE_FILES
+
+
+def delete_files(shop: Shop) -> int:
+    return int(stored(shop).current_snapshot().summary["total-delete-files"])
 
 
 @pytest.fixture

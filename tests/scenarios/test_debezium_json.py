@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
+from frazil.errors import RejectedRecords
 from tests.scenarios.test_debezium import check, check_flattened, counts
 from tests.scenarios.test_json_schema import DRAFT
 from tests.scenarios.test_upserts import verified
@@ -205,6 +207,39 @@ def test_events_of_another_form_than_declared_are_dead_letters(shop_of: ShopOf) 
     plain.produce([b'{"op": "c", "after": {"id": 5, "customer": "lands"}}'], key=b'{"id": 5}', partition=0)
     assert plain.drain().rejected == {"operation_unknown": 2, "key_undecodable": 1, "undecodable": 1}
     assert [(row["id"], row["customer"]) for row in plain.landed()] == [(5, "lands")]
+
+
+OTHER_TOPICS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    (
+        {"id": "571:53195829"},
+        {"status": "END", "id": "571:53195829", "event_count": 1, "data_collections": [], "ts_ms": 1_795_337_513_714},
+    ),
+    (
+        {"databaseName": "shop"},
+        {"source": {"ts_ms": 1}, "databaseName": "shop", "schemaName": "public", "ddl": "", "tableChanges": []},
+    ),
+    ({"serverName": "shop"}, {"ts_ms": 1}),
+    (
+        {"prefix": "p"},
+        {"op": "m", "ts_ms": 1, "source": {"ts_ms": 1}, "message": {"prefix": "p", "content": "AA=="}},
+    ),
+)
+"""Keys and values of a connector's topics that have no rows: transactions, schema changes, heartbeats, messages."""
+
+
+@pytest.mark.long
+def test_records_of_other_topics_of_a_connector_are_no_rows(shop_of: ShopOf) -> None:
+    """Without a schema nothing else says so. By default the first one stops the pipeline."""
+    shop = schemaless(shop_of, Written.JSON)
+    for key, value in OTHER_TOPICS:
+        shop.produce([json.dumps(value).encode()], key=json.dumps(key).encode(), partition=0)
+    with pytest.raises(RejectedRecords, match="operation_unknown"):
+        shop.drain()
+    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.LOG)
+    total = shop.drain()
+    assert (total.rejected, total.skipped) == ({"operation_unknown": 3}, {"no_change": 1})
+    assert sorted(row["offset"] for row in shop.dead()) == [0, 1, 2]
+    assert shop.landed() == []
 
 
 @pytest.mark.long
