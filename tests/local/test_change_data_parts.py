@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 
@@ -50,6 +53,17 @@ def test_both_listen_on_this_machine_only(parts: LocalServices) -> None:
             addresses = listening(process)
             assert addresses, process.name
             assert {address.removeprefix("::ffff:") for address in addresses} == {"127.0.0.1"}, process.name
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the tests do not run as root")
+def test_of_root_it_runs_as_nobody(parts: LocalServices) -> None:
+    """The server, and the process that serves a client."""
+    (server,) = (process.pid for process in noted(parts.home) if process.name == "postgres")
+    nobody = pwd.getpwnam("nobody").pw_uid
+    with psycopg.connect(parts.database) as connection:
+        client = connection.info.backend_pid
+        assert psutil.Process(client).ppid() == server
+        assert [tuple(psutil.Process(pid).uids()) for pid in (server, client)] == [(nobody,) * 3] * 2
 
 
 def test_a_client_is_no_superuser_and_no_other_role_connects(parts: LocalServices) -> None:
