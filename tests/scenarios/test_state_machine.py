@@ -18,6 +18,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
 from frazil.ingest import key_index
 from frazil.lake.changelog_sql import ChangelogTable
+from frazil.lake.deletes import batch_partitions
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -42,7 +43,7 @@ class KeyedLife(Life):
     def __init__(self, shop: Shop) -> None:
         super().__init__(shop)
         mode: Any = shop.pipeline.write
-        self.replay = StateReplay(shop, ordered_by="at" if mode.order_by else None)
+        self.replay = StateReplay(shop, ordered_by=mode.order_by)
         shop.drain()  # makes the table
 
     @property
@@ -115,6 +116,28 @@ class PartitionedLife(StateLife):
     def teardown(self) -> None:
         self.move(1)  # what upkeep and drivers left has to move, too
         super().teardown()
+
+
+class StableLife(StateLife):
+    """A table of current state whose keys keep the partition of their row."""
+
+    def teardown(self) -> None:
+        self.shop.drain()
+        for key in range(6):
+            self.produce(key, COLOURS[key % 3], at=0)
+        super().teardown()
+        assert self.replay.account().unchecked, "each batch was searched everywhere"
+
+
+class VersionedLife(StateLife):
+    """A table of current state that a version orders, and then the time. A record without a value has no version."""
+
+    def produce(self, key: int, word: str | None, at: int) -> None:
+        if word is None:
+            self.shop.produce([None], partition=key % 2, key=b"k%d" % key)
+            self.bad += 1
+        else:
+            self.replay.produce(key, word, version=at // 10, at=at % 10, partition=(key + at) % 2)
 
 
 class DecidedShop(Shop):
@@ -194,6 +217,12 @@ LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
         StateLife,
         {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete", history=HISTORY), **TEXT},
     ),
+    "soft": (StateLife, {"write": Upsert(on_tombstone="soft_delete"), **TEXT}),
+    "stable": (
+        StableLife,
+        {"write": Upsert(stable_partition=True), **TEXT, "table": {"partition_by": ("truncate(2, order_id)",)}},
+    ),
+    "by_version": (VersionedLife, {"write": Upsert(order_by=("version", BY_TIME)), **TEXT}),
     "partitioned": (PartitionedLife, {"write": Upsert(), **TEXT, "table": {"partition_by": ("user",)}}),
     "moving": (MovingLife, {"write": Upsert(), **TEXT}),
     "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
@@ -226,6 +255,10 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)  # keys are found by an index, and by the search too
+    monkeypatch.setattr(
+        batch_partitions, "CONFIRMED_FIRST", 0
+    )  # keys that keep their partition are searched only there
+    monkeypatch.setattr(batch_partitions, "CHECKED_ROWS", 0)
     made, declared = LIVES[kind]
 
     def life() -> KeyedLife | CapturedLife:

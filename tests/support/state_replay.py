@@ -50,9 +50,9 @@ class Row:
 
 
 class StateReplay:
-    """A topic whose records are kept, in the order in which they were produced."""
+    """A topic whose records are kept, in the order in which they were produced. `ordered_by` are columns of their order."""
 
-    def __init__(self, shop: Shop, *, ordered_by: str | None = None) -> None:
+    def __init__(self, shop: Shop, *, ordered_by: str | tuple[str, ...] | None = None) -> None:
         self.shop, self.records, self.ordered_by = shop, list[Record](), ordered_by
         self.schema: dict[str, Any] = VERSIONED
         self.schema_id = shop.register(VERSIONED)
@@ -81,8 +81,9 @@ class StateReplay:
     def rows(self, records: Iterable[Record] | None = None) -> dict[int, Row]:
         """Return the rows that the records make."""
         now: dict[int, Row] = {}
+        names = (self.ordered_by,) if isinstance(self.ordered_by, str) else self.ordered_by or ()
         for record in self.records if records is None else records:
-            order = () if self.ordered_by is None else (record.version if self.ordered_by == "version" else record.at,)
+            order = tuple(record.version if name == "version" else record.at for name in names)
             place = (*order, record.partition, record.offset) if order else ()
             there = now.get(record.key)
             if there is not None and place < there.place:
