@@ -35,4 +35,5 @@ def places(environment: Environment, identifier: str) -> list[tuple[int, int]]:
 
 def contents(environment: Environment, identifier: str) -> set[int]:
     """Return what the files of all snapshots hold, by their manifests: rows (0), positions to delete (1), or keys to delete (2)."""
-    return set(table(environment, identifier).inspect.all_files()["content"].to_pylist())
+    found = table(environment, identifier)
+    return set(found.inspect.all_files()["content"].to_pylist()) if found.snapshots() else set()
