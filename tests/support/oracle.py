@@ -36,4 +36,9 @@ def places(environment: Environment, identifier: str) -> list[tuple[int, int]]:
 def contents(environment: Environment, identifier: str) -> set[int]:
     """Return what the files of all snapshots hold, by their manifests: rows (0), positions to delete (1), or keys to delete (2)."""
     found = table(environment, identifier)
-    return set(found.inspect.all_files()["content"].to_pylist()) if found.snapshots() else set()
+    manifests = {
+        manifest.manifest_path: manifest for each in found.snapshots() for manifest in each.manifests(found.io)
+    }
+    return {
+        entry.data_file.content for manifest in manifests.values() for entry in manifest.fetch_manifest_entry(found.io)
+    }
