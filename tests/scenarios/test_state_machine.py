@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
 from frazil.ingest import key_index
+from frazil.job.context import JobContext
 from frazil.lake.changelog_sql import ChangelogTable
 from frazil.lake.deletes import batch_partitions
 from frazil.local.services import LocalServices
@@ -28,23 +30,29 @@ from tests.support.agreeing_index import AgreeingIndex
 from tests.support.captured_life import COLOURS, KEYS, OR_NONE, CapturedLife
 from tests.support.life import CHOSEN, LIMITS, Life
 from tests.support.shop import Shop
-from tests.support.state_replay import StateReplay
+from tests.support.state_replay import ReplayByColumn, StateReplay
 from tests.support.trino_server import Trino
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 TIMES = st.integers(0, 30)
 HISTORY = History(keep_days=30)
-COLUMNS = '_kafka_key, "user"'
 
 
 class KeyedLife(Life):
-    """A topic with keys of text, and records that an in-memory replay applies."""
+    """A topic with keys, and records that an in-memory replay applies."""
+
+    REPLAY: ClassVar[type[StateReplay]] = StateReplay
 
     def __init__(self, shop: Shop) -> None:
         super().__init__(shop)
         mode: Any = shop.pipeline.write
-        self.replay = StateReplay(shop, ordered_by=mode.order_by)
+        self.replay = self.REPLAY(shop, ordered_by=mode.order_by)
         shop.drain()  # makes the table
+
+    @property
+    def columns(self) -> str:
+        """What other engines read."""
+        return f'{self.replay.key_column}, "user"'
 
     @property
     def write(self) -> Any:
@@ -65,7 +73,7 @@ class KeyedLife(Life):
 
     @rule(key=KEYS)
     def produce_a_bad_record(self, key: int) -> None:
-        self.shop.produce([b"bad!!"], partition=key % 2, key=b"k%d" % key)
+        self.shop.produce([b"bad!!"], partition=key % 2, key=self.replay.key(key))
         self.bad += 1
 
     @precondition(lambda self: len(self.replay.schema["fields"]) < 6)
@@ -81,16 +89,16 @@ class StateLife(KeyedLife):
     def declare(self, deletes: Deletes) -> None:
         self.shop.pipeline = replace(self.shop.pipeline, write=replace(self.write, deletes=deletes))
 
-    def wanted(self) -> list[tuple[str, str | None]]:
-        rows = self.replay.rows().items()
-        return sorted((f"k{key}", row.word) for key, row in rows if row.deleted_at is None or self.replay.is_soft)
+    def wanted(self) -> list[tuple[Any, str | None]]:
+        rows, named = self.replay.rows().items(), self.replay.in_table
+        return sorted((named(key), row.word) for key, row in rows if row.deleted_at is None or self.replay.is_soft)
 
     def check_rows(self) -> None:
-        assert sorted((row["_kafka_key"], row["user"]) for row in self.shop.landed()) == self.wanted()
+        assert sorted((row[self.replay.key_column], row["user"]) for row in self.shop.landed()) == self.wanted()
 
     def teardown(self) -> None:
         super().teardown()
-        self.check_engines(COLUMNS, self.wanted())
+        self.check_engines(self.columns, self.wanted())
         if not self.replay.records:
             return  # a table without a batch has no account
         self.replay.check()
@@ -129,15 +137,53 @@ class StableLife(StateLife):
         assert self.replay.account().unchecked, "each batch was searched everywhere"
 
 
+class ByColumnLife(StateLife):
+    """A table of current state whose key is a column of the value."""
+
+    REPLAY = ReplayByColumn
+
+
 class VersionedLife(StateLife):
     """A table of current state that a version orders, and then the time. A record without a value has no version."""
 
     def produce(self, key: int, word: str | None, at: int) -> None:
         if word is None:
-            self.shop.produce([None], partition=key % 2, key=b"k%d" % key)
+            self.shop.produce([None], partition=key % 2, key=self.replay.key(key))
             self.bad += 1
         else:
             self.replay.produce(key, word, version=at // 10, at=at % 10, partition=(key + at) % 2)
+
+
+class AgedShop(Shop):
+    """A shop whose clock is some days ahead."""
+
+    days = 0
+
+    def job(self, run: str = "", **overrides: Any) -> JobContext:
+        return super().job(run, **{"clock": lambda: time.time() + 86_400 * self.days, **overrides})
+
+
+class ForgetfulLife(StateLife):
+    """A table of current state that forgets its deletes in time."""
+
+    SHOP = AgedShop
+
+    @rule()
+    def let_time_pass(self) -> None:
+        """Land a record of its own then: a rollback never goes behind its batch, to deletes that land once more."""
+        shop: Any = self.shop
+        shop.drain()
+        shop.days += 10
+        self.replay.forget_deletes()
+        self.produce(0, COLOURS[0], at=0)
+        shop.drain()
+
+    def teardown(self) -> None:
+        """Forget a delete once more, and land an older record behind it."""
+        self.produce(1, None, at=40)
+        self.let_time_pass()
+        self.produce(1, COLOURS[1], at=0)
+        super().teardown()
 
 
 class DecidedShop(Shop):
@@ -203,7 +249,7 @@ class ChangelogLife(KeyedLife):
         log = ChangelogTable.of(name, iceberg.schema_json(table), table.properties())
         rows = self.replay.rows().items()
         state = [(f"k{key}", row.word) for key, row in rows if row.deleted_at is None]
-        self.check_engines(COLUMNS, state, lambda engine, name: f"({log.state(engine, name)})")
+        self.check_engines(self.columns, state, lambda engine, name: f"({log.state(engine, name)})")
 
 
 BY_TIME = "_kafka_timestamp"
@@ -222,7 +268,9 @@ LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
         StableLife,
         {"write": Upsert(stable_partition=True), **TEXT, "table": {"partition_by": ("truncate(2, order_id)",)}},
     ),
+    "by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": KeyFormat.AVRO}),
     "by_version": (VersionedLife, {"write": Upsert(order_by=("version", BY_TIME)), **TEXT}),
+    "forgetful": (ForgetfulLife, {"write": Upsert(order_by=BY_TIME, remember_deletes="3 days"), **TEXT}),
     "partitioned": (PartitionedLife, {"write": Upsert(), **TEXT, "table": {"partition_by": ("user",)}}),
     "moving": (MovingLife, {"write": Upsert(), **TEXT}),
     "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
@@ -255,9 +303,8 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)  # keys are found by an index, and by the search too
-    monkeypatch.setattr(
-        batch_partitions, "CONFIRMED_FIRST", 0
-    )  # keys that keep their partition are searched only there
+    # Keys that keep their partition are searched only there, from the first batch on.
+    monkeypatch.setattr(batch_partitions, "CONFIRMED_FIRST", 0)
     monkeypatch.setattr(batch_partitions, "CHECKED_ROWS", 0)
     made, declared = LIVES[kind]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
@@ -25,6 +26,7 @@ VERSIONED = {
         {"name": "version", "type": ["null", "int"], "default": None},
     ],
 }
+KEY = {"type": "record", "name": "Key", "fields": [{"name": "order_id", "type": "long"}]}
 EPOCH_MS = 1_700_000_000_000
 
 
@@ -52,10 +54,25 @@ class Row:
 class StateReplay:
     """A topic whose records are kept, in the order in which they were produced. `ordered_by` are columns of their order."""
 
+    key_column: ClassVar[str] = "_kafka_key"
+
     def __init__(self, shop: Shop, *, ordered_by: str | tuple[str, ...] | None = None) -> None:
         self.shop, self.records, self.ordered_by = shop, list[Record](), ordered_by
+        self._forgotten = set[int]()
         self.schema: dict[str, Any] = VERSIONED
         self.schema_id = shop.register(VERSIONED)
+
+    def key(self, number: int) -> bytes:
+        """Return the key of a record."""
+        return f"k{number}".encode()
+
+    def in_table(self, number: int) -> Any:
+        """Return what the table's column has of a key."""
+        return f"k{number}"
+
+    def forget_deletes(self) -> None:
+        """Have the deletes so far order no later record."""
+        self._forgotten.add(len(self.records))
 
     def add_field(self) -> None:
         """Give later records one more field."""
@@ -72,9 +89,7 @@ class StateReplay:
         if word is not None:
             value = frame(self.schema_id, avro(self.schema, {"order_id": key, "user": word, "version": version}))
         where = key % 2 if partition is None else partition
-        ((_, offset),) = self.shop.produce(
-            [value], partition=where, key=f"k{key}".encode(), timestamp=EPOCH_MS + at * 1000
-        )
+        ((_, offset),) = self.shop.produce([value], partition=where, key=self.key(key), timestamp=EPOCH_MS + at * 1000)
         self.records.append(Record(key, word, where, offset, at, version))
         return self.records[-1]
 
@@ -82,7 +97,9 @@ class StateReplay:
         """Return the rows that the records make."""
         now: dict[int, Row] = {}
         names = (self.ordered_by,) if isinstance(self.ordered_by, str) else self.ordered_by or ()
-        for record in self.records if records is None else records:
+        for number, record in enumerate(self.records if records is None else records):
+            if number in self._forgotten:
+                now = {key: row for key, row in now.items() if row.deleted_at is None}
             order = tuple(record.version if name == "version" else record.at for name in names)
             place = (*order, record.partition, record.offset) if order else ()
             there = now.get(record.key)
@@ -102,13 +119,13 @@ class StateReplay:
         The values of deleted rows may depend on the order in which partitions are read: then they are not known.
         """
         wanted = {
-            f"k{key}": (row.word if row.deleted_at is None or are_values_known else ..., row.deleted_at)
+            self.in_table(key): (row.word if row.deleted_at is None or are_values_known else ..., row.deleted_at)
             for key, row in self.rows().items()
             if row.deleted_at is None or self.is_soft
         }
         rows = self.shop.landed()
         found = {
-            row["_kafka_key"]: (
+            row[self.key_column]: (
                 row["user"] if row.get("_deleted_at") is None or are_values_known else ...,
                 seconds(row.get("_deleted_at")),
             )
@@ -142,6 +159,24 @@ class StateReplay:
         assert last is not None
         assert last.keys is not None
         return last.keys
+
+
+class ReplayByColumn(StateReplay):
+    """The same of a table whose key is a column of the value; the record's key has it, too."""
+
+    key_column = "order_id"
+
+    def __init__(self, shop: Shop, *, ordered_by: str | tuple[str, ...] | None = None) -> None:
+        super().__init__(shop, ordered_by=ordered_by)
+        self._key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
+
+    def key(self, number: int) -> bytes:
+        """Return the key of a record."""
+        return frame(self._key_id, avro(KEY, {"order_id": number}))
+
+    def in_table(self, number: int) -> Any:
+        """Return what the table's column has of a key."""
+        return number
 
 
 def seconds(instant: datetime | None) -> int | None:
