@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -26,7 +27,8 @@ from frazil.local.services import LocalServices
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import orphans
-from frazil.maintain.result import Status
+from frazil.maintain.result import Action, Outcome, Status
+from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from tests.lake.commit.test_row_delta import EVENTS, FIRST, SECOND, failing
 from tests.support import extra_catalogs, oracle
@@ -265,6 +267,34 @@ def test_two_processes_that_run_freely_share_a_state(shop_of: Callable[..., Shop
     results = run_both(shop, tmp_path)
     assert sum(result["batches"] for result in results) >= 10, results
     assert sum(result["fenced"] for result in results) >= 1, results
+    check(shop, changes.state)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("catalog", ["lake_environment"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
+    shop_of: Callable[..., Shop], version: int, tmp_path: Path
+) -> None:
+    """Each in a process of its own: the maintainer in that of the test."""
+    table = {"format_version": version, "keep_snapshots": 2}
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30), table=table)
+    changes, maintained = Changes(shop), list[Outcome]()
+    for round_ in range(10):
+        changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
+
+    def maintain_all() -> None:
+        run = MaintenanceRun(shop.job(), Policy(grace_seconds=0))
+        (outcomes,) = maintain([shop.pipeline], run, lambda _: None, orphans=False).values()
+        maintained.extend(outcomes)
+
+    results = run_both(shop, tmp_path, beside=maintain_all)
+    assert sum(result["batches"] for result in results) >= 10, results
+    assert sum(result["fenced"] for result in results) >= 1, results
+    ended = Counter((outcome.action, outcome.ended) for outcome in maintained)
+    assert {status for action, status in ended if action is not Action.ORPHANS} <= {Status.DONE, Status.CONFLICT}, ended
+    assert any(outcome.files_removed for outcome in maintained if outcome.action is Action.COMPACT), ended
+    assert any(outcome.snapshots for outcome in maintained if outcome.action is Action.EXPIRE), ended
     check(shop, changes.state)
 
 

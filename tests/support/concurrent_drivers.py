@@ -24,8 +24,11 @@ BEGINNINGS = ("begin.resolved", "publish.decided", "publish.filled")
 """The same before the table has the pipeline's tag."""
 
 
-def run_both(shop: Shop, folder: Path) -> list[dict[str, int]]:
-    """Run two drivers that plan again whenever they are fenced, until both have drained the topic; what each of them counts."""
+def run_both(shop: Shop, folder: Path, *, beside: Callable[[], object] | None = None) -> list[dict[str, int]]:
+    """Run two drivers that plan again whenever they are fenced, until both have drained the topic; what each of them counts.
+
+    Meanwhile `beside` is called, again and again.
+    """
     drivers = []
     for name in ("one", "two"):
         (folder / name).mkdir()
@@ -37,7 +40,10 @@ def run_both(shop: Shop, folder: Path) -> list[dict[str, int]]:
             driver.stdin.write("go\n")
             driver.stdin.flush()
         with ThreadPoolExecutor(len(drivers)) as pool:  # both logs are read all the while: no driver waits for it
-            words = list(pool.map(lambda driver: driver.communicate(timeout=240), drivers))
+            ends = [pool.submit(driver.communicate, timeout=600) for driver in drivers]
+            while beside is not None and not all(end.done() for end in ends):
+                beside()
+            words = [end.result() for end in ends]
     finally:
         for driver in drivers:
             driver.kill()
