@@ -40,6 +40,8 @@ class Record:
     offset: int
     at: int
     version: int | None = None
+    forgets_deletes: bool = False
+    """It comes when the table has forgotten the deletes before it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class StateReplay:
 
     def __init__(self, shop: Shop, *, ordered_by: str | tuple[str, ...] | None = None) -> None:
         self.shop, self.records, self.ordered_by = shop, list[Record](), ordered_by
-        self._forgotten = set[int]()
+        self._forgets = False
         self.schema: dict[str, Any] = VERSIONED
         self.schema_id = shop.register(VERSIONED)
 
@@ -71,8 +73,8 @@ class StateReplay:
         return f"k{number}"
 
     def forget_deletes(self) -> None:
-        """Have the deletes so far order no later record."""
-        self._forgotten.add(len(self.records))
+        """Have the deletes before the next record order no later one."""
+        self._forgets = True
 
     def add_field(self) -> None:
         """Give later records one more field."""
@@ -90,15 +92,16 @@ class StateReplay:
             value = frame(self.schema_id, avro(self.schema, {"order_id": key, "user": word, "version": version}))
         where = key % 2 if partition is None else partition
         ((_, offset),) = self.shop.produce([value], partition=where, key=self.key(key), timestamp=EPOCH_MS + at * 1000)
-        self.records.append(Record(key, word, where, offset, at, version))
+        self.records.append(Record(key, word, where, offset, at, version, self._forgets))
+        self._forgets = False
         return self.records[-1]
 
     def rows(self, records: Iterable[Record] | None = None) -> dict[int, Row]:
         """Return the rows that the records make."""
         now: dict[int, Row] = {}
         names = (self.ordered_by,) if isinstance(self.ordered_by, str) else self.ordered_by or ()
-        for number, record in enumerate(self.records if records is None else records):
-            if number in self._forgotten:
+        for record in self.records if records is None else records:
+            if record.forgets_deletes:
                 now = {key: row for key, row in now.items() if row.deleted_at is None}
             order = tuple(record.version if name == "version" else record.at for name in names)
             place = (*order, record.partition, record.offset) if order else ()
