@@ -276,15 +276,15 @@ def _one(value: Any, field: FieldDescriptor, of: Type) -> Any:
         return Dec(value) if isinstance(of, Decimal) else value
     match field.message_type.full_name:
         case "google.protobuf.Timestamp":
-            if value.nanos < 0:
-                raise Unclear  # no timestamp; where microseconds are cut is open
+            if not 0 <= value.nanos < 10**9:
+                raise OutOfRange
             micros = value.seconds * 10**6 + value.nanos // 1000
             if not _INSTANTS[0] <= micros <= _INSTANTS[1]:
                 raise OutOfRange
             return _EPOCH + dt.timedelta(microseconds=micros)
         case "google.protobuf.Duration":
-            if value.seconds * value.nanos < 0:
-                raise Unclear  # signs that differ are no duration; where microseconds are cut is open
+            if value.seconds * value.nanos < 0 or abs(value.nanos) >= 10**9:
+                raise OutOfRange
             nanos = value.seconds * 10**9 + value.nanos
             micros = abs(nanos) // 1000 * (-1 if nanos < 0 else 1)
             if abs(micros) > _DURATION:

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from decimal import Decimal as Dec
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -249,6 +250,46 @@ def test_a_message_deeper_than_protobuf_allows_in_json_is_rejected() -> None:
     assert decode(of, [body, b""]) == [None, {"next": None}]
 
 
+TIMES = {
+    "Timestamp": (
+        [(0, 0), (-1, 999_999_000), (253_402_300_799, 999_999_000), (-62_135_596_800, 0)],
+        [(1, 10**9), (0, -1000), (1, 1_500_000_000), (253_402_300_800, 0), (-62_135_596_801, 0), (-(2**63), 0)],
+    ),
+    "Duration": (
+        [(0, -1000), (-1, -999_999_000), (315_576_000_000, 0), (-315_576_000_000, 0)],
+        [(1, -1000), (-1, 1000), (1, 10**9), (0, -(10**9)), (315_576_000_001, 0), (2**63 - 1, 0), (-(2**63), -1000)],
+    ),
+}
+"""Seconds and nanoseconds that are a value of the message, and others that are not."""
+
+
+@lru_cache
+def times_in_all_places(kind: str) -> ProtobufSchema:
+    time = f"google.protobuf.{kind}"
+    places = f"{time} one = 1; repeated {time} many = 2; map<string, {time}> by_name = 3; In inner = 4; Text text = 6;"
+    inside = f"message In {{ {time} t = 1; }} message Text {{ repeated {time} t = 1; Text next = 2; }}"
+    return schema(f"{places} oneof o {{ {time} chosen = 5; int32 other = 7; }}", inside)
+
+
+def in_place(of: ProtobufSchema, place: str, seconds: int, nanos: int) -> Any:
+    made = message(of)
+    match place:
+        case "many":
+            made.many.add()
+            time = made.many.add()
+        case "by_name":
+            time = made.by_name["a"]
+        case "inner":
+            time = made.inner.t
+        case "text":  # below the levels that are columns
+            time = made.text.next.next.next.t.add()
+        case _:
+            time = getattr(made, place)
+    time.SetInParent()
+    time.seconds, time.nanos = seconds, nanos
+    return made
+
+
 class TestBadRecords:
     OF = schema(
         "int32 i = 1; string s = 2; google.protobuf.Timestamp t = 3; google.protobuf.Duration d = 4; repeated google.protobuf.Timestamp ts = 5;"
@@ -282,6 +323,17 @@ class TestBadRecords:
         made = message(self.OF)
         made.t.seconds = 253_402_300_800
         assert decode(self.OF, [made]) == [None]
+
+    @pytest.mark.parametrize("place", ["one", "many", "by_name", "inner", "chosen", "text"])
+    @pytest.mark.parametrize("is_key", [False, True], ids=["value", "key"])
+    @pytest.mark.parametrize("kind", ["Timestamp", "Duration"])
+    def test_a_time_whose_numbers_are_out_of_range_is_rejected(self, kind: str, is_key: bool, place: str) -> None:
+        valid, wrong = TIMES[kind]
+        of = times_in_all_places(kind)
+        target = row_type(of).exact() if is_key else row_type(of)
+        bodies = [in_place(of, place, seconds, nanos) for seconds, nanos in (*valid, *wrong)]
+        found = [row is not None for row in decode(of, bodies, target)]
+        assert found == [True] * len(valid) + [False] * len(wrong)
 
     def test_a_batch_of_nothing_else_is_nulls(self) -> None:
         assert decode(self.OF, [b"\x08"] * 7) == [None] * 7

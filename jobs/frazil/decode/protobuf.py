@@ -24,7 +24,7 @@ from frazil.decode.protobuf_projection import ROOT, Reading
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.types import Struct
 
-_CONFIG = PtarsConfig(timestamp_unit="us", duration_unit="us", list_nullable=True, map_nullable=True)
+_CONFIG = PtarsConfig(list_nullable=True, map_nullable=True)
 
 
 def batch_of(readings: Mapping[int, Reading], target: Struct) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:

@@ -13,9 +13,8 @@ from frazil.decode.protobuf_json import json_list, json_text
 from frazil.decode.protobuf_projection import Column, How, Reading
 
 # https://protobuf.dev/reference/protobuf/google.protobuf/: 0001-01-01 to 9999-12-31; 10,000 years.
-# ptars itself stops only at what 64 bits hold.
-_INSTANTS = (-62_135_596_800_000_000, 253_402_300_799_999_999)
-_DURATIONS = (-315_576_000_000_999_999, 315_576_000_000_999_999)
+_SECONDS = {How.INSTANT: (-62_135_596_800, 253_402_300_799), How.DURATION: (-315_576_000_000, 315_576_000_000)}
+_A_SECOND = 1_000_000_000
 _WIDE = (pa.int64(), pa.uint64())
 
 
@@ -49,12 +48,8 @@ def _column(array: pa.Array | None, column: Column, to: pa.DataType, rows: int, 
     if array is None:
         return pa.nulls(rows, to)
     match column.how:
-        case How.INSTANT:
-            return _within(array, _INSTANTS).cast(to)
-        case How.DURATION:
-            return _within(array, _DURATIONS)
-        case How.EXACT:
-            return _exact(array, column.children[0].how, to)
+        case How.INSTANT | How.DURATION:
+            return _time(array, column, to)
         case How.ONCE:
             return _column(_once(array), column.children[0], to, rows, schema)
         case How.ENUM:
@@ -101,27 +96,22 @@ def _nulls(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
 
 
-def _within(array: pa.Array, bounds: tuple[int, int]) -> pa.Array:
-    """Return the array, as numbers in microseconds for a duration; `ValueError` if one is out of bounds."""
-    numbers = array.cast(pa.int64())
-    found = pc.min_max(numbers)
-    least, most = found["min"].as_py(), found["max"].as_py()
-    if least is not None and (least < bounds[0] or most > bounds[1]):
-        raise ValueError("a timestamp or a duration is out of its range")
-    return numbers if pa.types.is_duration(array.type) else array
+def _time(array: pa.Array, column: Column, to: pa.DataType) -> pa.Array:
+    """Return the times of these seconds and nanoseconds, cut to microseconds; `ValueError` if one is not of its message.
 
-
-def _exact(array: pa.Array, how: How, to: pa.DataType) -> pa.Array:
-    """Return the times whose seconds and nanoseconds these are; `ValueError` if one has more digits than microseconds have."""
+    Nanoseconds of an instant count forward, those of a duration have the sign of its seconds.
+    """
     seconds, nanos = (pc.fill_null(part.cast(pa.int64()), 0).to_numpy(zero_copy_only=False) for part in array.flatten())
-    if (nanos % 1000 != 0).any():
+    if column.is_exact and (nanos % 1000 != 0).any():
         raise ValueError("a key has a part of a microsecond")
-    least, most = (bound // 1_000_000 for bound in (_INSTANTS if how is How.INSTANT else _DURATIONS))
-    if ((seconds < least) | (seconds > most) | (nanos <= -1_000_000_000) | (nanos >= 1_000_000_000)).any():
+    least, most = _SECONDS[column.how]
+    is_instant = column.how is How.INSTANT
+    wrong = nanos < 0 if is_instant else seconds * np.sign(nanos) < 0
+    if (wrong | (seconds < least) | (seconds > most) | (np.abs(nanos) >= _A_SECOND)).any():
         raise ValueError("a timestamp or a duration is out of its range")
-    micros = pa.array(seconds * 1_000_000 + nanos // 1000, mask=array.is_null().to_numpy(zero_copy_only=False))
-    made = micros.cast(pa.timestamp("us") if how is How.INSTANT else pa.duration("us"))
-    return _column(made, Column(how), to, len(array), b"")
+    micros = seconds * 1_000_000 + np.sign(nanos) * (np.abs(nanos) // 1000)
+    made = pa.array(micros, mask=array.is_null().to_numpy(zero_copy_only=False))
+    return made.cast(pa.timestamp("us")).cast(to) if is_instant else made.cast(to)
 
 
 def _enum(numbers: pa.Array, column: Column) -> pa.Array:

@@ -2,7 +2,8 @@
 
 ptars makes columns from a descriptor, and is lenient or silent in places: a group is dropped, a file with an edition aborts, an
 invalid `google.type.Date` is read as 1970-01-01. It is given a proto3 file that is made here, so that it meets only what it is
-exact about: enums are read as numbers, what lands as JSON text is read as bytes, and only five kinds of message keep their names.
+exact about: enums are read as numbers, what lands as JSON text is read as bytes, times are read as their two numbers, and only
+wrappers keep their names.
 
 Protobuf merges a message field that occurs several times, and of a oneof the last member counts. ptars does neither for every type.
 So what it does not merge is read as a list, and all members of a oneof are read, which shows the records that need a second look.
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from google.protobuf import duration_pb2, timestamp_pb2, wrappers_pb2
+from google.protobuf import wrappers_pb2
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 
 from frazil.schemas.protobuf import FieldKind, Message, MessageField, ProtobufSchema, well_known
@@ -25,23 +26,21 @@ ROOT = "frazil.Row"
 
 _REPEATED = FieldDescriptorProto.LABEL_REPEATED
 _PARTS = (("seconds", FieldDescriptorProto.TYPE_INT64), ("nanos", FieldDescriptorProto.TYPE_INT32))
-_WELL_KNOWN_FILES = (timestamp_pb2, duration_pb2, wrappers_pb2)
 
 
 class How(StrEnum):
     """What is done with a column that ptars has made.
 
-    `ABSENT` the message has no such field; `AS_IS` the value is it, perhaps widened; `INSTANT` and `DURATION` must be in the
-    range of their message; `EXACT` is one of these two that a key has, as its seconds and nanoseconds; `ONCE` is a list with the
-    occurrences of a field, at most one; `ENUM` a number becomes its name; `STRUCT` and `LIST` go on inside; `MAP` is a list of
-    entries; `JSON` is a list with the bytes of each occurrence of the field; `JSON_LIST` is a list of scalars as JSON text.
+    `ABSENT` the message has no such field; `AS_IS` the value is it, perhaps widened; `INSTANT` and `DURATION` are made of seconds
+    and nanoseconds; `ONCE` is a list with the occurrences of a field, at most one; `ENUM` a number becomes its name; `STRUCT` and
+    `LIST` go on inside; `MAP` is a list of entries; `JSON` is a list with the bytes of each occurrence of the field; `JSON_LIST` is
+    a list of scalars as JSON text.
     """
 
     ABSENT = "absent"
     AS_IS = "as is"
     INSTANT = "instant"
     DURATION = "duration"
-    EXACT = "exact"
     ONCE = "once"
     ENUM = "enum"
     STRUCT = "struct"
@@ -59,7 +58,8 @@ class Column:
     """The source of one target field: the column `name` of what ptars makes, if there is one.
 
     `names` are an enum's; `children` are in the target's order; `source` is the full name of the message and the
-    name of the field that become JSON; `oneofs` are the names of columns of which a message has at most one.
+    name of the field that become JSON; `oneofs` are the names of columns of which a message has at most one. A time that `is_exact`
+    has no part of a microsecond.
     """
 
     how: How
@@ -68,6 +68,7 @@ class Column:
     source: tuple[str, str] = ("", "")
     name: str = ""
     oneofs: tuple[tuple[str, ...], ...] = ()
+    is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,7 @@ def reading(schema: ProtobufSchema, message: str, target: Struct) -> Reading:
     building = _Building(schema)
     row = building.message("Row", schema.messages[message], target)
     descriptors = FileDescriptorSet()
-    for module in _WELL_KNOWN_FILES:
-        module.DESCRIPTOR.CopyToProto(descriptors.file.add())
+    wrappers_pb2.DESCRIPTOR.CopyToProto(descriptors.file.add())
     descriptors.file.append(building.file)
     return Reading(descriptors.SerializeToString(deterministic=True), row, schema.descriptors, message)
 
@@ -97,7 +97,7 @@ def reading(schema: ProtobufSchema, message: str, target: Struct) -> Reading:
 class _Building:
     def __init__(self, schema: ProtobufSchema) -> None:
         self.file = FileDescriptorProto(name="frazil/row.proto", package="frazil", syntax="proto3")
-        self.file.dependency.extend(module.DESCRIPTOR.name for module in _WELL_KNOWN_FILES)
+        self.file.dependency.append(wrappers_pb2.DESCRIPTOR.name)
         self._schema = schema
 
     def message(self, name: str, message: Message, target: Struct) -> Column:
@@ -180,24 +180,23 @@ class _Building:
             return Column(How.AS_IS)
         added.type = FieldDescriptorProto.TYPE_MESSAGE
         if well_known(found.type_name) is not None:
-            how = _TIMES.get(found.type_name.rpartition(".")[2], How.AS_IS)
-            if is_exact and how is not How.AS_IS:
-                return self._parts(added, how)
+            if how := _TIMES.get(found.type_name.rpartition(".")[2]):
+                return self._time(added, how, is_exact=is_exact)
             added.type_name = f".{found.type_name}"
-            return Column(how)
+            return Column(How.AS_IS)
         name = f"M{len(self.file.message_type)}"
         added.type_name = f".{self.file.package}.{name}"
         inner = of if isinstance(of, Struct) else Struct(())
         return self.message(name, self._schema.messages[found.type_name], inner)
 
-    def _parts(self, added: FieldDescriptorProto, how: How) -> Column:
-        """Return a time as the two numbers that it is, which ptars would cut."""
+    def _time(self, added: FieldDescriptorProto, how: How, *, is_exact: bool) -> Column:
+        """Return a time that is read as two numbers: ptars would cut it, and take numbers that are out of their range."""
         name = f"M{len(self.file.message_type)}"
         added.type_name = f".{self.file.package}.{name}"
         made = self.file.message_type.add(name=name)
         for number, (part, kind) in enumerate(_PARTS, start=1):
             made.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL, type=kind)
-        return Column(How.EXACT, children=(Column(how),))
+        return Column(how, is_exact=is_exact)
 
 
 def _once(added: FieldDescriptorProto, column: Column) -> Column:

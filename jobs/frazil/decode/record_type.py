@@ -68,14 +68,14 @@ def json_type(
     With `keeps_unknown` it has the column of unknown fields.
     """
     schema = json_schema.parse(text, references)
-    is_single_value = json_schema.is_single_value(schema)
+    is_single_value = json_schema.is_single_value(schema, connect_types=connect_types)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
     written = with_unknown(json_schema.row_type(schema, connect_types=connect_types), keeps=keeps_unknown)
     return RecordType(
         name=title if isinstance(title, str) else "",
         row=row_meaning(written),
         is_single_value=is_single_value,
-        is_nullable=json_schema.is_nullable(schema),
+        is_nullable=json_schema.is_nullable(schema, connect_types=connect_types),
         decoder=lambda target: connect_decoder(
             held(target, written), target, single_value=is_single_value, keeps_unknown=keeps_unknown
         ),

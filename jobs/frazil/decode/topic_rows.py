@@ -141,7 +141,7 @@ def _row(
         case "json", ValueFormat.JSON_SCHEMA:
             parsed = json_schema.parse(schema.text, references)
             row = row_meaning(json_schema.row_type(parsed, connect_types=connect_types))
-            return row, not json_schema.is_single_value(parsed)
+            return row, not json_schema.is_single_value(parsed, connect_types=connect_types)
         case "protobuf", ValueFormat.PROTOBUF:
             from frazil.decode.protobuf_compiler import compile_proto  # loads Protobuf
 

@@ -53,21 +53,25 @@ def row_type(schema: JsonSchema, *, connect_types: bool = False) -> Struct:
     nowhere.
     """
     shape = _root(schema, connect_types=connect_types)
-    if isinstance(shape.type, Struct) and not isinstance(shape.type, Number):
+    if isinstance(shape.type, Struct) and _is_object(shape):
         return shape.type
     required = not shape.nullable
     return Struct((Field(VALUE_COLUMN, shape.type or _TEXT, required=required, doc=shape.doc, as_json=shape.as_json),))
 
 
-def is_single_value(schema: JsonSchema) -> bool:
+def is_single_value(schema: JsonSchema, *, connect_types: bool = False) -> bool:
     """Return whether a record is the one column `value` (a list, a map, a scalar, anything), not an object with columns."""
-    return not isinstance(_root(schema).type, Struct)
+    return not _is_object(_root(schema, connect_types=connect_types))
 
 
-def is_nullable(schema: JsonSchema) -> bool:
+def is_nullable(schema: JsonSchema, *, connect_types: bool = False) -> bool:
     """Return whether a record is an object with columns or null, as Kafka Connect's optional struct is."""
-    shape = _root(schema)
-    return shape.nullable and isinstance(shape.type, Struct)
+    shape = _root(schema, connect_types=connect_types)
+    return shape.nullable and _is_object(shape)
+
+
+def _is_object(shape: Shape) -> bool:
+    return isinstance(shape.type, Struct) and not isinstance(shape.type, Number)
 
 
 _JSON = Shape(_TEXT, nullable=True, as_json=True)

@@ -69,7 +69,7 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None, *, conn
                 where=place,
                 do="Give its elements a field",
             )
-    if isinstance(root, Named) and isinstance(record := types[root.name], Record):
+    if isinstance(root, Named) and isinstance(record := types[root.name], Record) and not record.is_number:
         return AvroSchema(record, types)
     wrapper = "value"
     while wrapper in types:

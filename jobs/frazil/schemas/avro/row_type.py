@@ -132,7 +132,7 @@ class _Rows:
             required = not (isinstance(node, Union) and node.nullable)
             try:
                 kind = self._type(node, level)
-                yield Field(name, kind, required, doc, name, aliases, has_own_scale=_has_own_scale(node))
+                yield Field(name, kind, required, doc, name, aliases, has_own_scale=self._has_own_scale(node))
             except _Text:
                 yield Field(name, Primitive(Kind.STRING), required, doc, name, aliases, as_json=True)
 
@@ -183,10 +183,15 @@ class _Rows:
         fields = self._columns(((name, branch, "", ()) for name, branch in members(union)), level)
         return Struct(tuple(Field(f.name, f.type, as_json=f.as_json) for f in fields))
 
-
-def _has_own_scale(node: Node) -> bool:
-    branches = node.values if isinstance(node, Union) else (node,)
-    return any(isinstance(branch, Simple) and branch.logical == "big-decimal" for branch in branches)
+    def _has_own_scale(self, node: Node) -> bool:
+        match node:
+            case Union():
+                return any(map(self._has_own_scale, node.values))
+            case Named(name):
+                kind = self._schema.types[name]
+                return isinstance(kind, Record) and kind.is_number
+            case _:
+                return isinstance(node, Simple) and node.logical == "big-decimal"
 
 
 def _required(node: Node) -> bool:
