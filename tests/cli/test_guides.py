@@ -133,6 +133,11 @@ def test_the_table_follows_the_schemas_of_the_guide(terminal: Callable[..., Term
     terminal("payments-project").run(blocks("schema-changes.md"))
 
 
+@pytest.mark.long
+def test_a_keyed_topic_becomes_the_table_of_the_guide(terminal: Callable[..., Terminal]) -> None:
+    terminal("customers-project").run(blocks("upsert-table.md"))
+
+
 JANUARY, FEBRUARY = ({day: datetime(2026, month, day, tzinfo=UTC) for day in range(1, 29)} for month in (1, 2))
 BEFORE = {0: [JANUARY[10], JANUARY[20], FEBRUARY[2]], 1: [JANUARY[15], JANUARY[28]]}
 LATER = {0: [JANUARY[27], FEBRUARY[5]], 1: [FEBRUARY[3]]}

@@ -95,6 +95,9 @@ def test_topics_are_listed_with_what_they_hold_and_who_reads_them(place: LocalSe
         "text",
     )
     assert "the cluster has no such topic" in topics(place, "nope", code=3).stderr
+    json_line = topics(place, f"{name}.b").stdout.splitlines()[-1]
+    assert 'columns=("a long",)' in json_line, "declared without columns, JSON lands as one text"
+    assert f'Table("{name}.b")' in json_line, "the namespace is the topic's own prefix"
 
 
 def test_without_its_registry_a_frame_is_a_frame_and_it_is_said(place: LocalServices, tmp_path: Path) -> None:

@@ -90,3 +90,14 @@ def test_the_problems_on_the_page_are_what_a_person_sees():
         with pytest.raises(declaration.InvalidDeclaration) as raised:
             make()
         assert f"\n{raised.value}\n" in PAGE
+
+
+def test_the_examples_declare_pipelines() -> None:
+    examples = [text for text in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if text.startswith("from frazil import")]
+    assert len(examples) >= 4
+    for text in examples:
+        names: dict[str, object] = {}
+        exec(text, names)
+        listed = names.get("pipelines", [each for each in names.values() if isinstance(each, declaration.Pipeline)])
+        assert isinstance(listed, list)
+        assert listed, text

@@ -10,7 +10,8 @@ import pytest
 from frazil.inference.inferred_type import MOST_NAMES
 from frazil.inference.record_file import Line
 from frazil.inference.sample import FieldSeen, Sample
-from frazil.inference.sampled_schema import sampled_schema
+from frazil.inference.sampled_schema import sampled_columns, sampled_schema
+from frazil.schemas.declared_columns import declared_type
 
 
 def sample(*texts: str) -> Sample:
@@ -107,3 +108,24 @@ def test_records_that_are_no_objects_are_counted_and_named() -> None:
     found = sample('{"a": 1}', "[1]", "nope", '{"a": 1, "a": 2}', '{"a": 1e99999999999999999999}')
     assert (found.records, [one.place for one in found.unused]) == (1, ["r:2", "r:3", "r:4", "r:5"])
     assert found.unused[2].why == "the field 'a' is twice in one object"
+
+
+def test_columns_say_what_the_values_showed() -> None:
+    records = [
+        {"id": 1, "at": "2026-01-01T00:00:00Z", "day": "2026-01-01", "tags": ["a"], "to": {"no": 1, "x y": 1.5}},
+        {"id": 2, "mixed": 1, "never": None, "empty": [], "two words": True},
+        {"id": 3, "mixed": "a", "to": {"z": [{"b": 9007199254740993}]}},
+    ]
+    found = Sample.of(Line(str(number), json.dumps(each)) for number, each in enumerate(records)).found
+    columns = sampled_columns(found)
+    assert columns == (
+        "id long",
+        "at timestamptz",
+        "day date",
+        "tags list<string>",
+        "to struct<no: long, `x y`: double, z: list<struct<b: long>>>",
+        "mixed string",
+        "`two words` boolean",
+    )
+    assert [field.name for field in declared_type(columns).fields][-1] == "two words", "a declaration takes them"
+    assert sampled_columns(Sample.of([Line("0", "[1]")]).found) == ()

@@ -51,7 +51,7 @@ def check(
 ) -> None:
     """Check declarations, and print every problem with its place.
 
-    For example: frazil check stacks/pipelines.py --connector shop.json
+    For example: frazil check pipelines.py --connector shop.json
 
     \b
     Without FILE, checks the project file's environments, too.

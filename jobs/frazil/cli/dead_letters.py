@@ -53,7 +53,7 @@ def list_(
 ) -> None:
     """List dead letters, newest first, and count them by reason.
 
-    For example: frazil dead-letters list flights --reason undecodable
+    For example: frazil dead-letters list orders --reason undecodable
 
     \b
     Exit codes:
@@ -92,7 +92,7 @@ def show(
 ) -> None:
     """Show a dead letter's bytes, and where decoding fails.
 
-    For example: frazil dead-letters show flights 0:4711
+    For example: frazil dead-letters show orders 0:4711
 
     \b
     Exit codes:

@@ -223,8 +223,13 @@ def down(
       3 a service did not stop
     """
     from frazil.local.services import down as stop
+    from frazil.local.services import running
 
     check_local(option, ENVIRONMENTS)
+    stopped = [str(part) for part in running(project_folder()).addresses]
     stop(project_folder(), data=data)
     if as_json:
-        show_json({"home": str(state_folder().resolve()), "parts": {}})
+        show_json({"home": str(state_folder().resolve()), "parts": {}, "stopped": stopped})
+        return
+    kept = "data deleted" if data else f"data kept in {state_folder()}"
+    out().print(f"stopped {', '.join(stopped)}; {kept}" if stopped else f"nothing ran; {kept}", markup=False)

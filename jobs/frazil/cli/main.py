@@ -148,7 +148,7 @@ app = typer.Typer(
     cls=Commands,
     help=f"""Kafka topics as Apache Iceberg tables, as code.
 
-    For example: frazil local up, then frazil run flights --once
+    For example: frazil local up, then frazil run orders --once
 
     {HELP_TEXT}""",
     no_args_is_help=True,

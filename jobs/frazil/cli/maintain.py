@@ -59,7 +59,7 @@ def maintain(
 ) -> None:
     """Compact files, expire snapshots, advance tags and find orphans.
 
-    For example: frazil maintain flights --dry-run
+    For example: frazil maintain orders --dry-run
 
     \b
     Pipelines may run meanwhile; no row and no offset changes.

@@ -63,6 +63,7 @@ PipelinesFile = Annotated[
         metavar="FILE",
         envvar="FRAZIL_PIPELINES",
         help="Declarations of pipelines: a Python file, or a JSON document.",
+        show_default="the project's",
         callback=_pipelines_file,
     ),
 ]
@@ -73,6 +74,7 @@ EnvironmentChoice = Annotated[
         metavar="NAME|FILE",
         envvar=VARIABLE,
         help="Environment: a name, or a document.",
+        show_default="the project's",
         autocompletion=_environment_names,
         callback=_environment,
     ),

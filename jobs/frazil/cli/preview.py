@@ -42,7 +42,7 @@ def preview(
 ) -> None:
     """Show records as the rows of their table.
 
-    For example: frazil preview flights
+    For example: frazil preview orders
 
     \b
     Decodes as a run does, with its reasons for rejection.

@@ -58,7 +58,7 @@ def query(
     more = f"… more rows: --limit prints more than {len(found.rows)}"
     if as_csv:
         for cells in (names, *found.rows):
-            sys.stdout.write(",".join(map(_csv, cells)) + "\r\n")
+            sys.stdout.write(",".join(map(_csv, cells)) + "\n")
         if found.has_more:
             sys.stderr.write(f"{more}\n")
         return

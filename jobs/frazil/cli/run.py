@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """Land topics as tables, on this machine.
 
-    For example: frazil run flights
+    For example: frazil run orders
 
     \b
     Without names, run all declared pipelines.

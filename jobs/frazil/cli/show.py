@@ -41,7 +41,7 @@ def show(
 ) -> None:
     """Show a pipeline's offsets, lag, freshness, schema and last snapshots.
 
-    For example: frazil show flights
+    For example: frazil show orders
 
     \b
     Reads the table's metadata and Kafka's offsets, without a JVM.

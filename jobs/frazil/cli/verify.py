@@ -98,7 +98,7 @@ def verify(
 ) -> None:
     """Prove that each record is accounted for exactly once.
 
-    For example: frazil verify flights --deep
+    For example: frazil verify orders --deep
 
     \b
     Reads the tables' files, without Kafka or a JVM.

@@ -114,7 +114,13 @@ def test_a_name_alone_shows_its_first_rows(query: Query) -> None:
 
 def test_csv_keeps_null_and_an_empty_text_apart(query: Query) -> None:
     ended = query("""select 1 a, null b, '' c, 'x,"y"' d, [1, null] e, true f""", "--csv")
-    assert ended.stdout_bytes == b'a,b,c,d,e,f\r\n1,,"","x,""y""","[1, null]",true\r\n'
+    assert ended.stdout_bytes == b'a,b,c,d,e,f\n1,,"","x,""y""","[1, null]",true\n'
+
+
+def test_the_guides_text_of_a_dead_letter_is_null_if_its_bytes_are_no_text(query: Query) -> None:
+    ended = query("select try(decode(value)) as record from (values ('\\xFF'::blob), ('{}'::blob)) of(value)", "--csv")
+    assert ended.stdout_bytes == b"record\n\n{}\n"
+    assert "try(decode(value)) as record" in Path("docs/guides/dead-letters.md").read_text()
 
 
 def test_values_that_json_does_not_have_are_texts(query: Query) -> None:
