@@ -56,6 +56,13 @@ def test_help_is_written(name: str) -> None:
     assert ended.stdout.startswith("Usage: ")
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_help_names_what_a_new_project_has(name: str) -> None:
+    shown = CliRunner().invoke(app, [*name.split(), "--help"]).stdout
+    assert "flights" not in shown
+    assert "stacks/" not in shown
+
+
 @pytest.mark.parametrize("name", LEAVES)
 def test_the_environment_is_an_option(name: str) -> None:
     flags = {flag for parameter in LEAVES[name].params for flag in parameter.opts}

@@ -93,7 +93,9 @@ def test_the_problems_on_the_page_are_what_a_person_sees():
 
 
 def test_the_examples_declare_pipelines() -> None:
-    examples = [text for text in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if text.startswith("from frazil import")]
+    examples = [
+        text for text in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if text.startswith("from frazil import")
+    ]
     assert len(examples) >= 4
     for text in examples:
         names: dict[str, object] = {}
