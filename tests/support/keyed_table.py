@@ -64,6 +64,7 @@ class KeyedTable:
     """Whether no other engine has changed rows: the account knows nothing of such."""
     index: KeyIndex | None = None
     copies: CopyOnWrite | None = None
+    by: PartitionField = PartitionField(Transform.IDENTITY, "day")  # noqa: RUF009 # frozen
 
     def create(self) -> KeyedTable:
         """Make the table, with its ledger."""
@@ -71,7 +72,7 @@ class KeyedTable:
             self.iceberg,
             self.name,
             ROW,
-            partition_by=(PartitionField(Transform.IDENTITY, "day"),) if self.partitioned else (),
+            partition_by=(self.by,) if self.partitioned else (),
             properties=tables.properties(
                 format_version=self.version,
                 target_file_size_bytes=1 << 20,

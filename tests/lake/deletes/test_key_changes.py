@@ -10,7 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
+from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.lake.deletes.key_changes import KeyChanges
+from frazil.lake.deletes.key_literals import LISTED_AT_MOST
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, broadcast, find
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_key_hash import key_hash
@@ -42,6 +44,18 @@ def test_updates_inserts_and_deletes_leave_each_key_once(table: KeyedTable) -> N
     table.apply({**dict.fromkeys(range(15, 25), (2, "second")), **dict.fromkeys(range(5))})
     table.check()
     table.apply({**dict.fromkeys(range(0, 30, 3), (1, "third")), 24: None})
+    table.check()
+
+
+def test_a_key_near_the_least_number_leaves_no_second_row(
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
+) -> None:
+    by = PartitionField(Transform.TRUNCATE, "id", 10)
+    table = KeyedTable(spark, iceberg, lake_environment, f"keyed.{name}", partitioned=True, by=by).create()
+    keys = [*range(-(2**63) + 3, 2**63, 2**64 // (LISTED_AT_MOST + 4)), *range(3)]
+    table.apply(dict.fromkeys(keys, (1, "first")))
+    table.apply(dict.fromkeys(keys, (2, "second")))
+    table.apply({-(2**63) + 3: None, **dict.fromkeys(range(40), (3, "third")), 10**9: (1, "new")})
     table.check()
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake.deletes.folding import IS_BARE, Rules
+from frazil.lake.deletes.key_literals import Truncation
 from frazil.lake.deletes.positions import IS_DELETE, LACKS, LEFT_OUT, Found
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
 from frazil.lake.deletes.resolved_rows import _not_left_out, rows_to_write
@@ -34,6 +35,9 @@ class Compared:
     @property
     def found(self) -> Found:
         return Found(kept=frozenset(range(len(self.ids)) if self.lacks else ()))
+
+    def partition_sources(self) -> dict[str, Truncation]:
+        return {}
 
     def keys_of(self, numbers: Collection[int]) -> pa.Table:
         return pa.table({"id": pa.array([self.ids[number] for number in sorted(numbers)], pa.int64())})

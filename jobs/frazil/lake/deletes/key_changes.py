@@ -10,6 +10,7 @@ from frazil.errors import KeysMoved, PartitionsMoved
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.files_written_again import CopyOnWrite
+from frazil.lake.deletes.key_literals import Truncation
 from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, Within, find, key_names, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
@@ -18,12 +19,14 @@ from frazil.lake.java_classes import Java, items
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
+from frazil.lake.pruned_scan import check_omitted
 from frazil.lake.remembered_deletes import RememberedDeletes
 from frazil.lake.stale_keys import Places, RejectedKeys, StaleKeys
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 
 class KeyIndex(Protocol):
@@ -133,6 +136,12 @@ class KeyChanges:
     def _found(self, table: Java, head: int, account: KeyAccount | None) -> Found:
         until = account.until if account is not None else 0
 
+        key, partitioned_by = key_names(self._schema), partition_sources(table)
+
+        def check(rows: DataFrame) -> None:
+            if not partitioned_by.keys().isdisjoint(key):  # else Iceberg compares nothing but the bounds of files
+                check_omitted(self._iceberg, table, head, rows, self._keys.select(key))
+
         def search() -> Found:
             return find(
                 self._iceberg.spark,
@@ -142,9 +151,10 @@ class KeyChanges:
                 self._schema,
                 named=_names_on(table, head, self._schema.fieldNames()),
                 until=until,
-                partitioned_by=_partition_sources(table),
+                partitioned_by=partitioned_by,
                 remembered=self._found_deleted,
                 within=self._within(table, head, account or KeyAccount()),
+                check=check,
             )
 
         if self._index is None:
@@ -226,11 +236,20 @@ def _names_on(table: Java, head: int, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _partition_sources(table: Java) -> frozenset[str]:
-    """Return the columns that the table's data files are or were partitioned by."""
-    sources = {int(field.sourceId()) for spec in table.specs().values() for field in items(spec.fields())}
-    found = (table.schema().findColumnName(source) for source in sources)
-    return frozenset(str(name) for name in found if name is not None)
+def partition_sources(table: Java) -> dict[str, Truncation]:
+    """Return the columns that the table's data files are or were partitioned by, and how they are truncated."""
+    fields = [field for spec in table.specs().values() for field in items(spec.fields())]
+    found: dict[str, Truncation] = {}
+    for source in {int(field.sourceId()) for field in fields}:
+        column = table.schema().findField(source)
+        if column is None:
+            continue
+        transforms = {str(field.transform()) for field in fields if int(field.sourceId()) == source}
+        widths = tuple(sorted(int(one[9:-1]) for one in transforms if one.startswith("truncate[")))
+        types = {str(schema.findType(source)) for schema in table.schemas().values()} if widths else set()
+        was_int = "int" in types and str(column.type()) == "long"
+        found[str(table.schema().findColumnName(source))] = Truncation(widths, was_int)
+    return found
 
 
 def _is_empty(table: Java, head: int) -> bool:

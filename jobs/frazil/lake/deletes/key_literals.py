@@ -3,12 +3,17 @@
 Few values of a column that the table is partitioned by are listed: Iceberg applies every transform to them, `bucket` too. Other
 columns get intervals between the largest gaps of their values, so that one old key beside many new ones does not have every file
 read. Text, bytes and decimals get one interval.
+
+Iceberg computes `truncate` of an int or a long in as many bits: below the first multiple of the width the result wraps, to a
+partition at the other end of the type. So no interval crosses that multiple (`Truncation`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column
@@ -31,11 +36,40 @@ _NUMBERED: Mapping[str, tuple[str, _Literal]] = {
 }
 """By Spark's type, the Arrow type of a value as a number, and its literal. Python's own dates end with the year 9999."""
 _COMPARED = frozenset({"string", "binary", "boolean"})
+_BITS: Mapping[str, int] = MappingProxyType({"int": 32, "bigint": 64})
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
 
 
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """The widths by which a column is or was truncated to partitions, if at all, and whether the column `was_int` then."""
+
+    widths: tuple[int, ...] = ()
+    was_int: bool = False
+
+    def cuts(self, values: pa.ChunkedArray, kind: str) -> list[int] | None:
+        """Return the values, of Spark's type `kind`, that no interval of these `values` crosses; None if only all rows will do."""
+        if kind not in _BITS or not self.widths:
+            return []
+        of_int, cuts = self.was_int or kind == "int", [_first_multiple(width, _BITS[kind]) for width in self.widths]
+        # Iceberg adds the width to the remainder, in 32 bits.
+        if of_int and max(self.widths) > 2**30:
+            return None
+        wrapped = max(_first_multiple(width, 32) for width in self.widths)
+        if self.was_int and _has_between(values, -(2**31), wrapped - 1):
+            return None  # the partition of an older data file is that of the int
+        return sorted(set(cuts))
+
+
+NO_TRUNCATION = Truncation()
+
+
 def conditions(
-    keys: pa.Table, schema: Any, names: Sequence[str], *, partitioned_by: Collection[str] = ()
+    keys: pa.Table,
+    schema: Any,
+    names: Sequence[str],
+    *,
+    partitioned_by: Mapping[str, Truncation] = MappingProxyType({}),
 ) -> list[Column]:
     """Return conditions on the columns `names` that the rows of all `keys` meet; none of a column whose type has no literal.
 
@@ -44,14 +78,21 @@ def conditions(
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
     found = []
     for name in names:
-        one = condition(F.col(name), keys[name], types[name], is_listed=name in partitioned_by)
+        truncation = partitioned_by.get(name, NO_TRUNCATION)
+        one = condition(F.col(name), keys[name], types[name], is_listed=name in partitioned_by, truncation=truncation)
         if one is not None:
             found.append(one)
     return found
 
 
 def condition(
-    column: Column, values: pa.ChunkedArray, kind: str, *, is_listed: bool, is_nullable: bool = False
+    column: Column,
+    values: pa.ChunkedArray,
+    kind: str,
+    *,
+    is_listed: bool,
+    is_nullable: bool = False,
+    truncation: Truncation = NO_TRUNCATION,
 ) -> Column | None:
     """Return a condition that a column of Spark's type `kind` meets if it is one of `values`; None without literals.
 
@@ -65,7 +106,7 @@ def condition(
         literal = partial(_cast, kind)
     else:
         return None
-    if not len(values):
+    if not len(values) or (cuts := truncation.cuts(values, kind)) is None:
         return None
     if is_listed and len(distinct := values.unique()) <= LISTED_AT_MOST:
         literals = [literal(value) for value in distinct.to_pylist()]
@@ -73,7 +114,7 @@ def condition(
             # Iceberg 1.11 throws a NullPointerException for IN if a file's partition value, a text, is null (`CharSequenceSet`).
             return reduce(Column.__or__, (column == value for value in literals))
         return column.isin(literals)
-    ends = intervals(values) if kind in _NUMBERED else [_ends(values)]
+    ends = intervals(values, cuts=cuts) if kind in _NUMBERED else [_ends(values)]
     return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
 
 
@@ -110,17 +151,33 @@ def _cast(kind: str, value: object) -> Column:
     return F.lit(value).cast(kind)
 
 
-def intervals(values: pa.ChunkedArray, most: int = INTERVALS_AT_MOST) -> list[tuple[int, int]]:
-    """Return at most `most` intervals (two or more) that hold all of some integers, divided at the largest gaps between them."""
+def intervals(
+    values: pa.ChunkedArray, most: int = INTERVALS_AT_MOST, cuts: Sequence[int] = ()
+) -> list[tuple[int, int]]:
+    """Return at most `most` intervals (two or more) that hold all of some integers, divided at the largest gaps between them.
+
+    Each of the `cuts`, which begins an interval if values are before and after it, may add one.
+    """
     import numpy as np
 
     sorted_ = np.unique(values.to_numpy())
     # Of two neighbours the difference may be more than 63 bits hold; as an unsigned number it never is.
     gaps = np.diff(sorted_.astype("u8") if sorted_.dtype == np.int64 else sorted_)
     first = len(gaps) - (most - 1)
-    cuts = np.sort(np.argpartition(gaps, first)[first:]) if first > 0 else np.arange(len(gaps))
-    parts = np.split(sorted_, cuts + 1)
+    at = np.argpartition(gaps, first)[first:] if first > 0 else np.arange(len(gaps))
+    begins = {0, *(at + 1).tolist(), *(int(np.searchsorted(sorted_, cut)) for cut in cuts)} - {len(sorted_)}
+    parts = np.split(sorted_, sorted(begins)[1:])
     return [(int(part[0]), int(part[-1])) for part in parts]
+
+
+def _first_multiple(width: int, bits: int) -> int:
+    """Return the lowest multiple of a width that an integer of so many bits holds."""
+    return -((1 << bits - 1) // width) * width
+
+
+def _has_between(values: pa.ChunkedArray, low: int, high: int) -> bool:
+    numbers = values.to_numpy()
+    return bool(((numbers >= low) & (numbers <= high)).any())
 
 
 def _as_numbers(values: pa.ChunkedArray, number: str) -> pa.ChunkedArray:

@@ -6,7 +6,7 @@ shuffled, and rows that a delete file names do not come. `key_literals` says whi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.key_literals import conditions
+from frazil.lake.deletes.key_literals import Truncation, conditions
 from frazil.lake.pruned_scan import pruned
 from frazil.schemas.metadata import DELETED_AT, ORDER
 
@@ -103,16 +103,18 @@ def find(
     *,
     named: Mapping[str, str] = MappingProxyType({}),
     until: int = 0,
-    partitioned_by: Collection[str] = (),
+    partitioned_by: Mapping[str, Truncation] = MappingProxyType({}),
     remembered: Remembered = Remembered(),  # frozen
     within: Within | None = None,
+    check: Callable[[DataFrame], None] = lambda _: None,
 ) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
 
     `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
     columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
     do not count as moved. `partitioned_by` are columns that the table is partitioned by. The rows of keys that are late by what is
-    `remembered` stay. Rows are searched everywhere, or `within` a part of the table.
+    `remembered` stay. Rows are searched everywhere, or `within` a part of the table. `check` gets the rows that are read, if
+    the keys alone say which.
     """
     import pyarrow.compute as pc
 
@@ -135,6 +137,8 @@ def find(
         filters += conditions(keys, schema, names, partitioned_by=partitioned_by)
     place = (F.col(FILE), F.col(POSITION), partition.alias(_WAS), was_deleted.alias(_WAS_DELETED))
     rows = pruned(rows, filters, [*key, *place, *then, *elsewhere])
+    if filters and (within is None or within.checked):
+        check(rows)
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
     marks = [(F.col(_ELSEWHERE) & F.col(KNOWN)).alias(_ELSEWHERE)] if elsewhere else []

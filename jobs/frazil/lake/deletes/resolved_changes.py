@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesLost
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, REPEATED, Rules
-from frazil.lake.deletes.key_changes import KeyChanges
+from frazil.lake.deletes.key_changes import KeyChanges, partition_sources
+from frazil.lake.deletes.key_literals import Truncation
 from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, MARKS, NUMBER, Found, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
@@ -93,6 +94,10 @@ class ResolvedChanges(KeyChanges):
     def is_on(self, committed: Offsets | None) -> bool:
         """Return whether the table that the changes were compared with holds the records up to these offsets, and no more."""
         return self._end.same_as(committed) if self._end is not None else committed is None
+
+    def partition_sources(self) -> Mapping[str, Truncation]:
+        """Return the columns that the table is partitioned by, as `key_changes.partition_sources` does."""
+        return partition_sources(self._iceberg.load(self._table))
 
     def resolve(self) -> None:
         """Compare with the rows on the table's head: what was found, and what the changes do, is known then."""

@@ -51,7 +51,8 @@ def rows_to_write(
         lacking = lacking.where(~is_delete)
     # Read by the table's own schema, which may be newer than that of the searched snapshot. Rows of a newer snapshot are the
     # same ones, or the commit finds that they are not. Without a filter every row would be read with all its columns.
-    filters = conditions(changes.keys_of(kept), last.select(*changes.key).schema, changes.key)
+    schema, truncated = last.select(*changes.key).schema, changes.partition_sources()
+    filters = conditions(changes.keys_of(kept), schema, changes.key, partitioned_by=truncated)
     others = set[str]()
     if rules.fills:
         needed = _needed(lacking, values)
