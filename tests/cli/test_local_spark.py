@@ -73,6 +73,60 @@ def test_amazons_sdk_and_login_are_taken_where_the_broker_wants_them(monkeypatch
     assert local_spark.jars_here(replace(of, kafka=iam)) == [Path("/j/kafka-clients-3.jar"), *amazons]
 
 
+_STARTS = """
+import sys
+from pathlib import Path
+from frazil.cli.local_spark import local_job
+from frazil.clients.secrets import Secrets
+from frazil.declaration.catalogs import LocalCatalog
+from frazil.declaration.environment import Environment, Kafka
+from frazil.exit_codes import exit_of
+from frazil.lake import spark_session
+
+spark_session.START_SECONDS = float(sys.argv[2])
+lake = LocalCatalog(path=f"{sys.argv[1]}/lake.db", warehouse=f"file://{sys.argv[1]}/lake")
+environment = Environment(name="here", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=lake)
+try:
+    with local_job(environment, Secrets({}), master="local[1]", memory="1g", log=Path("spark.log")):
+        pass
+except Exception as error:
+    print(exit_of(error).value, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds"),
+    [
+        ("kill -9 $$", "60"),
+        ("exit 3", "60"),
+        ("exit 0", "1"),  # PySpark waits without end for one that ends without an error
+        ("exec sleep 30", "1"),
+        # It comes up, and is gone when it is asked for something.
+        (
+            "import os, struct\n"
+            "with open(os.environ['_PYSPARK_DRIVER_CONN_INFO_PATH'] + '.new', 'wb') as file:\n"
+            "    file.write(struct.pack('>ii', 9, 1) + b's')\n"
+            "os.rename(file.name, os.environ['_PYSPARK_DRIVER_CONN_INFO_PATH'])\n",
+            "60",
+        ),
+    ],
+    ids=["killed", "failed", "ended", "hanging", "gone"],
+)
+def test_a_jvm_that_does_not_come_up_is_named_with_its_log(tmp_path: Path, script: str, seconds: str) -> None:
+    """Linux kills a JVM for memory while Spark starts, say."""
+    home = tmp_path / "bin"
+    home.mkdir()
+    shell = f"#!{sys.executable}\n" if script.startswith("import") else "#!/bin/sh\n"
+    (home / "spark-submit").write_text(f"{shell}{script}\n")
+    (home / "spark-submit").chmod(0o755)
+    variables = {**os.environ, "SPARK_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", _STARTS, str(tmp_path), seconds]
+    ended = subprocess.run(
+        command, env=variables, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.stdout.startswith("6 log spark.log: Spark's JVM ended. "), ended.stdout + ended.stderr[-2000:]
+
+
 _WRITES_A_TABLE = """
 import sys
 from frazil.cli.local_spark import local_job

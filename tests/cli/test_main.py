@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import GROUPS, app, main
 from frazil.clients.secrets import Secrets
 from frazil.declaration.secret import Secret
-from frazil.errors import TopicRecreated
+from frazil.errors import CatalogUnavailable, CommitRefused, InvalidInput, JvmEnded, TopicRecreated
 
 COMMANDS = (
     ("local", "up"),
@@ -112,8 +112,37 @@ def test_a_fault_of_our_own_has_no_traceback_unless_asked_for(
     assert told.startswith("error: RuntimeError: out of luck.")
     assert told.count("\n") == 1
     monkeypatch.setenv("FRAZIL_DEBUG", "1")
-    with pytest.raises(RuntimeError, match="out"):
+    with pytest.raises(SystemExit) as ended:
         main()
+    assert ended.value.code == 70
+    assert "Traceback (most recent call last)" in (shown := capsys.readouterr().err)
+    assert shown.endswith(told)
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidInput("wrong"), 2),
+        (TopicRecreated("it has another id", pipeline="p", place="topic a"), 1),
+        (CatalogUnavailable("it said hunter2hunter2"), 3),
+        (CommitRefused("the cause"), 6),
+        (JvmEnded.of(), 6),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_no_option_changes_an_exit_code(
+    cli: CliRunner, monkeypatch: pytest.MonkeyPatch, error: Exception, code: int, more: list[str]
+) -> None:
+    secrets = Secrets({})
+    secrets.redactor.add("hunter2hunter2")
+    raising(monkeypatch, error)
+    assert cli.invoke(app, ["check", *more], obj=secrets).exit_code == code
+    monkeypatch.setenv("FRAZIL_DEBUG", "1")
+    ended = cli.invoke(app, ["check", *more], obj=secrets)
+    assert ended.exit_code == code
+    assert "Traceback (most recent call last)" in ended.stderr
+    assert "hunter2" not in ended.stderr
 
 
 @pytest.mark.usefixtures("cli")

@@ -6,10 +6,19 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.options import ValueFormat
-from frazil.decode.json_nulls import as_read, null_of, without_nulls
+from frazil.decode.decode import decode
+from frazil.decode.decoding import Decoding
+from frazil.decode.json import json_decoder
+from frazil.decode.json_nulls import as_read, null_of, with_deletes, without_nulls
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 pytestmark = pytest.mark.spark
 
+FRAME = b"\0\0\0\0\7"
+ROW = Struct((Field("id", Primitive(Kind.LONG)),))
+PLAIN = Decoding(row_type="id bigint, _decoded boolean", unframed=json_decoder(ROW))
+FRAMED = Decoding(row_type="id bigint, _decoded boolean", frames={FRAME: 7}, bodies={7: json_decoder(ROW)})
+INSIDE = Decoding(row_type="id bigint, _decoded boolean", has_schemas_inside=True)
 OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b",".join([b'{"type":"int64","field":"id"}'] * 9) + b"]},"
 
 
@@ -66,6 +75,34 @@ def test_a_null_of_json_is_no_value(
     found = records.select("n", "value", as_read(records, "value").alias("as_read")).orderBy("n").collect()
     assert [None if row.value is None else bytes(row.value) for row in found] == [*[None] * len(null), *kept, None]
     assert [None if row.as_read is None else bytes(row.as_read) for row in found] == given
+
+
+@pytest.mark.parametrize(
+    ("value_format", "decoding", "null", "kept"),
+    [
+        (ValueFormat.JSON, PLAIN, [b"null", b"\tnull "], [b"{}", b"", b'"null"', b'{"payload":null}']),
+        (ValueFormat.JSON_SCHEMA, PLAIN, [b"null", b" null\n"], [b"{}", b""]),
+        (ValueFormat.CONNECT_JSON, PLAIN, [b"null", b" null", b'{"payload":null}'], [b'{"payload":{}}', b""]),
+        (ValueFormat.CONNECT_JSON, INSIDE, [b"null", b'{"schema":null,"payload":null}'], [b'{"payload":"null"}']),
+        (
+            ValueFormat.JSON_SCHEMA,
+            FRAMED,
+            [FRAME + b"null", FRAME + b" null\n"],
+            [FRAME + b"{}", b"\0\0\0\0\x09null", b"null"],
+        ),
+        (ValueFormat.TEXT, PLAIN, [], [b"null", b""]),
+    ],
+)
+def test_in_a_keyed_table_jsons_null_is_a_delete_in_each_format(
+    spark: SparkSession, value_format: ValueFormat, decoding: Decoding, null: list[bytes], kept: list[bytes]
+) -> None:
+    how = with_deletes(decoding, value_format)
+    given = [(number, value, None) for number, value in enumerate([*null, *kept])]
+    records = spark.createDataFrame(given, "n int, value binary, headers array<struct<key: string, value: binary>>")
+    found = [
+        None if row["value"] is None else bytes(row["value"]) for row in decode(records, how).orderBy("n").collect()
+    ]
+    assert found == [*[None] * len(null), *kept]
 
 
 def test_other_formats_have_no_null() -> None:

@@ -7,79 +7,37 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from frazil.errors import CatalogUnavailable, FrazilError, KafkaUnavailable, SparkFailed
-from frazil.ingest.spark_errors import Cancelled, Failure, LoginRefused, TimestampOverflow, explained, meaning
+from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow, explained
 
-MEMORY = [
-    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: "
-    "Lost task 0.0 in stage 3.0 (TID 3) (h executor driver): java.lang.OutOfMemoryError: Java heap space",
-    "org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory, got 0.",
-    "ExecutorLostFailure (executor 7 exited caused by one of the running tasks) Reason: Command exited with code 52",
-    "ExecutorLostFailure (executor 7 exited caused by one of the running tasks) Reason: Container killed with exit code 137",
-    "Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used",
-]
-LOGIN = [
-    "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed during authentication due to invalid "
-    "credentials with SASL mechanism SCRAM-SHA-256",
-    "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed",
-    "org.apache.kafka.common.KafkaException: javax.security.auth.login.LoginException: An internal error occurred while "
-    "retrieving token from callback handler",
-]
-KAFKA = [
-    "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before the position for partition t-0",
-    "org.apache.spark.sql.kafka010.KafkaIllegalStateException: [KAFKA_DATA_LOSS.COULD_NOT_READ_OFFSET_RANGE] Some data may have been lost",
-]
-LAKE = [
-    "org.apache.iceberg.exceptions.ServiceFailureException: Server error: 503",
-    "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Service: S3, Status Code: 403)",
-    "org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure",
-    "java.net.UnknownHostException: lake.s3.eu-central-1.amazonaws.com",
-]
-TIMESTAMP = ["java.lang.ArithmeticException: long overflow"]
-FRAMES = """org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
-java.lang.ArithmeticException: divide by zero
-\tat java.base/java.lang.Math.floorMod(Math.java:1286)
-\tat org.apache.spark.sql.kafka010.KafkaBatchPartitionReader.next(KafkaBatchPartitionReader.scala:68)
-\tat org.apache.iceberg.spark.source.SparkWrite$DataWriter.<init>(SparkWrite.java:713)
-\tat org.apache.iceberg.shaded.OutOfMemoryError$$Lambda/0x1.run(Unknown Source)
-\t... 12 more"""
-OTHER = [
-    "java.lang.ArithmeticException: divide by zero",
-    "",
-    "java.lang.NullPointerException",
-    "ExecutorLostFailure (executor 52 exited caused by one of the running tasks) Reason: Command exited with code 1",
-    FRAMES,
-]
-
-
-@pytest.mark.parametrize(
-    ("failure", "text"),
-    [
-        (failure, text)
-        for failure, texts in (
-            (Failure.MEMORY, MEMORY),
-            (Failure.LOGIN, LOGIN),
-            (Failure.KAFKA, KAFKA),
-            (Failure.LAKE, LAKE),
-            (Failure.TIMESTAMP, TIMESTAMP),
-            (Failure.OTHER, OTHER),
-        )
-        for text in texts
-    ],
+MEMORY = "org.apache.spark.SparkException: Lost task 0.0 in stage 3.0 (TID 3) (h executor driver): java.lang.OutOfMemoryError: Java heap space"
+LOGIN = "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed"
+KAFKA = (
+    "org.apache.kafka.common.errors.TimeoutException: Timeout of 60000ms expired before the position for partition t-0"
 )
-def test_a_failure_is_known_by_its_words(failure: Failure, text: str) -> None:
-    assert meaning(text) is failure
+LAKE = "org.apache.iceberg.exceptions.ServiceFailureException: Server error: 503"
+CONFLICT = "org.apache.iceberg.exceptions.CommitFailedException: Requirement failed: branch main has changed"
+DISK = "java.io.IOException: No space left on device"
+LONG_NAME = f"/lake/t/data/note={'x' * 600}/00000-1.parquet (File name too long)"
+FILE = f"""org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times
+org.apache.iceberg.exceptions.RuntimeIOException: Failed to create file
+\tat org.apache.iceberg.spark.source.SparkWrite$DataWriter.<init>(SparkWrite.java:713)
+java.io.FileNotFoundException: {LONG_NAME}"""
+OTHER = "java.lang.ArithmeticException: divide by zero"
+TIMESTAMP = "java.lang.ArithmeticException: long overflow"
 
 
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        (MEMORY[0], MemoryError),
-        (LOGIN[0], LoginRefused),
-        (KAFKA[0], KafkaUnavailable),
-        (LAKE[0], CatalogUnavailable),
-        (OTHER[0], SparkFailed),
-        (FRAMES, SparkFailed),
-        (TIMESTAMP[0], TimestampOverflow),
+        (MEMORY, MemoryError),
+        (LOGIN, LoginRefused),
+        (KAFKA, KafkaUnavailable),
+        (LAKE, CatalogUnavailable),
+        (CONFLICT, CatalogUnavailable),
+        (DISK, CatalogUnavailable),
+        (FILE, SparkFailed),
+        (OTHER, SparkFailed),
+        (TIMESTAMP, TimestampOverflow),
     ],
 )
 def test_each_failure_becomes_its_error(text: str, error: type[Exception]) -> None:
@@ -87,9 +45,24 @@ def test_each_failure_becomes_its_error(text: str, error: type[Exception]) -> No
         raise PySparkException(text)
 
 
+def test_an_error_carries_the_complete_text_of_its_cause_and_names_no_catalog() -> None:
+    with pytest.raises(SparkFailed) as caught, explained("pipeline p"):
+        raise PySparkException(FILE)
+    assert str(caught.value).startswith(f"pipeline p: a Spark job failed: java.io.FileNotFoundException: {LONG_NAME}")
+    assert "catalog" not in str(caught.value)
+
+
+def test_secrets_are_masked_before_the_cause_is_chosen() -> None:
+    with (
+        pytest.raises(SparkFailed, match="holds \\*\\*\\*"),
+        explained("p", redact=lambda text: text.replace("s3cret", "***")),
+    ):
+        raise PySparkException("java.lang.IllegalStateException: holds s3cret")
+
+
 def test_whatever_a_job_fails_with_while_the_run_ends_is_its_cancellation() -> None:
     with pytest.raises(Cancelled), explained("pipeline p", stopping=lambda: True):
-        raise PySparkException(MEMORY[0])
+        raise PySparkException(MEMORY)
 
 
 def test_an_error_that_is_none_of_sparks_is_left_alone() -> None:

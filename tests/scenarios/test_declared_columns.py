@@ -183,6 +183,18 @@ def test_the_payload_of_connects_json_lands(shop_of: ShopOf) -> None:
     assert [row["_kafka_key"] for row in rows] == [{"id": 5}] * 3 + [None]
 
 
+def test_jsons_null_deletes_a_row_and_an_empty_value_does_not(shop_of: ShopOf) -> None:
+    keyed = {"key_format": "json", "key_columns": ("id long",), "write": Upsert(), "on_error": ErrorMode.LOG}
+    shop = shop_of(value_format="json", columns=("id long", "name string"), **keyed)
+    for number in range(4):
+        shop.produce(bodies({"id": number, "name": f"n{number}"}), key=b'{"id": %d}' % number, partition=0)
+    for number, value in enumerate((b"null", b" null\n", b"")):
+        shop.produce([value], key=b'{"id": %d}' % number, partition=0)
+    assert shop.drain().rejected == {"empty_value": 1}
+    assert sorted(row["id"] for row in shop.landed()) == [2, 3]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
 @pytest.mark.long
 def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json", "key_columns": ("id long", "at org.apache.kafka.connect.data.Timestamp")}

@@ -66,7 +66,10 @@ def local_job(
         cancels=cancels,
     )
     with _stderr_to(log), class_path.of_new_jvms(jars):
-        job = begun.__enter__()
+        try:
+            job = begun.__enter__()
+        except JvmEnded as error:
+            raise JvmEnded.of(f"log {log}") from error
     try:
         with _ended_by_signals(stopping):  # after the session is made, which sets handlers of its own
             yield job

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -112,8 +113,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except FrazilError as error:
-            if os.environ.get(DEBUG):
-                raise
+            print_traceback(error, secrets_of(ctx))
             message, code = secrets_of(ctx).redactor.redact(str(error)), exit_of(error)
             if is_json:
                 show_json(error_document(type(error).__name__, message, code))
@@ -123,6 +123,12 @@ class Commands(TyperGroup):
             if is_json:
                 show_json(error_document("InvalidInput", error.format_message(), Exit.INVALID_INPUT))
             raise
+
+
+def print_traceback(error: Exception, secrets: Secrets) -> None:
+    """Print the traceback on stderr if `FRAZIL_DEBUG` is set, without secrets. The exit code does not depend on it."""
+    if os.environ.get(DEBUG):
+        sys.stderr.write(secrets.redactor.redact("".join(traceback.format_exception(error))))
 
 
 def error_document(name: str, message: str, code: Exit) -> dict[str, Any]:
@@ -225,9 +231,8 @@ def main() -> None:
         app(obj=secrets)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
-    except Exception as error:
-        if os.environ.get(DEBUG):
-            raise
+    except Exception as error:  # noqa: BLE001 - the end of the process
+        print_traceback(error, secrets)
         message = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
         if JSON in sys.argv:
             show_json(error_document(type(error).__name__, message, Exit.FAULT))

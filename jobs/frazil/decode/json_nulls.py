@@ -1,12 +1,13 @@
 """Values that are JSON's null. Kafka Connect's JSON converters write one where a record has a schema and no value.
 
-Such is a delete of `ExtractNewRecordState`. Other formats have no value then. Of other records than change data, it is no value
-where the schema allows it: Confluent's converter writes an optional struct as `oneOf` of null and an object.
+Such is a delete of `ExtractNewRecordState`, and in keyed tables of any producer. Other formats have no value then. In append
+tables it is no value where the schema allows it: Confluent's converter writes an optional struct as `oneOf` of null and an object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +20,7 @@ from frazil.decode.frame_columns import body_of, frame_of, is_one_of
 from frazil.decode.json import OPTIONS
 from frazil.decode.json_envelope import CORRUPT, NAME
 
+_JSON = (ValueFormat.JSON, ValueFormat.JSON_SCHEMA, ValueFormat.CONNECT_JSON)
 _SPACE = r"[ \t\r\n]*"
 _NULL = f"^{_SPACE}null{_SPACE}$"
 _NULL_PAYLOAD = rf'"payload"{_SPACE}:{_SPACE}null{_SPACE}\}}{_SPACE}$'
@@ -44,6 +46,17 @@ def null_of(value_format: object) -> Callable[[Column], Column] | None:
             return _has_null_payload
         case _:
             return None
+
+
+def with_deletes(decoding: Decoding, value_format: ValueFormat) -> Decoding:
+    """Return how the values of a keyed table are decoded: JSON's null is no value, whatever the schema says of it."""
+    if value_format not in _JSON:
+        return decoding
+    if decoding.has_ids:
+        return replace(decoding, nullable=tuple(decoding.frames))
+    of_format = null_of(ValueFormat.JSON if value_format is ValueFormat.JSON_SCHEMA else value_format)
+    assert of_format is not None
+    return replace(decoding, is_null=partial(_is_either, of_format))
 
 
 def without_nulls(records: DataFrame, column: str, is_null: Callable[[Column], Column]) -> DataFrame:
@@ -75,6 +88,10 @@ def _as_read(column: str) -> str:
 
 def _is(pattern: str, value: Column) -> Column:
     return (F.length(value) <= _END) & value.cast("string").rlike(pattern)
+
+
+def _is_either(of_format: Callable[[Column], Column], value: Column) -> Column:
+    return _is(_NULL, value) | of_format(value)
 
 
 def _has_null_payload(value: Column) -> Column:

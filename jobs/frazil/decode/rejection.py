@@ -48,6 +48,8 @@ def reason_of(decoding: Decoding) -> Column:
         reason = reason.when(is_framed, code[Reason.REGISTRY_FRAME])
         if is_avro:
             reason = reason.when(begins_as_single_object(value), code[Reason.SINGLE_OBJECT])
+    if decoding.unframed is not None or decoding.has_schemas_inside:
+        reason = reason.when(F.length(value) == 0, code[Reason.EMPTY_VALUE])
     if decoding.unframed is not None:
         return reason.otherwise(code[Reason.UNDECODABLE])
     if decoding.has_schemas_inside:

@@ -9,6 +9,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
 from frazil.decode.changes_in_rows import check_order
+from frazil.decode.json_nulls import with_deletes
 from frazil.decode.keys import KeyLanding, Keys, check_bytes
 from frazil.decode.met import MOST, Met, UnknownSchemas
 from frazil.decode.plain_keys import plain_key
@@ -130,6 +131,8 @@ class Evolution:
         target = landed.target.exact(of_value)
         decoding = self._writers.decoding(with_texts(target), landed.incompatible, tombstones(self._pipeline.write))
         decoding = replace(decoding, variants=target)
+        if self._is_keyed:
+            decoding = with_deletes(decoding, self._pipeline.topic.value_format)
         if self._keys is not None and keys is not None:
             is_closed = self._is_keyed and not self._names
             of_keys = self._keys.decoding(keys, is_exact=self._is_keyed, is_closed=is_closed)

@@ -16,11 +16,12 @@ from pyspark.sql import SparkSession
 from frazil.clients.kafka import Kafka
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
+from frazil.errors import JvmEnded
 from frazil.job.context import JobContext
 from frazil.job.failpoints import Failpoints
 from frazil.job.run_name import run_name
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.spark_session import end, session
+from frazil.lake.spark_session import end, jvm_answers, session
 from frazil.version import VERSION
 
 CANCEL_SECONDS = 0.5  # how often Spark's jobs are cancelled while a job stops: one may just have been submitted
@@ -44,6 +45,7 @@ def open_job(
 
     `name` is the session's in Spark's own pages. The name of the run begins with `run_prefix`, and is unique. Once `stopping` is
     set, the job ends between two steps; with `cancels`, Spark's jobs are cancelled too, which fits jobs that only stage files.
+    Raises `JvmEnded` if Spark's JVM ends, at the start too.
     """
     spark = session(environment, secrets.read, name=name, jars=jars, master=master, settings=settings)
     stop = stopping or threading.Event()
@@ -70,6 +72,10 @@ def open_job(
             stop=stop.set,
             redact=secrets.redactor.redact,
         )
+    except (Py4JError, OSError, AttributeError, TypeError) as error:
+        if stop.is_set() or jvm_answers(spark):
+            raise
+        raise JvmEnded.of() from error
     finally:
         ended.set()
         end(spark)

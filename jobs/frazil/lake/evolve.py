@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.errors import CatalogUnavailable, IncompatibleSchema
+from frazil.errors import IncompatibleSchema
 from frazil.lake.commit.committer import Committer
-from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.iceberg_java import Iceberg, failed, said
 from frazil.lake.java_classes import Java
 from frazil.lake.tables import is_refused
 from frazil.schemas.iceberg import row_type, schema_json
@@ -23,7 +23,8 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
 
     `changes` is asked again when another writer's commit came first, so two drivers that evolve at once agree.
     """
-    iceberg, failure = job.iceberg, ""
+    iceberg = job.iceberg
+    failure: Py4JJavaError | None = None
     for attempt in range(ATTEMPTS):
         if attempt:
             job.wait(min(2.0, 0.05 * 2**attempt))
@@ -38,17 +39,18 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
         try:
             update.commit()
         except Py4JJavaError as error:
-            failure = f"{thrown(error)}: {message(error)}"
+            failure = error
             if is_refused(error):
                 raise IncompatibleSchema(
-                    f"the table's schema cannot follow: {failure}",
+                    f"the table's schema cannot follow: {said(error)}",
                     where=f"table {table}",
                     do=f"Look at these changes: {'; '.join(map(str, wanted))}",
                 ) from None
             continue
         job.failpoint("evolve.committed")
         return wanted
-    raise CatalogUnavailable(f"the schema commit did not succeed: {failure}", where=f"table {table}", do="Run again")
+    assert failure is not None
+    raise failed("the schema commit did not succeed", failure, where=f"table {table}")
 
 
 def java_type(iceberg: Iceberg, of: Type) -> Java:

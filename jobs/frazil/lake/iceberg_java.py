@@ -13,7 +13,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from frazil.errors import CatalogUnavailable
+from frazil.errors import CatalogUnavailable, CommitRefused, FrazilError
+from frazil.errors.causes import Failure, meaning, words
 from frazil.lake.java_classes import ICEBERG, Java, JavaClasses
 
 _CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
@@ -34,12 +35,33 @@ def message(error: Py4JJavaError) -> str:
     return f"{first} {more[0]}" if more and first.endswith(":") else first
 
 
+def said(error: Py4JJavaError | PySparkException) -> str:
+    """Return the innermost cause with its complete message, on one line."""
+    return words(error_text(error))
+
+
+def failure_of(error: Py4JJavaError | PySparkException) -> Failure:
+    """Return what the exception means, by its innermost cause."""
+    return meaning(error_text(error))
+
+
+def failed(what: str, error: Py4JJavaError | PySparkException, *, where: str, do: str = "Run again") -> FrazilError:
+    """Return the error of a request that the catalog or the object store did not grant, with its cause.
+
+    It is `CatalogUnavailable` with the remedy `do` if waiting may help, else `CommitRefused`.
+    """
+    kind, text = failure_of(error), f"{what}: {said(error)}"
+    if kind.is_outage or kind is Failure.CONFLICT:
+        return CatalogUnavailable(text, where=where, do=do)
+    return CommitRefused(text, where=where, do="Correct what the cause names, then run again")
+
+
 def error_text(error: Py4JJavaError | PySparkException) -> str:
-    """Return the messages of the exception and of its causes, each on a line."""
-    if isinstance(error, PySparkException):
-        return str(error)
+    """Return the classes and messages of the exception and of its causes, each on a line."""
     lines: list[str] = []
-    current = error.java_exception
+    current: Any = getattr(error, "_origin" if isinstance(error, PySparkException) else "java_exception", None)
+    if current is None:
+        return str(error)
     while current is not None and len(lines) < _CAUSES:
         lines.append(str(current.toString()))
         current = current.getCause()

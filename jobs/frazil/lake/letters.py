@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.iceberg_java import Iceberg, said
 from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import EVENTS, STAGED_AT, STAGED_BY, UPKEEP, Entry
 from frazil.lake.offsets import Offsets
@@ -112,10 +112,8 @@ def remove(spark: SparkSession, table: str, batches: Sequence[Mapping[str, Any]]
         try:
             # No DataFrame deletes, and Iceberg's parser drops the arguments of a statement.
             spark.sql(f"DELETE FROM {quoted(table)} WHERE {rows}")  # noqa: S608
-        except Py4JJavaError as error:
-            failure = f"{thrown(error)}: {message(error)}"
-        except PySparkException as error:
-            failure = str(error).splitlines()[0]
+        except (Py4JJavaError, PySparkException) as error:
+            failure = said(error)
     if not spark.table(table).where(rows).isEmpty():
         raise CatalogUnavailable(
             f"dead letters could not be removed: {failure}", where=f"table {table}", do="Try again"

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
+from frazil.errors import JvmEnded
 from frazil.lake.catalogs import Resolve, is_secret, java_properties, make_folder, spark_options
 from frazil.lake.java_classes import LookedUpOnce
 from frazil.schemas.avro import JVM_PROPERTIES
 
 # What no log, plan or page of Spark may show; Spark's own default leaves out keys and JAAS lines.
 REDACT = "(?i)secret|password|passwd|token|access[._-]?key|credential|jaas|keystore|private"
+
+
+START_SECONDS = 300.0  # until a JVM that does not come up is given up; it takes 3 to 20 on a busy machine
+_OF_A_LOST_JVM = (Py4JError, OSError, AttributeError, TypeError)  # what py4j raises for a peer that is gone
 
 
 def session(
@@ -33,19 +43,18 @@ def session(
     """Start the session. On EMR `jars` and `master` come from the job run; locally they are given.
 
     `settings` are further Spark settings and win over these. Times are UTC; pipelines share the cores fairly. The folder of a
-    local catalog is created. Raises `FrazilError` if that fails.
+    local catalog is created. Raises `FrazilError` if that fails, `JvmEnded` if Spark's JVM ends or does not come up.
     """
     logging.getLogger().addHandler(
         logging.NullHandler()
     )  # py4j prints tracebacks of a lost JVM on stderr if no logger handles them
     make_folder(environment)
-    builder = SparkSession.builder.appName(name)
-    if master:
-        builder = builder.master(master)
-    if jars:
-        builder = builder.config("spark.jars", ",".join(str(jar) for jar in jars))
+    builder = SparkSession.builder
     catalog = spark_options(environment, resolve)
     chosen = {
+        "spark.app.name": name,
+        **({"spark.master": master} if master else {}),
+        **({"spark.jars": ",".join(str(jar) for jar in jars)} if jars else {}),
         "spark.sql.session.timeZone": "UTC",
         "spark.scheduler.mode": "FAIR",
         "spark.ui.enabled": "false",
@@ -81,14 +90,41 @@ def session(
         chosen[option] = _java_options(chosen.get(option, ""), properties)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    _limit_this_jvm(spark, properties)
-    _look_up_functions_once(spark)
-    if str(spark.sparkContext.master).startswith("local"):
-        spark.sparkContext.pythonExec = sys.executable  # else its workers are the PATH's `python3`
-    _set_secrets(spark, catalog, java_properties(environment, resolve))
+    secret_properties = java_properties(environment, resolve)
+    try:
+        _start_jvm(chosen)
+        spark = builder.getOrCreate()
+        spark.sparkContext.setLogLevel("ERROR")
+        _limit_this_jvm(spark, properties)
+        _look_up_functions_once(spark)
+        if str(spark.sparkContext.master).startswith("local"):
+            spark.sparkContext.pythonExec = sys.executable  # else its workers are the PATH's `python3`
+        _set_secrets(spark, catalog, secret_properties)
+    except (*_OF_A_LOST_JVM, PySparkRuntimeError) as error:
+        if _answers(SparkContext._jvm):
+            raise
+        raise JvmEnded.of() from error
     return spark
+
+
+def _start_jvm(settings: Mapping[str, str]) -> None:
+    """Start Spark's JVM, unless one runs. PySpark waits without end for one that hangs, or ends without an error."""
+    if SparkContext._gateway is not None:
+        return
+    launch: Any = launch_gateway
+    started: list[Any] = []
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+
+    def start() -> None:
+        with suppress(PySparkRuntimeError):  # it ended
+            started.append(launch(conf))
+
+    thread = threading.Thread(target=start, daemon=True, name="spark-jvm")
+    thread.start()
+    thread.join(START_SECONDS)
+    if not started:
+        raise JvmEnded.of()
+    SparkContext._ensure_initialized(gateway=started[0])
 
 
 def _set_secrets(spark: SparkSession, catalog: Mapping[str, str], properties: Mapping[str, str]) -> None:
@@ -153,9 +189,13 @@ def infer_no_constraints(spark: SparkSession) -> None:
 
 def jvm_answers(spark: SparkSession) -> bool:
     """Return whether the session's JVM still runs."""
+    return _answers(spark._jvm)
+
+
+def _answers(jvm: Any) -> bool:
     try:
-        cast(Any, spark._jvm).java.lang.System.nanoTime()
-    except (Py4JError, OSError, AttributeError, TypeError):  # what py4j raises for a peer that is gone
+        jvm.java.lang.System.nanoTime()
+    except _OF_A_LOST_JVM:
         return False
     return True
 

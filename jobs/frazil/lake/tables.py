@@ -9,9 +9,9 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from frazil.declaration.partitioning import PartitionField, SortField
-from frazil.errors import CatalogUnavailable, InvalidInput
+from frazil.errors import InvalidInput
 from frazil.lake.data_location import place_data
-from frazil.lake.iceberg_java import Iceberg, message, thrown
+from frazil.lake.iceberg_java import Iceberg, failed, message, thrown
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.json_columns import variant_columns
 from frazil.schemas.types import Struct
@@ -106,9 +106,7 @@ def create(
                 where=f"table {table}",
                 do="Correct its partition fields or properties",
             ) from None
-        raise CatalogUnavailable(
-            f"the table could not be created: {thrown(error)}: {message(error)}", where=f"table {table}"
-        ) from None
+        raise failed("the table could not be created", error, where=f"table {table}") from None
     return True
 
 

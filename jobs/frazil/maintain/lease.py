@@ -18,9 +18,8 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from frazil.errors import CatalogUnavailable
 from frazil.job.context import JobContext
-from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.iceberg_java import failed
 from frazil.lake.java_classes import Java, entries
 from frazil.maintain.selection import Mark, remembered
 
@@ -89,7 +88,7 @@ def release(job: JobContext, table: str) -> None:
 
 
 def _change(job: JobContext, table: str, next_of: Callable[[Lease], Lease | None], *, now_ms: int) -> Lease | None:
-    failure = ""
+    failure: Py4JJavaError | None = None
     for attempt in range(ATTEMPTS):
         if attempt:
             job.wait(min(5.0, 0.05 * 2**attempt))
@@ -107,12 +106,10 @@ def _change(job: JobContext, table: str, next_of: Callable[[Lease], Lease | None
             transaction.commitTransaction()
             return wanted
         except Py4JJavaError as error:
-            failure = f"{thrown(error)}: {message(error)}"
-    raise CatalogUnavailable(
-        f"the maintainer's lease could not be written: {failure}",
-        where=f"table {table}",
-        do="Nothing was done. Run again; if it persists, look at the catalog",
-    )
+            failure = error
+    assert failure is not None
+    what, do = "the maintainer's lease could not be written", "Nothing was done. Run again"
+    raise failed(what, failure, where=f"table {table}", do=do)
 
 
 def _fill(transaction: Java, base: Java, lease: Lease) -> None:

@@ -6,10 +6,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException, PySparkException
 
 from frazil.errors import CommitRefused
+from frazil.errors.causes import Failure
 from frazil.lake.commit.check import Base
 from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.deletes.staged_deletes import StagedDeletes
-from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.iceberg_java import failure_of, said, thrown
 from frazil.lake.java_classes import Java
 
 REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
@@ -33,7 +34,7 @@ class RowSearch:
 
     def __init__(self, changes: RowChanges | None, table: str) -> None:
         self._changes, self._table = changes, table
-        self._refused: set[tuple[int | None, str]] = set()  # on which head Iceberg refused, and why
+        self._refused: set[int | None] = set()  # heads on which Iceberg refused
         self._failed: set[int] = set()  # heads on which the job failed
 
     def on(self, table: Java, base: Base) -> StagedDeletes | None:
@@ -62,27 +63,27 @@ class RowSearch:
     def after(self, error: Py4JJavaError | PySparkException, base: Base | None) -> str:
         """Have the rows searched again, as another commit may have come in between; return the failure in words.
 
-        Raises `CommitRefused` if it cannot be that: for a commit without deletes, and if the same was refused on this head before.
+        Outages and conflicts are retried. Raises `CommitRefused` for any other failure that comes twice on one head, and at once
+        for a refusal of a commit without deletes, which no other commit causes.
         """
-        if isinstance(error, Py4JJavaError):
-            failure = f"{thrown(error)}: {message(error)}"
-            if thrown(error) not in REFUSALS:
-                return failure
-        else:
-            failure = str(error).partition("\n")[0]
-            if _is_of_a_job(error):
-                if self._changes is None:
-                    raise error  # a batch that only adds rows has no job here
-                return failure
-        known = (base.head if base is not None else None, failure)
-        if self._changes is None or known in self._refused:
+        failure, kind = said(error), failure_of(error)
+        if kind.is_outage or kind is Failure.CONFLICT:
+            return failure
+        if isinstance(error, PySparkException) and _is_of_a_job(error):
+            if self._changes is None:
+                raise error  # a batch that only adds rows has no job here
+            return failure
+        head = base.head if base is not None else None
+        is_refusal = isinstance(error, PySparkException) or thrown(error) in REFUSALS
+        if head in self._refused or (self._changes is None and is_refusal):
             raise CommitRefused(
                 f"the commit was refused: {failure}",
                 where=f"table {self._table}",
-                do="Nothing was added. Correct the table or the catalog, then run again",
+                do="Nothing was added, and the same would be refused again. Correct what the cause names, then run again",
             ) from None
-        self._refused.add(known)
-        self._changes.forget()
+        self._refused.add(head)
+        if self._changes is not None:
+            self._changes.forget()
         return failure
 
 
