@@ -51,6 +51,7 @@ class Polled:
             redact=lambda text: text.replace("hunter2", "***"),
             run="me",
             spark=jvm or Jvm(),
+            iceberg=SimpleNamespace(exists=lambda table: False),
         )
 
     def poll(self) -> None:

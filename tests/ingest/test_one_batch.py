@@ -18,6 +18,7 @@ from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Read, Rejected
+from frazil.ingest.refused_records import Refused
 from frazil.ingest.remembered import Keyless, Truncated
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.ingest.staged_records import StagedRejected, StagedRows
@@ -52,7 +53,8 @@ class Stages:
 
     def stage_rejected(self, staged: StagedRows) -> StagedRejected:
         self.steps.append(f"rejected of {staged.read.records - staged.files.rows}")
-        return StagedRejected(self.rejected, Staged("letters", "uuid", {}, (), self.rejected.records, 1, 0.0))
+        files = Staged("letters", "uuid", {}, (), self.rejected.records, 1, 0.0)
+        return StagedRejected(self.rejected, files, refused=(Refused(0, 3, "unknown_schema"),))
 
 
 class Evolution:
@@ -60,6 +62,9 @@ class Evolution:
 
     def __init__(self, *, has_news: bool = False) -> None:
         self.has_news = has_news
+
+    def explain(self, one: Refused) -> str:
+        return one.reason
 
     def learn(self, values: Met, keys: Met) -> None:
         if self.has_news:
@@ -108,7 +113,7 @@ def test_a_timestamp_that_spark_cannot_hold_ends_the_staging_by_its_name() -> No
 
 
 def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -> None:
-    found = Rejected(kept={"unknown_schema": 1}, values=UNKNOWN, first=(0, 3, "unknown_schema"))
+    found = Rejected(kept={"unknown_schema": 1}, values=UNKNOWN)
     with pytest.raises(UnknownSchemas):
         staged(Stages(found), Evolution(has_news=True), on_error="suspend")
     with pytest.raises(RejectedRecords, match="partition 0 offset 3: unknown_schema"):
@@ -118,9 +123,9 @@ def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -
 @pytest.mark.parametrize(
     ("counted", "stops"),
     [
-        (Rejected(kept={"key_missing": 4}, keyless=4, first=(0, 0, "key_missing")), True),
-        (Rejected(kept={"key_missing": 1}, skipped={"key_missing": 3}, keyless=4, first=(0, 0, "key_missing")), True),
-        (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=4, first=(0, 0, "key_missing")), True),
+        (Rejected(kept={"key_missing": 4}, keyless=4), True),
+        (Rejected(kept={"key_missing": 1}, skipped={"key_missing": 3}, keyless=4), True),
+        (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=4), True),
         (Rejected(kept={"key_missing": 3}, keyless=3), False),
         (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=3), False),
         (Rejected(kept={"too_short": 4}, keyless=4), False),

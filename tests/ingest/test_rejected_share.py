@@ -9,9 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.errors import RejectedRecords, SourceTruncated, TooManyLate, TooManyRejected
-from frazil.ingest.record_counts import Rejected
-from frazil.ingest.rejected_share import ANY, accepted, check_late, check_mode, check_share, still_accepted
+from frazil.errors import SourceTruncated, TooManyLate, TooManyRejected
+from frazil.ingest.rejected_share import ANY, accepted, check_late, check_share, still_accepted
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -170,13 +169,3 @@ def test_one_truncate_stops_the_pipeline_unless_it_is_accepted() -> None:
     with pytest.raises(SourceTruncated, match="source-truncated"):
         check(counts(10, truncated=1), percent=100)
     check(counts(10, truncated=1), allowed={0: 1000, 1: 5}, event=ledger.SOURCE_TRUNCATED)
-
-
-def test_a_truncate_is_no_record_that_the_error_mode_decides_on() -> None:
-    """An operator may keep the rows also where the error mode is `suspend`; other records stop the pipeline all the same."""
-    topic = Topic("orders", value_format="avro", key_format="avro")
-    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write="upsert", envelope="debezium")
-    check_mode(pipeline, Rejected(kept={"truncated": 1}, first=(0, 1, "truncated")))
-    with pytest.raises(RejectedRecords, match="undecodable") as stopped:
-        check_mode(pipeline, Rejected(kept={"truncated": 1, "undecodable": 2}, first=(0, 1, "undecodable")))
-    assert stopped.value.facts["counts"] == {"undecodable": 2}

@@ -18,6 +18,7 @@ from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import empty_commit as empty
+from frazil.lake.stop import Stop, note
 from frazil.lake.totals import Counts
 from frazil.recovery.decisions import Accepted
 from tests.support.jobs import job
@@ -50,6 +51,9 @@ def happens(stock: Ledgers, event: Accepted) -> None:
             partition = stock.kafka.topics[stock.pipeline.topic.name].partitions[0]
             partition.timestamps[:] = [1] * 30
             partition.earliest = 25
+        case Accepted.REJECTED_RECORDS:
+            made = Stop(error="RejectedRecords", message="", records={0: [[20, 21]]}, until={0: 22}, topic_id="T1")
+            note(stock.iceberg, stock.table, stock.pipeline.name, made)
         case Accepted.SIDE_TABLE_REPLACED:
             stock.drop(stock.dead_letters)
         case Accepted.LEDGER_LOST:

@@ -362,9 +362,9 @@ def test_a_key_that_loses_a_field_names_no_row(shop_of: ShopOf) -> None:
     key = frame(shop.registry_admin.register(f"{shop.topic}-key", json.dumps(shorter)), avro(shorter, {"order_id": 2}))
     value = frame(state.schema_id, avro(ORDER, {"order_id": 2, "user": "of no region", "amount": None}))
     shop.produce([value, None], key=key, partition=0)
-    with pytest.raises(RejectedRecords, match="'key_null': 2") as refused:
+    with pytest.raises(RejectedRecords, match="2 key_null") as refused:
         shop.drain()
-    assert "declare on_error=log" in refused.value.do
+    assert 'Declare on_error="log"' in refused.value.do
     state.check()
     shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.LOG)
     state.put(0, "second")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,11 @@ from frazil.clients.kafka_topics import TopicOffsets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
+from frazil.lake.stop import Stop, property_name
 from frazil.status import all_pipelines as module
 from frazil.status.all_pipelines import Services, all_pipelines
 from frazil.status.overview import Row, State, document, states, totals
+from frazil.status.pipeline_status import table_status
 from tests.audit.audited_table import Landed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.shop import ORDER
@@ -84,22 +86,55 @@ def test_a_pipeline_is_caught_up_or_behind_by_its_records(landed: Landed) -> Non
 
 
 @pytest.mark.parametrize(
-    ("offsets", "event"),
+    ("offsets", "events"),
     [
-        (ends(200, 60, topic_id="T2"), "topic-recreated"),
-        (ends(150, 60), "log-truncated or log-truncated-replay"),
-        (ends(300, 300, earliest=210), "offsets-lost"),
+        (ends(200, 60, topic_id="T2"), ("topic-recreated",)),
+        (ends(150, 60), ("log-truncated", "log-truncated-replay")),
+        (ends(300, 300, earliest=210), ("offsets-lost",)),
     ],
 )
-def test_a_decision_that_an_operator_must_make_names_its_event(
-    landed: Landed, offsets: TopicOffsets, event: str
+def test_a_decision_that_an_operator_must_make_is_a_stop_with_its_commands(
+    landed: Landed, offsets: TopicOffsets, events: tuple[str, ...]
 ) -> None:
-    assert state(landed, offsets) == f"operator decision required: {event}"
+    (row,) = look(landed, Topics({"orders": offsets}))
+    assert row.text == "stopped"
+    assert row.commands == tuple(f"frazil accept orders {event} --reason …" for event in events)
+    assert all(command in row.why for command in row.commands)
+
+
+STOP = Stop(
+    error="RejectedRecords",
+    message="one record cannot be landed",
+    commands=("frazil accept orders rejected-records --reason …",),
+    record=("orders", 0, 200),
+    at={0: 200, 1: 60},
+)
+
+
+def noted(landed: Landed, stop: Stop) -> None:
+    text = json.dumps(asdict(stop))
+    landed.table.transaction().set_properties({property_name("orders"): text}).commit_transaction()
+
+
+def test_a_stop_that_the_table_has_is_shown_with_reason_record_and_commands(landed: Landed) -> None:
+    noted(landed, STOP)
+    for topics in (Topics({"orders": ends(3222, 60)}), None):
+        (row,) = look(landed, topics)
+        assert (row.state, row.why, row.commands) == (State.STOPPED, STOP.message, STOP.commands)
+        assert document(row)["record"] == {"topic": "orders", "partition": 0, "offset": 200}
+    shown = table_status(landed.pipeline, landed.lake, landed.lake.table("shop.orders"), {})
+    assert (shown.stopped, shown.commands) == (STOP.message, STOP.commands)
+    assert shown.document(now=0)["record"] == {"topic": "orders", "partition": 0, "offset": 200}
+
+
+def test_a_stop_at_offsets_that_the_table_has_passed_is_over(landed: Landed) -> None:
+    noted(landed, replace(STOP, at={0: 100, 1: 50}))
+    assert state(landed, ends(1204, 260)) == "behind 1,204"
 
 
 @pytest.mark.parametrize(
     ("end", "state"),
-    [(200, State.CAUGHT_UP), (260, State.CAUGHT_UP), (199, State.DECISION_REQUIRED)],
+    [(200, State.CAUGHT_UP), (260, State.CAUGHT_UP), (199, State.STOPPED)],
 )
 def test_a_transaction_that_was_read_while_it_was_open_is_waited_for(landed: Landed, end: int, state: State) -> None:
     """The pipeline read uncommitted records before: the log ends at the last stable offset only for those who wait."""
@@ -113,16 +148,18 @@ def test_a_transaction_that_was_read_while_it_was_open_is_waited_for(landed: Lan
 
 def test_a_table_that_was_rolled_back_needs_a_decision_also_without_a_broker(landed: Landed) -> None:
     landed.table.manage_snapshots().rollback_to_snapshot(landed.table.metadata.snapshots[-2].snapshot_id).commit()
-    wanted = "operator decision required: rolled-back-replay or rolled-back-hold"
-    assert state(landed, ends(200, 60)) == wanted
-    assert look(landed, None)[0].text == wanted
+    for topics in (Topics({"orders": ends(200, 60)}), None):
+        (row,) = look(landed, topics)
+        assert row.text == "stopped"
+        assert [command.split()[3] for command in row.commands] == ["rolled-back-replay", "rolled-back-hold"]
 
 
 def test_without_an_answer_of_the_broker_the_table_is_shown_all_the_same(landed: Landed) -> None:
     (row,) = look(landed, Topics({}, down=True))
-    assert (row.text, row.lag, row.rows) == ("unknown: topics: k:9092 did not answer within 5 s", None, 257)
-    assert look(landed, None)[0].text == "unknown: the broker does not run"
-    assert state(landed, None) == "unknown: topic orders: no such topic"
+    assert (row.text, row.lag, row.rows) == ("unknown", None, 257)
+    assert row.why == "topics: k:9092 did not answer within 5 s"
+    assert look(landed, None)[0].why == "the broker does not run"
+    assert look(landed, Topics({}))[0].why == "topic orders: no such topic"
 
 
 def test_rejected_records_are_those_of_a_day_and_expired_commits_make_them_a_lower_bound(landed: Landed) -> None:
@@ -140,12 +177,15 @@ def test_rejected_records_are_those_of_a_day_and_expired_commits_make_them_a_low
 def test_a_pipeline_without_a_table_waits_for_its_schema_or_for_its_first_run(landed: Landed) -> None:
     clicks = Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("shop.clicks"))
     registry = FakeRegistry()
-    row = look(landed, Topics({}), clicks, registry=registry)[1]
-    assert row.text == "waiting: no schema in clicks-value"
+    there = Topics({"clicks": ends(3)})
+    row = look(landed, there, clicks, registry=registry)[1]
+    assert (row.text, row.why) == ("waiting", "no schema in clicks-value")
+    missing = look(landed, Topics({}), clicks, registry=registry)[1]
+    assert (missing.text, missing.why) == ("waiting", "topic clicks: no such topic")  # no schema is to blame
     registry.register("clicks-value", json.dumps(ORDER))
-    assert look(landed, Topics({"clicks": ends(3)}), clicks, registry=registry)[1].text == "no table yet"
+    assert look(landed, there, clicks, registry=registry)[1].text == "no table yet"
     registry.down = True
-    assert "it is down" in look(landed, Topics({}), clicks, registry=registry)[1].text
+    assert "it is down" in look(landed, there, clicks, registry=registry)[1].why
 
 
 def test_a_pipeline_that_cannot_be_read_is_a_row_and_not_the_end(landed: Landed, tmp_path: Path) -> None:
@@ -173,7 +213,7 @@ def test_a_catalog_that_hangs_is_a_reason_and_its_threads_are_not_made_again(
     threads = DaemonThreads(2, name="hanging")
     for _ in range(2):
         rows = all_pipelines([landed.pipeline] * 5, services, threads, now=lambda: 0)
-        assert {row.text for row in rows} == {"unknown: no answer within 0.2 s"}
+        assert {row.why for row in rows} == {"no answer within 0.2 s"}
     answering.set()
     assert sum(thread.name.startswith("hanging") for thread in threading.enumerate()) == 2
 
@@ -183,5 +223,5 @@ def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:
     rows = look(landed, Topics({"orders": ends(210, 60)}), gone)
     sums = totals(rows)
     assert (sums["lag"], sums["rejected_24h"], sums["rows"], sums["data_files"]) == (10, 3, 257, 4)
-    assert states(rows) == {"behind": 1, "no table yet": 1}
+    assert states(rows) == {"behind": 1, "waiting": 1}
     assert json.loads(json.dumps(document(rows[0])))["lag"] == 10

@@ -31,7 +31,9 @@ from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.topic import CHOICES
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
+from frazil.ingest import runner
 from frazil.ingest.events import Reporter, Total
+from frazil.ingest.guard import Outcome
 from frazil.ingest.ingestion import Ingestion
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
@@ -208,6 +210,12 @@ class Shop:
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:
         """Land all existing records."""
         return self.ingestion(pipeline, **overrides).drain()
+
+    def ended(self, pipeline: Pipeline | None = None, **overrides: Any) -> Outcome:
+        """Land all existing records as a command does, and return how that ended; a stop is noted in the table."""
+        chosen, registry = pipeline or self.pipeline, RegistrySettings(url=self.world.registry_url)
+        asked = Registry.of(registry, Secrets({}))
+        return runner.drain([chosen], self.job(**overrides), asked, self.events.append, probe=False)[chosen.name]
 
     def process(
         self,

@@ -28,7 +28,7 @@ app = typer.Typer(help="Rejected records, and the reasons for their rejection.",
 HEADER_BYTES = 256
 """How much of a header's value is shown."""
 
-KEY_BYTES = 24
+KEY_CHARACTERS = 40
 """How much of a key the list shows."""
 
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Earliest time of rejection (UTC), like 2026-01-31.")]
@@ -143,7 +143,7 @@ def _print_list(found: Listing, console: Console) -> None:
     for letter in found.letters:
         at = f"{letter.rejected_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if letter.rejected_at else "–"
         schema = "–" if letter.schema_id is None else str(letter.schema_id)
-        key = _header(letter.key, KEY_BYTES) if letter.key is not None else "–"
+        key = _key(letter.key) if letter.key is not None else "–"
         place = f"{letter.partition}:{letter.offset}"
         shown.add_row(place, at, letter.reason, schema, key, plain(letter.message or ""))
     console.print()
@@ -178,17 +178,26 @@ def _part(name: str, part: Part) -> Iterator[str]:
     if part.attempt:
         at = f" at byte {part.body_at + part.attempt.at}" if part.attempt.at is not None else ""
         path = f", field {part.attempt.path}" if part.attempt.path else ""
-        yield f"decoded once more: {part.attempt.what}{at}{path}"
+        value = f": {part.attempt.value}" if part.attempt.value else ""
+        yield f"decoded once more: {part.attempt.what}{at}{path}{value}"
         if part.attempt.decoded:
             yield part.attempt.decoded
     yield from part.view()
 
 
-def _header(value: bytes | None, most: int = HEADER_BYTES) -> str:
+def _key(key: bytes) -> str:
+    """Return a key as its text, or as hexadecimal digits if it is none; a long one is cut."""
+    text = key.decode("utf-8", "replace")
+    is_text = "\ufffd" not in text and text.isprintable()
+    shown = text if is_text else f"0x{key.hex()}"
+    return shown if len(shown) <= KEY_CHARACTERS else f"{shown[:KEY_CHARACTERS]}…"
+
+
+def _header(value: bytes | None) -> str:
     """Return bytes as Python writes them; long ones are cut, `--json` has all of them."""
     if value is None:
         return "no value"
-    return repr(value) if len(value) <= most else f"{value[:most]!r}… ({len(value)} bytes)"
+    return repr(value) if len(value) <= HEADER_BYTES else f"{value[:HEADER_BYTES]!r}… ({len(value)} bytes)"
 
 
 def _reason(text: str | None) -> Reason | None:

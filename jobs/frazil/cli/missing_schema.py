@@ -7,7 +7,7 @@ import time
 from frazil.clients.kafka import Kafka
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
-from frazil.errors import KafkaUnavailable, RegistryUnavailable
+from frazil.errors import KafkaUnavailable, RegistryUnavailable, TopicMissing
 
 
 def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
@@ -19,12 +19,15 @@ def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) 
     topic = pipeline.topic
     writers = WriterSchemas(topic, registry, envelope=envelope(pipeline.envelope))
     try:
+        spans = kafka.offsets(topic.name, pipeline.isolation)
+    except TopicMissing:
+        return ""  # that is said of the lag, and comes before a schema
+    except KafkaUnavailable:
+        spans = {}
+    try:
         writers.refresh()
         if writers.versions or writers.may_begin_without:
             return ""
-        spans = kafka.offsets(topic.name, pipeline.isolation)
-    except KafkaUnavailable:
-        spans = {}
     except RegistryUnavailable as error:
         return str(error)
     problem = next(iter(writers.problems.values()), "")

@@ -16,6 +16,7 @@ from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, Pipelin
 from frazil.cli.progress import Progress
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
+from frazil.errors.operator_decisions import of_reasons
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.project import declaration_file, environments
 
@@ -96,8 +97,8 @@ def run(
     for name, outcome in outcomes.items():
         _print_next(name, outcome)
     errors = [outcome.error for outcome in outcomes.values() if outcome.error]
-    for error in errors:
-        print_error(secrets.redactor.redact(str(error)))
+    for text in dict.fromkeys(str(error) for error in errors):  # pipelines of one topic may have the same
+        print_error(secrets.redactor.redact(text))
     if errors:
         raise typer.Exit(exit_of_all(errors))
     if not follow and any(outcome.total.stopped for outcome in outcomes.values()):
@@ -108,7 +109,7 @@ def _print_next(name: str, outcome: Outcome) -> None:
     """Print what a person should look at next, on stderr."""
     total = outcome.total
     if total.rejected:
-        text = f"{name}: {number(sum(total.rejected.values()))} rejected: frazil dead-letters list {name}"
+        text = f"{name}: rejected {of_reasons(total.rejected)}: frazil dead-letters list {name}"
         err().print(plain(text), style="yellow", markup=False, soft_wrap=True)
     if total.waiting:
         err().print(plain(f"{name}: {total.waiting}"), style="yellow", markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from frazil.cli.console import duration, number, out, plain, show_json, table
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, command_in, in_environment
 from frazil.clients.secrets import Secrets
 from frazil.project import declaration_file, environments
 from frazil.status.pipeline_status import Commit, PipelineStatus, pipeline_status
@@ -70,6 +70,8 @@ def show(
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
         found = replace(found, waiting=missing_schema(pipeline, registry, kafka))
+    commands = tuple(command_in(one, env) for one in found.commands)
+    found = replace(found, stopped=in_environment(found.stopped, env), commands=commands)
     now = time.time()
     if as_json:
         show_json(found.document(now=now))
@@ -109,6 +111,8 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
         age = duration(now - found.newest_record_at)
         head.add_row("freshness", f"{age} since the newest landed record, of the partition that is furthest behind")
     console.print(head)
+    if found.stopped:
+        console.print(plain(f"Stopped. {found.stopped}"), style="red", markup=False, soft_wrap=True)
     if found.why:
         console.print(f"The lag is unknown. {found.why}", style="yellow", markup=False, soft_wrap=True)
     for note in found.stale:

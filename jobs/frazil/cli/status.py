@@ -17,7 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from frazil.cli.console import duration, number, out, plain, show_json, show_json_line, size, table
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_in, in_environment
 from frazil.cli.show import SECONDS, stopped_broker
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NUMBERS = ("lag", "lag time", "newest record", "rejected, 24 h", "last commit", "rows", "size", "files")
 DROP = ("files", "size", "last commit", "newest record", "rows", "rejected, 24 h", "lag time")
 """Columns that a narrow screen leaves out, the first one first."""
-STYLES = {"operator decision required": "red", "unknown": "yellow", "waiting": "yellow", "behind": "cyan"}
+STYLES = {"stopped": "red", "unknown": "yellow", "waiting": "yellow", "behind": "cyan"}
 
 
 def status(
@@ -67,7 +67,12 @@ def status(
     look = _looks(pipelines, env, secrets)
     if not watch:
         rows = look()
-        show_json(_document(rows, now=time.time())) if as_json else out().print(_table(rows))
+        if as_json:
+            show_json(_document(rows, now=time.time()))
+            return
+        out().print(_table(rows))
+        for text in _reasons(rows):
+            out().print(text, markup=False, soft_wrap=True)
         return
     try:
         _watched(look, every, as_json=as_json)
@@ -101,7 +106,14 @@ def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callabl
             lake=Lake(place, secrets.read), kafka=None if stopped else kafka, registry=registry, stopped=stopped
         )
         rows = all_pipelines(pipelines, asked, threads, now=time.time)
-        return [replace(row, why=mask(row.why)) for row in rows]
+        return [
+            replace(
+                row,
+                why=mask(in_environment(row.why, env)),
+                commands=tuple(command_in(one, env) for one in row.commands),
+            )
+            for row in rows
+        ]
 
     return look
 
@@ -114,7 +126,7 @@ def _watched(look: Callable[[], list[Row]], every: float, *, as_json: bool) -> N
             if live is None:
                 show_json_line(_document(rows, now=time.time()))
             else:
-                shown = Group(_table(rows), Text(f"\nevery {every:g} s; Ctrl-C ends", style="dim"))
+                shown = Group(_table(rows), *_reasons(rows), Text(f"\nevery {every:g} s; Ctrl-C ends", style="dim"))
                 live.update(shown, refresh=True)
             time.sleep(max(every - (time.monotonic() - began), 0.0))  # the interval that the user asked for
 
@@ -132,6 +144,15 @@ def _table(rows: Sequence[Row]) -> RenderableType:
         files = number(sums["data_files"] + sums["delete_files"])
         shown.add_row("total", *cells, size(sums["bytes"]), files, f"{len(rows)} pipelines", style="bold")
     return shown
+
+
+def _reasons(rows: Sequence[Row]) -> list[str]:
+    """Return the reasons of states, each once, with the pipelines that have it."""
+    names: dict[str, list[str]] = {}
+    for one in rows:
+        if one.why:
+            names.setdefault(one.why, []).append(one.pipeline)
+    return [plain(f"{', '.join(of)}: {why}") for why, of in names.items()]
 
 
 def _cells(one: Row) -> list[str]:

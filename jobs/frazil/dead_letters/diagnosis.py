@@ -19,7 +19,7 @@ class Attempt:
     """What decoding comes to: a sentence, and where it failed.
 
     `at` is the byte of the body (what follows the frame), `path` the field, as far as they are known. `decoded` is the
-    value as JSON text, cut if it is long, when it could be decoded.
+    value as JSON text, cut if it is long, when it could be decoded, and `value` the field's, shorter.
     """
 
     what: str
@@ -27,13 +27,14 @@ class Attempt:
     at: int | None = None
     path: str = ""
     decoded: str | None = None
+    value: str = ""
 
 
 class Undecodable(Exception):
     """Bytes that are not what is expected at a place: a signal inside an attempt, never shown."""
 
-    def __init__(self, what: str, at: int | None = None, path: str = "") -> None:
-        self.what, self.at, self.path = what, at, path
+    def __init__(self, what: str, at: int | None = None, path: str = "", *, value: str = "") -> None:
+        self.what, self.at, self.path, self.value = what, at, path, value
         super().__init__(what)
 
 
@@ -42,7 +43,7 @@ def attempt(body: bytes, decode: Callable[[bytes], Any], *, success: str = "it c
     try:
         value = decode(body)
     except Undecodable as problem:
-        return Attempt(what=problem.what, at=problem.at, path=problem.path)
+        return Attempt(what=problem.what, at=problem.at, path=problem.path, value=problem.value)
     except RecursionError:
         return Attempt(what="it is nested too deeply")
     shown = json.dumps(value, default=str, ensure_ascii=False)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from frazil.dead_letters.avro_body import avro_value
 from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.hexview import hexview
+from frazil.dead_letters.json_body import Written, fitting_json, json_of
 from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline, SchemaFile
@@ -18,6 +19,7 @@ from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, head
+from frazil.schemas.types import Type
 from frazil.schemas.wire_format import PREFIX_BYTES, Frame, FrameProblem, parse
 
 
@@ -135,7 +137,7 @@ def show(
     found = [row for batch in rows(table, columns, place) for row in letters_of(batch)] if table is not None else []
     if not found:
         return None
-    row, topic = found[0], pipeline.topic
+    row = found[0]
     headers = tuple((header["key"], header["value"]) for header in row["headers"] or ())
     return DeadLetterView(
         pipeline=pipeline.name,
@@ -143,47 +145,50 @@ def show(
         topic=row["topic"],
         letter=DeadLetter(**{name: row[name] for name in (*COLUMNS, "timestamp_ms")}),
         headers=headers,
-        key=_part(row["key"], headers, topic.key_format, schemas, declared=topic.key_schema, is_key=True),
-        value=_part(row["value"], headers, topic.value_format, schemas, declared=topic.schema),
+        key=part(pipeline, row["key"], headers, schemas, is_key=True),
+        value=part(pipeline, row["value"], headers, schemas),
     )
 
 
-def _part(
+def part(
+    pipeline: Pipeline,
     data: bytes | None,
     headers: Sequence[tuple[str, bytes | None]],
-    written: ValueFormat | KeyFormat,
     schemas: Schemas | None,
     *,
-    declared: Sequence[SchemaFile] | None = None,
     is_key: bool = False,
 ) -> Part:
+    """Return a record's value, or key, and what decoding it once more comes to."""
+    topic = pipeline.topic
+    written: ValueFormat | KeyFormat = topic.key_format if is_key else topic.value_format
+    declared = topic.key_schema if is_key else topic.schema
     if data is None and is_key:
         return Part(data=None)
-    if declared is not None:
+    if declared is not None and written.value == ValueFormat.AVRO:
         return _declared_part(data, written, declared)
     frame = None
-    if written.has_schema:
+    if written.has_schema and declared is None:
         frame = parse(data, headers, protobuf=written.value == ValueFormat.PROTOBUF, key=is_key)
-    writer, schema = _writer(frame, schemas)
+    writer, schema, text = _writer(frame, schemas)
     body = frame.body if isinstance(frame, Frame) else data if frame is None else None
     return Part(
         data=data,
         frame=frame,
         writer=writer,
-        attempt=_attempt(body, written, schema),
+        attempt=_attempt(body, written, schema, json_of(pipeline, body or b"", text, is_key=is_key)),
         body_at=len(data) - len(body) if data is not None and body is not None else 0,
     )
 
 
 def _declared_part(data: bytes | None, written: ValueFormat | KeyFormat, declared: Sequence[SchemaFile]) -> Part:
     """Return bytes that no registry describes, decoded by the schema that their fingerprint names, or by the newest one."""
-    if data is None or written.value != ValueFormat.AVRO:
-        return Part(data=data, attempt=_attempt(data, written, None))
+    if data is None:
+        return Part(data=None)
     heads = {head(file.content): file for file in declared}
     file = heads.get(data[:HEAD_BYTES])
     body_at = HEAD_BYTES if file is not None else 0
     schema = avro.parse((file or declared[-1]).content)
-    tried = _attempt(data[body_at:], written, schema)
+    tried = _attempt(data[body_at:], written, schema, None)
     frame = parse(data)
     if tried is not None and not tried.succeeded and isinstance(frame, Frame) and 0 < (frame.schema_id or 0) < 2**24:
         hint = f"or the first {PREFIX_BYTES} bytes are a registry's frame with schema id {frame.schema_id}: then remove schema"
@@ -193,37 +198,45 @@ def _declared_part(data: bytes | None, written: ValueFormat | KeyFormat, declare
 
 def _writer(
     frame: Frame | FrameProblem | None, schemas: Schemas | None
-) -> tuple[Writer | None, avro.AvroSchema | None]:
-    """Return what the registry says of the schema that a frame names, and that schema, if it is Avro's."""
+) -> tuple[Writer | None, avro.AvroSchema | None, Written | None]:
+    """Return what the registry says of the schema that a frame names, and that schema, if it is Avro's, or its text."""
     if not isinstance(frame, Frame):
-        return None, None
+        return None, None, None
     schema_id = frame.schema_id
     if schemas is None:
-        return Writer(id=schema_id, problem="no registry was asked"), None
+        return Writer(id=schema_id, problem="no registry was asked"), None, None
     subjects: tuple[str, ...] = ()
     try:
         if schema_id is None and frame.guid is not None:
             schema_id = schemas.id_of_guid(frame.guid)
         found = schemas.schema(schema_id) if schema_id is not None else None
         if found is None or schema_id is None:
-            return Writer(id=schema_id, problem="the registry has no such schema"), None
+            return Writer(id=schema_id, problem="the registry has no such schema"), None, None
         subjects = tuple(schemas.subjects_of(schema_id))
+        writer, references = Writer(id=schema_id, subjects=subjects), schemas.resolve_references(found)
         if getattr(found, "type", "avro") != "avro":
-            return Writer(id=schema_id, subjects=subjects), None
-        parsed = avro.parse(found.text, schemas.resolve_references(found))
+            return writer, None, (found.text, references)
+        return writer, avro.parse(found.text, references), None
     except (RegistryUnavailable, SchemaChanged, TokenUnavailable, UnreadableSchema) as error:
-        return Writer(id=schema_id, subjects=subjects, problem=str(error)), None
-    return Writer(id=schema_id, subjects=subjects), parsed
+        return Writer(id=schema_id, subjects=subjects, problem=str(error)), None, None
 
 
-def _attempt(body: bytes | None, written: ValueFormat | KeyFormat, schema: avro.AvroSchema | None) -> Attempt | None:
+def _attempt(
+    body: bytes | None,
+    written: ValueFormat | KeyFormat,
+    schema: avro.AvroSchema | None,
+    of_json: Type | None,
+) -> Attempt | None:
     if body is None:
         return None
     match ValueFormat(written.value):
         case ValueFormat.AVRO:
             return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
         case ValueFormat.JSON_SCHEMA | ValueFormat.JSON | ValueFormat.CONNECT_JSON:
-            return attempt(body, json_value, success="it is JSON; its values were not compared with the columns")
+            if of_json is None:
+                return attempt(body, json_value, success="it is JSON; its values were not compared with the columns")
+            in_payload = written.value == ValueFormat.CONNECT_JSON
+            return attempt(body, lambda data: fitting_json(data, of_json, in_payload=in_payload))
         case ValueFormat.PROTOBUF:
             return attempt(
                 body, protobuf_fields, success="it is Protobuf; its fields were not compared with the columns"

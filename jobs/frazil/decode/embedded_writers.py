@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -39,6 +40,14 @@ class EmbeddedWriters:
     def is_single_value(self, number: int) -> bool:
         """Return whether this writer's records are no objects of fields but one value each."""
         return self._types[number].is_single_value
+
+    def number_of(self, value: bytes) -> int | None:
+        """Return the writer whose schema a record holds; None if it is not known."""
+        try:
+            inside = json.loads(value)["schema"]
+            return next((n for text, n in self._frames.items() if json.loads(text) == inside), None)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
 
     def learn(self, met: Met) -> bool:
         """Read the schemas that records have and that `decoding` left out; return whether `decoding` differs then.

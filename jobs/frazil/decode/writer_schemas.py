@@ -102,6 +102,19 @@ class WriterSchemas:
         """Whether the records hold their schemas, so that none is known before one of them was read."""
         return isinstance(self._own, EmbeddedWriters)
 
+    def subjects(self, registry: Registry) -> Collection[str]:
+        """Return the topic's subjects in the registry."""
+        return self._owner.subjects(registry)
+
+    def number_inside(self, value: bytes) -> int | None:
+        """Return the writer whose schema a record holds; None if it holds none that is known."""
+        return self._own.number_of(value) if isinstance(self._own, EmbeddedWriters) else None
+
+    @property
+    def is_protobuf(self) -> bool:
+        """Whether frames hold the path of a message type."""
+        return self._known.is_protobuf
+
     @property
     def is_framed(self) -> bool:
         """Whether the registry has the schemas: the bytes begin with a schema id, or a header names it."""

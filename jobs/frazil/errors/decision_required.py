@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -16,6 +17,7 @@ EVENTS = {
     "rolled-back-hold": "leaves the table as it is and continues",
     "ledger-lost": "derives the offsets from the rows",
     "counts-recount": "counts the rows and reduces the number of gaps",
+    "rejected-records": "keeps these records as dead letters and lands the others",
     "rejected-share": "lands the records that the topic holds, whatever share is rejected",
     "late-records": "leaves out the late records, whatever share of those that the topic holds they are",
     "keys-moved": "lands what the topic holds by the times of its records, then takes each key from its new partition",
@@ -48,7 +50,13 @@ class DecisionRequired(FrazilError):
         self.pipeline, self.events = pipeline, tuple(events)
         self.facts = MappingProxyType({"pipeline": pipeline, **(facts or {})})
         commands = ", ".join(f"`frazil accept {pipeline} {event} --reason …` {EVENTS[event]}" for event in events)
+        self._hint = hint
         remedies = ", or ".join(part for part in (do, commands) if part)
         super().__init__(
             what, where=f"pipeline {pipeline}, {place}", do="; ".join(part for part in (remedies, hint) if part)
         )
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that let the pipeline continue, without those of the hint."""
+        return tuple(re.findall(r"`(frazil [^`]+)`", self.do.removesuffix(self._hint)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Self
 
 
@@ -14,6 +15,11 @@ class FrazilError(Exception):
     def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
         self.what, self.where, self.do = what, where, do
         super().__init__(what)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that the remedy names."""
+        return tuple(re.findall(r"`(frazil [^`]+)`", self.do))
 
     def __str__(self) -> str:
         """`where: what. do`, on one line."""

@@ -2,26 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Self
 
 from frazil.errors.decision_required import DecisionRequired
+
+
+def of_reasons(counts: Mapping[str, int]) -> str:
+    """Return the numbers of records by reason, the most frequent first."""
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.items(), key=lambda pair: -pair[1]))
 
 
 class RejectedRecords(DecisionRequired):
     """Error mode `suspend` met records that cannot be landed."""
 
     @classmethod
-    def of(cls, pipeline: str, topic: str, *, counts: Mapping[str, int], first: tuple[int, int, str]) -> Self:
-        """Return the error; `counts` are by reason, `first` is a partition, an offset and the reason there."""
+    def of(
+        cls,
+        pipeline: str,
+        topic: str,
+        *,
+        counts: Mapping[str, int],
+        first: tuple[int, int, str],
+        detail: str = "",
+        records: Mapping[int, Sequence[Sequence[int]]] = MappingProxyType({}),
+        until: Mapping[int, int] = MappingProxyType({}),
+        topic_id: str = "",
+    ) -> Self:
+        """Return the error; `counts` are by reason, `first` is a partition, an offset and the reason there, `detail` more of that.
+
+        `records` are the places of all of them, as ranges of offsets by partition, in the offsets before `until`; of very many only
+        the first ones.
+        """
         partition, offset, reason = first
+        number, named = sum(counts.values()), sum(b - a for ranges in records.values() for a, b in ranges)
         return cls(
-            f"{sum(counts.values())} records cannot be landed ({dict(counts)}), first partition {partition} "
-            f"offset {offset}: {reason}; error mode suspend lands nothing of such a batch",
+            f"cannot land {of_reasons(counts)}: record partition {partition} offset {offset}: {detail or reason}; "
+            "nothing of the batch was committed",
             pipeline=pipeline,
             place=f"topic {topic}",
-            do="Fix the cause, or declare on_error=log to keep such records in the dead-letter table",
-            facts={"topic": topic, "counts": dict(counts), "first": first},
+            events=("rejected-records",),
+            do='Declare on_error="log" to keep such records as dead letters from now on',
+            hint=f"it counts for the first {named:,} of them" if 0 < named < number else "",
+            facts={
+                "topic": topic,
+                "counts": dict(counts),
+                "record": (topic, partition, offset),
+                "records": records,
+                "until": until,
+                "topic_id": topic_id,
+            },
         )
 
 
@@ -33,7 +64,7 @@ class TooManyRejected(DecisionRequired):
         cls, pipeline: str, *, offsets: str, read: int, counts: Mapping[str, int], most_percent: int, is_unframed: bool
     ) -> Self:
         """Return the error; `counts` are by reason. `is_unframed`: a reason is that records have no schema id."""
-        reasons = ", ".join(f"{n:,} {reason}" for reason, n in sorted(counts.items(), key=lambda pair: -pair[1]))
+        reasons = of_reasons(counts)
         unframed = " (they have no schema id: another value_format may be meant)" if is_unframed else ""
         return cls(
             f"{sum(counts.values()):,} of {read:,} records cannot be landed: {reasons}{unframed}; "

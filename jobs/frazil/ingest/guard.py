@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
@@ -27,6 +31,7 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
+from frazil.lake import stop
 from frazil.lake.spark_session import jvm_answers
 
 OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does not answer, doubled up to the last
@@ -62,6 +67,8 @@ def guarded(
         job.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)
         with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
             work(ingestion)
+        if not (total.stopped or total.fenced):
+            note_end(pipeline, job, None)
     except Cancelled:
         total.stopped = True
     except BaseException as error:  # noqa: BLE001 - a thread's last resort; a panic of a Rust library is no Exception
@@ -71,6 +78,7 @@ def guarded(
             report(Event.FENCED, message=known.what)
         elif known is not None:
             report_error(report, known)
+            note_end(pipeline, job, known)
             return Outcome(total, known)
         else:
             total.stopped = True
@@ -87,13 +95,15 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
     says that the pipeline is to be tried again.
     """
     job, pipeline = ingestion.job, ingestion.pipeline
-    pause, failures = 0.0, 0
+    pause, failures, was_stopped = 0.0, 0, True
     while not job.stopping():
         began = job.clock()
         try:
             with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
                 ingestion.poll()
-            pause, failures = 0.0, 0
+                if was_stopped:
+                    note_end(pipeline, job, None)
+            pause, failures, was_stopped = 0.0, 0, False
         except Cancelled:
             return
         except BaseException as error:
@@ -107,6 +117,8 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
                 case DecisionRequired():
                     pause = min(max(pause * 2, DECISION_SECONDS[0]), DECISION_SECONDS[1])
                     report_error(ingestion.report, known, retry_in_seconds=pause)
+                    note_end(pipeline, job, known)
+                    was_stopped = True
                 case Fenced() if standby is not None and _is_final(known, job.run) and standby.may_wait(pipeline.name):
                     ingestion.report(Event.FENCED, message=known.what)
                     if not standby.wait(pipeline.name):
@@ -120,6 +132,30 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
                     ingestion.report(Event.PIPELINE_RETRIED, **facts, retry_in_seconds=pause)
             ingestion.forget()
         job.wait(max(pause or every_seconds - (job.clock() - began), 0.0))
+
+
+def note_end(pipeline: Pipeline, job: JobContext, error: FrazilError | None) -> None:
+    """Keep a stop in the pipeline's table, or remove it if there was no error. An outage, or another driver, is no stop.
+
+    A catalog that does not answer keeps nothing: the error itself is what counts, and the next run notes it again.
+    """
+    if isinstance(error, ServiceUnavailable | Fenced | JvmEnded):
+        return
+    with contextlib.suppress(FrazilError, Py4JError, PySparkException):
+        if error is None:
+            stop.clear(job.iceberg, pipeline.table.identifier, pipeline.name)
+            return
+        facts: Mapping[str, Any] = error.facts if isinstance(error, DecisionRequired) else {}
+        noted = stop.Stop(
+            error=type(error).__name__,
+            message=job.redact(str(error)),
+            commands=error.commands,
+            record=facts.get("record"),
+            records=facts.get("records"),
+            until=facts.get("until"),
+            topic_id=facts.get("topic_id", ""),
+        )
+        stop.note(job.iceberg, pipeline.table.identifier, pipeline.name, noted)
 
 
 def _is_final(error: FrazilError, run: str) -> bool:

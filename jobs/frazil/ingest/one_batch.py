@@ -12,7 +12,8 @@ from frazil.errors import SparkFailed
 from frazil.ingest.account import commit_request
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import beyond_spark
-from frazil.ingest.rejected_share import check_keys, check_mode
+from frazil.ingest.refused_records import check_mode
+from frazil.ingest.rejected_share import check_keys
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.ingest.staged_records import StagedRejected
@@ -114,7 +115,7 @@ def stage_batch(
     if staging.keyless.is_possible:
         check_keys(pipeline, rejected.counted, rows.read.records)
         staging.keyless.is_possible = not rows.landed
-    check_mode(pipeline, rejected.counted)
+    check_mode(pipeline, planned, rejected.counted, rejected.refused, evolution.explain)
     batch = commit_request(pipeline, job, rows, rejected.counted)
     if rows.changes is not None:
         rows.changes.rejected = rejected.keys

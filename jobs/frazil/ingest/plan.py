@@ -9,6 +9,7 @@ from typing import Protocol
 from frazil.declaration.limits import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.ranges import OffsetRange
+from frazil.lake.ledger import Ranges
 from frazil.lake.offsets import Offsets
 
 
@@ -37,6 +38,7 @@ class Plan:
 
     An operator decided that in it records of a key may be in several partitions (`keys_move`), that deletes may be missing
     (`may_lack_deletes`). `as_of` is when the topic's ends were seen, microseconds since 1970; `is_to_end`: the batch reaches them.
+    `accepted_records` are rejected records that are to be kept as dead letters.
     """
 
     committed: Offsets
@@ -48,6 +50,7 @@ class Plan:
     may_lack_deletes: bool = False
     as_of: int = 0
     is_to_end: bool = False
+    accepted_records: Ranges = field(default_factory=dict)
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:

@@ -16,7 +16,7 @@ from frazil.ingest.rejected_share import Accepted, accepted
 from frazil.ingest.slices import slice_ends
 from frazil.job.context import JobContext
 from frazil.lake import ledger
-from frazil.lake.ledger import Entry
+from frazil.lake.ledger import Entry, Ranges
 from frazil.lake.offsets import Offsets
 
 Spans = Mapping[int, Span]
@@ -37,6 +37,7 @@ class Planner:
         self._by_time = isinstance(pipeline.write, Upsert) and not pipeline.write.order_by
         self._slice_ms = self._stored_us = 0
         self.accepted: Accepted = {}
+        self._accepted_records: Ranges = {}
         self.since = 0.0
 
     def forget(self) -> None:
@@ -49,6 +50,7 @@ class Planner:
         if not self.accepted:  # what was accepted stays so if batches of it are staged again
             self.accepted = accepted(last, spans())
         windows = {name: last.window(name) for name in ledger.WINDOWS}
+        self._accepted_records = last.accepted_records
         self._windows = {name: offsets.at for name, offsets in windows.items() if offsets is not None}
         known = last.end.last.caught_up if last.end is not None and last.end.last is not None else None
         self._stored_us, self._slice_ms = known.at if known is not None else 0, 0
@@ -71,6 +73,7 @@ class Planner:
             planned,
             keys_move=self._is_in(ledger.KEYS_MOVED, after, seen),
             may_lack_deletes=self._is_in(ledger.DELETES_LOST, after, seen),
+            accepted_records=self._accepted_records,
             as_of=round(as_of * 1_000_000),
             is_to_end=all(planned.end.at[p] >= span.stable for p, span in seen.items()),
         )

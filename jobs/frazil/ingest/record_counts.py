@@ -49,8 +49,7 @@ class Rejected:
     """What was counted of rejected records: those that are kept and those that are skipped by reason, and these by partition.
 
     `keyless` of them have no key, whatever they are rejected for.
-    `values` and `keys` are the frames without a decoder. `first` is the partition, offset and reason of the first record, and
-    `last_truncate` the highest offset of a truncate.
+    `values` and `keys` are the frames without a decoder, and `last_truncate` is the highest offset of a truncate.
     """
 
     kept: Mapping[str, int] = field(default_factory=dict)
@@ -58,7 +57,6 @@ class Rejected:
     skipped_at: Mapping[int, int] = field(default_factory=dict)
     values: Met = Met()  # noqa: RUF009 # frozen
     keys: Met = Met()  # noqa: RUF009 # frozen
-    first: tuple[int, int, str] | None = None
     last_truncate: int | None = None
     keyless: int = 0
 
@@ -157,11 +155,10 @@ def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column
     counted = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]
     counted += [F.count_if((reason == r.value) & skipped).alias(f"skipped_{r}") for r in Reason]
     counted.append(by_partition(F.when(skipped, F.col("partition"))).alias("skipped_at"))
-    first = F.min(F.struct("partition", "offset", REASON)).alias("first")
     values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
     last_truncate = F.max(F.when(reason == Reason.TRUNCATED.value, F.col("offset"))).alias("last_truncate")
     keyless = F.count_if(F.col("key").isNull()).alias("keyless")
-    return rejected.observe(observed, *counted, *values, *keys, first, last_truncate, keyless)
+    return rejected.observe(observed, *counted, *values, *keys, last_truncate, keyless)
 
 
 def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
@@ -176,14 +173,12 @@ def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
 
 def rejected(observed: Mapping[str, Any]) -> Rejected:
     """Return what `observe_rejected` counted."""
-    first = observed["first"]
     return Rejected(
         kept=by_reason(observed, "rejected"),
         skipped=by_reason(observed, "skipped"),
         skipped_at=counts(observed["skipped_at"]),
         values=met(observed, "values"),
         keys=met(observed, "keys"),
-        first=None if first is None else (first["partition"], first["offset"], first[REASON]),
         last_truncate=observed["last_truncate"],
         keyless=int(observed["keyless"] or 0),
     )

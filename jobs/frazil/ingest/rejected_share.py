@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
-from frazil.errors import KeysMissing, RejectedRecords, SourceTruncated, TooManyLate, TooManyRejected
+from frazil.errors import KeysMissing, SourceTruncated, TooManyLate, TooManyRejected
 from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
 from frazil.lake.ledger import BATCH_EVENTS, LATE_RECORDS, REJECTED_SHARE, SOURCE_TRUNCATED, Entry, window_of
@@ -37,13 +37,6 @@ def check_keys(pipeline: Pipeline, rejected: Rejected, records: int) -> None:
         raise KeysMissing.of(pipeline.name, pipeline.topic.name, records)
 
 
-def check_mode(pipeline: Pipeline, rejected: Rejected) -> None:
-    """Raise `RejectedRecords` if records are rejected and the error mode is `suspend`."""
-    kept = {reason: number for reason, number in rejected.kept.items() if reason != Reason.TRUNCATED.value}
-    if kept and rejected.first and pipeline.on_error is ErrorMode.SUSPEND:
-        raise RejectedRecords.of(pipeline.name, pipeline.topic.name, counts=kept, first=rejected.first)
-
-
 def check_share(
     pipeline: Pipeline,
     counts: Counts,
@@ -55,13 +48,16 @@ def check_share(
 ) -> None:
     """Raise `TooManyRejected` if more of a batch is rejected or skipped than `max_rejected_percent` allows.
 
-    Tombstones, events that change no row and truncates that take effect do not count. A batch that ends at or before the `accepted`
+    Tombstones, events that change no row and truncates that take effect do not count, and nothing in error mode `suspend`, which
+    lands no rejected record that an operator has not accepted. A batch that ends at or before the `accepted`
     offsets of this decision may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`:
     its records are then late because another driver landed them.
     """
     if not is_fenced:
         check_late(pipeline, counts, start, end, accepted)
         check_truncates(pipeline, counts, start, end, accepted)
+    if pipeline.on_error is ErrorMode.SUSPEND:
+        return  # an operator accepted each rejected record of the batch
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_SKIPPED_FAULT}}
     number, most = sum(reasons.values()), pipeline.max_rejected_percent or MOST_PERCENT
     if counts.read < LEAST_RECORDS or number * 100 <= most * counts.read or _is_accepted(end, accepted, REJECTED_SHARE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -16,11 +17,13 @@ from frazil.decode.plain_keys import plain_key
 from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
 from frazil.decode.row_order import row_order
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
-from frazil.errors import IncompatibleSchema, InvalidInput, WriteModeDiffers
+from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
 from frazil.ingest.events import Reporter
 from frazil.ingest.first_schemas import FirstSchemas
 from frazil.ingest.framed_keys import FramedKeys
 from frazil.ingest.key_index import key_index
+from frazil.ingest.record_faults import Unfit, fault, is_key_reason
+from frazil.ingest.refused_records import Refused
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.schema_reports import SchemaReports
 from frazil.ingest.staging import Staging
@@ -52,6 +55,7 @@ class Evolution:
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._index = key_index(pipeline, job, report)
         self._reports = SchemaReports(report)
+        self._unfit: tuple[Unfit, Unfit] = {}, {}
         self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
 
     @property
@@ -112,6 +116,15 @@ class Evolution:
         except TooMany:
             raise UnknownSchemas(values, keys, most_rows=MOST) from None
 
+    def explain(self, one: Refused) -> str:
+        """Return what is wrong with a rejected record, as far as Kafka and the registry say it."""
+        topic, record = self._pipeline.topic.name, None
+        with contextlib.suppress(ServiceUnavailable):
+            found = self._job.kafka.records(topic, {one.partition: one.offset}, self._pipeline.isolation)
+            record = found.get(one.partition)
+        is_key, of_keys = is_key_reason(one.reason), self._keys.writers if self._keys is not None else None
+        return fault(self._pipeline, record, one.reason, of_keys if is_key else self._writers, self._unfit[is_key])
+
     def recall(self, schema_ids: Collection[int]) -> None:
         """Decode the versions of the values that the last batch was decoded with, so that the next one is staged once."""
         self._writers.recall(schema_ids)
@@ -125,6 +138,7 @@ class Evolution:
         """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
         there = self._evolved()
         landed, keys = self._landing(there)
+        self._unfit = landed.incompatible, keys.incompatible if keys else {}
         self._reports.incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_value = identity.names if identity is not None and self._names is not None else ()

@@ -10,6 +10,7 @@ from frazil.clients.kafka_records import Record
 from frazil.decode.decoding import Decoding
 from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Read, Rejected
+from frazil.ingest.refused_records import Refused
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.stage import Staged
 from frazil.lake.stale_keys import RejectedKeys
@@ -58,8 +59,12 @@ class StagedRows:
 
 @dataclass(frozen=True, slots=True)
 class StagedRejected:
-    """The dead letters of a batch in files, and what was counted of all records without a row; `keys` are theirs, for a state."""
+    """The dead letters of a batch in files, and what was counted of all records without a row; `keys` are theirs, for a state.
+
+    `refused` are the records at which error mode `suspend` stops.
+    """
 
     counted: Rejected = Rejected()  # noqa: RUF009 # frozen
     files: Staged | None = None
     keys: RejectedKeys | None = None
+    refused: tuple[Refused, ...] = ()

@@ -22,6 +22,7 @@ from frazil.ingest import record_counts, rejected_keys, truncates
 from frazil.ingest.framed_keys import may_be_framed
 from frazil.ingest.plan import Plan
 from frazil.ingest.read import HEADERS, consumer_options, read
+from frazil.ingest.refused_records import Refused, refused
 from frazil.ingest.remembered import Keyless, Learned, LeftOut, Thoroughness, Truncated
 from frazil.ingest.route import metadata, route
 from frazil.ingest.staged_records import StagedRejected, StagedRows
@@ -166,17 +167,24 @@ class Staging:
         rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key, unavailable)
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
         if staged.changes is None or self.row_key is None:
-            found = StagedRejected(files=self._stage_letters(staged, rejects.where(~skipped)))
+            letters = rejects.where(~skipped)
+            files = self._stage_letters(staged, letters)
+            found = StagedRejected(files=files, refused=self._refused(letters, files))
         else:
             with rejected_keys.kept(rejects, staged.thorough, self.row_key) as kept:
-                files = self._stage_letters(staged, kept.where(~skipped))
+                letters = kept.where(~skipped)
+                files = self._stage_letters(staged, letters)
                 behind = record_counts.rejected(observed.get).last_truncate if staged.clears else None
-                found = StagedRejected(files=files, keys=rejected_keys.keys_of(kept, self.row_key, behind=behind))
+                keys = rejected_keys.keys_of(kept, self.row_key, behind=behind)
+                found = StagedRejected(files=files, keys=keys, refused=self._refused(letters, files))
         counted = record_counts.rejected(observed.get)
         if staged.decoding is not staged.thorough and counted.records != staged.read.records - staged.landed:
             self.thoroughness.is_needed = True
             raise Learned("records need a thorough decoder", where=f"pipeline {self.pipeline.name}")
         return replace(found, counted=counted)
+
+    def _refused(self, letters: DataFrame, files: Staged) -> tuple[Refused, ...]:
+        return refused(self.pipeline, letters) if files.rows else ()
 
     def _stage_letters(self, staged: StagedRows, rejects: DataFrame) -> Staged:
         letters = dead_letters(

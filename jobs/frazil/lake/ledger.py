@@ -52,6 +52,9 @@ DECISION = "frazil.decision"  # number of the newest decision on dead letters, f
 TABLE = "frazil.table"  # in dead-letter tables: uuid of the table whose decisions it finishes
 CLOSED_TOPICS = "frazil.closed-topics"  # JSON list: the topic of each of the `closed` accounts in `TOTALS`
 UPKEEP = "frazil.upkeep"  # in a snapshot that changed neither rows nor offsets: which action of maintenance made it
+# JSON: the rejected records that an operator accepted as dead letters, as ranges of offsets by partition, until they are landed.
+ACCEPTED_RECORDS = "frazil.accepted-records"
+REJECTED_RECORDS = "rejected-records"  # the decision, in EVENTS, that accepts rejected records by their places
 REJECTED_SHARE = "rejected-share"  # the decision, in EVENTS, that accepts rejected records
 LATE_RECORDS = "late-records"  # the decision, in EVENTS, that accepts late records
 SOURCE_TRUNCATED = "source-truncated"  # the decision, in EVENTS, that keeps the rows of a truncated source
@@ -77,9 +80,13 @@ FORMAT_VERSION = "1"
 COMPACT_VERSION = "2"  # of a summary with a compact value, see `compact`
 BATCH_EVENTS = (REJECTED_SHARE, LATE_RECORDS, SOURCE_TRUNCATED)
 """Decisions about batches. The offsets before which each of them counts are in a key of its own, until they are reached."""
-WINDOWS = (KEYS_MOVED, DELETES_LOST, *map(window_of, BATCH_EVENTS))
+WINDOWS = (KEYS_MOVED, DELETES_LOST, *map(window_of, (*BATCH_EVENTS, REJECTED_RECORDS)))
 """Offsets that each commit repeats until it has come to all of them."""
-MAY_BE_COMPACT = (START, END, COUNTS, TOTALS, REMEMBERED_DELETES, *WINDOWS)
+MAY_BE_COMPACT = (START, END, COUNTS, TOTALS, REMEMBERED_DELETES, ACCEPTED_RECORDS, *WINDOWS)
+
+
+Ranges = Mapping[int, Sequence[Sequence[int]]]
+"""Places of records: ranges of offsets, each with its first and its next one, by partition."""
 
 
 class Properties(Protocol):
@@ -208,6 +215,12 @@ class Entry:
     def window(self, name: str) -> Offsets | None:
         """Return the offsets up to which an operator's decision counts, one of `WINDOWS`; None once they are reached."""
         return Offsets.parse(self.summary[name]) if name in self.summary else None
+
+    @property
+    def accepted_records(self) -> Ranges:
+        """The rejected records that an operator accepted and that are not landed yet."""
+        found = json.loads(self.summary.get(ACCEPTED_RECORDS, "{}"))
+        return {int(partition): ranges for partition, ranges in found.items()}
 
     @property
     def accepts_next_rejects(self) -> bool:

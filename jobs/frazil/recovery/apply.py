@@ -25,6 +25,7 @@ from frazil.lake.commit.side_table import Look, look
 from frazil.lake.deletes.deleted_keys import lost_files
 from frazil.lake.offsets import Offsets, canonical
 from frazil.lake.stage import empty_commit
+from frazil.lake.stop import Stop
 from frazil.lake.totals import Counts
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
@@ -95,6 +96,8 @@ class _Accepting:
             known = found.last.remembered_deletes
             return decisions.remembered_deletes_lost(committed, known, lost_files(found.main, known))
         spans, topic_id = kafka.offsets(topic.name, self.pipeline.isolation), kafka.topic(topic.name).topic_id
+        if self.event is Accepted.REJECTED_RECORDS:
+            return decisions.rejected_records(committed, topic_id, Stop.of(found.main.properties(), self.pipeline.name))
         if ledger.window_of(self.event) in ledger.WINDOWS:
             # With open transactions, too: what they hold back was written before the decision.
             spans = kafka.offsets(topic.name, Isolation.READ_UNCOMMITTED)
@@ -139,6 +142,8 @@ class _Accepting:
         extra = {ledger.REJECTS_NEXT: "true"} if repeats else {}
         if decided.remembered is not None:
             extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
+        if decided.records is not None:
+            extra[ledger.ACCEPTED_RECORDS] = canonical({str(p): ranges for p, ranges in decided.records.items()})
         if not parts:
             publish(job, staged, batch, extra=extra)
             return

@@ -10,8 +10,10 @@ from frazil.declaration.write_modes import Changelog, Upsert, WriteMode, is_keye
 from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
 from frazil.lake import ledger
+from frazil.lake.ledger import Ranges
 from frazil.lake.offsets import Offsets
 from frazil.lake.remembered_deletes import RememberedDeletes
+from frazil.lake.stop import Stop
 
 
 class Accepted(StrEnum):
@@ -23,11 +25,12 @@ class Accepted(StrEnum):
     `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to remove the
     rows; continue from the ledger's offsets. The same two after a rollback of the dead-letter table: put its dead letters back, or
     give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
-    the dead-letter table lacks. Up to the topic's ends now, `REJECTED_SHARE` lands batches however much is rejected,
-    `LATE_RECORDS` leaves out late records however many they are, `KEYS_MOVED` takes a key's records from several partitions, and
-    behind these each key may have another one than before, `DELETES_LOST` continues, though the deletes of some rows may be lost,
-    and `SOURCE_TRUNCATED` keeps the rows that the source has truncated: truncates are dead letters. `REMEMBERED_DELETES_LOST`
-    continues without the deleted keys whose files are gone or damaged.
+    the dead-letter table lacks. `REJECTED_RECORDS`: keep the rejected records that the stop named as dead letters. Up to the
+    topic's ends now, `REJECTED_SHARE` lands batches however much is rejected, `LATE_RECORDS` leaves out late records however many
+    they are, `KEYS_MOVED` takes a key's records from several partitions, and behind these each key may have another one than
+    before, `DELETES_LOST` continues, though the deletes of some rows may be lost, and `SOURCE_TRUNCATED` keeps the rows that the
+    source has truncated: truncates are dead letters. `REMEMBERED_DELETES_LOST` continues without the deleted keys whose files are
+    gone or damaged.
     """
 
     TOPIC_RECREATED = "topic-recreated"
@@ -38,6 +41,7 @@ class Accepted(StrEnum):
     ROLLED_BACK_HOLD = "rolled-back-hold"
     LEDGER_LOST = "ledger-lost"
     SIDE_TABLE_REPLACED = "side-table-replaced"
+    REJECTED_RECORDS = "rejected-records"
     REJECTED_SHARE = "rejected-share"
     LATE_RECORDS = "late-records"
     KEYS_MOVED = "keys-moved"
@@ -55,7 +59,7 @@ class Acceptance:
     """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition.
 
     `windows` are the offsets up to which it counts, by their name in `ledger.WINDOWS`; `remembered` are the deleted keys that the
-    table remembers from now on, None for those of before.
+    table remembers from now on, None for those of before; `records` are those that become dead letters.
     """
 
     event: Accepted
@@ -64,6 +68,7 @@ class Acceptance:
     lost: Mapping[int, int] = field(default_factory=dict)
     windows: Mapping[str, Offsets] = field(default_factory=dict)
     remembered: RememberedDeletes | None = None
+    records: Ranges | None = None
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` if what is given up is no number of records of one topic: no ledger may hold such a gap."""
@@ -145,6 +150,16 @@ def up_to_the_ends(event: Accepted, committed: Offsets, topic_id: str, spans: Ma
     return Acceptance(
         event, committed, committed, windows={ledger.window_of(event): Offsets(committed.topic, topic_id, ends)}
     )
+
+
+def rejected_records(committed: Offsets, topic_id: str, stop: Stop | None) -> Acceptance:
+    """Return the ledger as it is, with the records at which the pipeline stopped."""
+    is_so = stop is not None and stop.topic_id == committed.topic_id == topic_id and stop.at == committed.at
+    if stop is None or not is_so or not stop.records or stop.until is None:
+        raise not_happened(Accepted.REJECTED_RECORDS, f"topic {committed.topic}")
+    until = Offsets(committed.topic, topic_id, stop.until)
+    windows = {ledger.window_of(Accepted.REJECTED_RECORDS): until}
+    return Acceptance(Accepted.REJECTED_RECORDS, committed, committed, windows=windows, records=stop.records)
 
 
 def remembered_deletes_lost(committed: Offsets, known: RememberedDeletes, gone: Sequence[str]) -> Acceptance:

@@ -13,7 +13,7 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.decode.topic_rows import topic_rows
-from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.errors import FrazilError, ServiceUnavailable, TopicMissing
 from frazil.ingest.open_transactions import up_to_committed
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.status.overview import Row, row, unreadable
@@ -57,12 +57,12 @@ def _made(pipeline: Pipeline, answer: Future[Row]) -> Row:
 
 def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Callable[[], float]) -> Row:
     table = services.lake.table(pipeline.table.identifier)
-    offsets, why = _of_topic(pipeline, services, topics)
+    offsets, why, is_missing = _of_topic(pipeline, services, topics)
     if offsets is not None and table is not None:
         offsets = _with_open_transactions(pipeline, table, offsets, topics.result())
     spans = offsets.spans if offsets is not None else {}
     found = table_status(pipeline, services.lake, table, spans)
-    waiting = _waiting(pipeline, services) if table is None else ""
+    waiting = "" if table is not None else why if is_missing else _waiting(pipeline, services)
     return row(pipeline, found, table, offsets, why=why, waiting=waiting, now=now())
 
 
@@ -85,15 +85,15 @@ def _with_open_transactions(
     return replace(offsets, spans={p: replace(s, stable=reached[p].stable) for p, s in offsets.spans.items()})
 
 
-def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str]:
-    """Return the offsets of a pipeline's topic, or why there are none."""
+def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str, bool]:
+    """Return the offsets of a pipeline's topic, or why there are none, and whether the topic does not exist."""
     try:
         found = topics.result().get((pipeline.topic.name, pipeline.isolation))
     except ServiceUnavailable as error:
-        return None, _reason(error)
+        return None, _reason(error), False
     if isinstance(found, TopicOffsets):
-        return found, ""
-    return None, services.stopped if found is None else _reason(found)
+        return found, "", False
+    return None, services.stopped if found is None else _reason(found), isinstance(found, TopicMissing)
 
 
 def _waiting(pipeline: Pipeline, services: Services) -> str:

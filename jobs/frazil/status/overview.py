@@ -12,7 +12,8 @@ from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, LedgerLost, RolledBack
 from frazil.ingest.plan import plan
 from frazil.lake.read.stored_tables import StoredTable
-from frazil.status.pipeline_status import PipelineStatus
+from frazil.lake.stop import Stop
+from frazil.status.pipeline_status import PipelineStatus, noted_stop, place
 
 if TYPE_CHECKING:
     from frazil.clients.kafka_topics import TopicOffsets
@@ -24,16 +25,16 @@ _SIZES = ("total-files-size", "total-data-files", "total-delete-files")
 class State(StrEnum):
     """What a pipeline does, or waits for.
 
-    `CAUGHT_UP`: no record waits. `BEHIND`: some do. `WAITING`: its topic has no schema yet, so there is no table. `NO_TABLE`: no
-    run has made its table yet. `DECISION_REQUIRED`: an operator must decide before it goes on. `UNKNOWN`: the topic, or the table,
-    cannot be read.
+    `CAUGHT_UP`: no record waits. `BEHIND`: some do. `WAITING`: its topic does not exist or has no schema yet, so there is no table.
+    `NO_TABLE`: no run has made its table yet. `STOPPED`: an error ended its last run, or an operator must decide before it
+    continues. `UNKNOWN`: the topic, or the table, cannot be read.
     """
 
     CAUGHT_UP = "caught up"
     BEHIND = "behind"
     WAITING = "waiting"
     NO_TABLE = "no table yet"
-    DECISION_REQUIRED = "operator decision required"
+    STOPPED = "stopped"
     UNKNOWN = "unknown"
 
 
@@ -51,7 +52,11 @@ class Row:
     table: str
     state: State
     why: str = ""
-    """The event of a decision, the missing schema, or why something is unknown."""
+    """The message of a stop, the missing topic or schema, or why something is unknown."""
+    commands: tuple[str, ...] = ()
+    """Those that let a stopped pipeline continue."""
+    record: tuple[str, int, int] | None = None
+    """Topic, partition and offset of the record at which it stopped, if it is one."""
     lag: int | None = None
     lag_seconds: float | None = None
     freshness_seconds: float | None = None
@@ -65,10 +70,8 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The state in words: `behind 1,204`, `operator decision required: offsets-lost`."""
-        if self.state is State.BEHIND and self.lag is not None:
-            return f"behind {self.lag:,}"
-        return f"{self.state}: {self.why}" if self.why else self.state.value
+        """The state in words, such as `behind 1,204`."""
+        return f"behind {self.lag:,}" if self.state is State.BEHIND and self.lag is not None else self.state.value
 
 
 def row(
@@ -89,7 +92,7 @@ def row(
         return _without_facts(pipeline, State.WAITING if waiting else State.NO_TABLE, waiting or why)
     age = None if found.newest_record_at is None else max(now - found.newest_record_at, 0.0)
     lag = found.lag
-    state, reason = _state(pipeline, table, offsets, lag=lag, why=why)
+    state, reason, stop = _state(pipeline, table, offsets, lag=lag, why=why)
     newest = table.newest(pipeline.name)
     committed = max(now - newest.committed_at.timestamp(), 0.0) if newest is not None else None
     size, data_files, delete_files = (int(table.head.summary.get(name, 0)) for name in _SIZES)
@@ -100,6 +103,8 @@ def row(
         table=found.table,
         state=state,
         why=reason,
+        commands=stop.commands if stop is not None else (),
+        record=stop.record if stop is not None else None,
         lag=lag,
         lag_seconds=0.0 if lag == 0 else (None if lag is None else age),
         freshness_seconds=age,
@@ -140,27 +145,31 @@ def document(one: Row) -> dict[str, Any]:
     ages = ("lag_seconds", "freshness_seconds", "last_commit_seconds")
     values = {name: getattr(one, name) for name in one.__slots__}
     rounded = {name: None if values[name] is None else round(values[name], 3) for name in ages}
-    return {**values, **rounded, "state": one.state.value, "why": one.why or None}
+    return {**values, **rounded, "state": one.state.value, "why": one.why or None, "record": place(one.record)}
 
 
 def _state(
     pipeline: Pipeline, table: StoredTable, offsets: TopicOffsets | None, *, lag: int | None, why: str
-) -> tuple[State, str]:
-    """Return the state of a pipeline with a table. A decision on the table's history needs no topic."""
+) -> tuple[State, str, Stop | None]:
+    """Return the state of a pipeline with a table, the reason, and the stop. A stop that the table has needs no topic."""
     try:
         newest = table.newest(pipeline.name)
         if newest is None:
             raise LedgerLost.of(pipeline.name, table.identifier)
         if not table.follows_tag(pipeline.name):
             raise RolledBack.of_table(pipeline.name, table.identifier)
-        if offsets is None:
-            return State.UNKNOWN, why
         end = newest.entry.end
-        if end is not None:
+        if end is not None and offsets is not None:
             plan(pipeline.name, end, offsets.topic_id, offsets.spans, max_rows=1, topic=pipeline.topic.name)
     except DecisionRequired as decision:
-        return State.DECISION_REQUIRED, " or ".join(decision.events) or decision.what
-    return (State.BEHIND, "") if lag else (State.CAUGHT_UP, "")
+        stop: Stop | None = Stop(error=type(decision).__name__, message=str(decision), commands=decision.commands)
+    else:
+        stop = noted_stop(table, pipeline.name, newest.entry)
+    if stop is not None:
+        return State.STOPPED, stop.message, stop
+    if offsets is None:
+        return State.UNKNOWN, why, None
+    return State.BEHIND if lag else State.CAUGHT_UP, "", None
 
 
 def _rejected(table: StoredTable, pipeline: str, *, since: float) -> tuple[int, bool]:

@@ -14,6 +14,7 @@ from frazil.lake import ledger
 from frazil.lake.history.history_ledger import commits_behind
 from frazil.lake.ledger import Entry
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
+from frazil.lake.stop import Stop
 from frazil.lake.totals import Counts
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class PipelineStatus:
     why: str = ""
     waiting: str = ""
     """What a pipeline without a table waits for."""
+    stopped: str = ""
+    """Why its last run ended with an error, with the commands that let it continue and the place of the record, if it is one."""
+    commands: tuple[str, ...] = ()
+    record: tuple[str, int, int] | None = None
 
     @property
     def lag(self) -> int | None:
@@ -88,6 +93,7 @@ class PipelineStatus:
         commits = [{**asdict(c), "at": c.at.isoformat()} for c in self.commits]
         return {
             **asdict(self),
+            "record": place(self.record),
             "lag": self.lag,
             "freshness_seconds": freshness,
             "partitions": partitions,
@@ -141,9 +147,26 @@ def table_status(
             for p in sorted({*held, *stable})
         ),
         newest_record_at=_newest_record(table, pipeline.name),
+        **_of_stop(noted_stop(table, pipeline.name, entry)),
         commits=tuple(_commit(s) for s, _ in zip(table.ancestors(table.head), range(commits), strict=False)),
         why=why,
     )
+
+
+def noted_stop(table: StoredTable, pipeline: str, newest: Entry | None) -> Stop | None:
+    """Return the stop that the table has, unless its newest entry has other offsets than at the stop."""
+    stop = Stop.of(table.properties, pipeline)
+    held = newest.end.at if newest is not None and newest.end is not None else None
+    return stop if stop is not None and stop.is_at(held) else None
+
+
+def place(record: tuple[str, int, int] | None) -> dict[str, Any] | None:
+    """Return the place of a record as JSON."""
+    return None if record is None else dict(zip(("topic", "partition", "offset"), record, strict=True))
+
+
+def _of_stop(stop: Stop | None) -> dict[str, Any]:
+    return {} if stop is None else {"stopped": stop.message, "commands": stop.commands, "record": stop.record}
 
 
 def _rows(table: StoredTable, newest: Entry | None) -> int:

@@ -15,7 +15,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake import last_records, ledger
+from frazil.lake import last_records, ledger, stop
 from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
 from frazil.lake.commit.committer import Committer
@@ -105,8 +105,11 @@ def publish(
             if not is_dead_letter_table:
                 summary |= carried_on(base, batch, summary, numbered_from, changes, deletes)
                 known = last_records.properties(batch.pipeline, batch.end.last, str(batch.end))
-                if known:
-                    _set(transaction.updateProperties(), known).commit()
+                stopped = stop.property_name(batch.pipeline)
+                is_over = ledger.UPKEEP not in summary and table.properties().get(stopped) is not None
+                if known or is_over:
+                    change = _set(transaction.updateProperties(), known)
+                    (change.remove(stopped) if is_over else change).commit()
             if restore and base.tagged is not None and not base.head_follows_tag:
                 transaction.manageSnapshots().setCurrentSnapshot(base.tagged.snapshot_id).commit()
             if clear:

@@ -32,6 +32,9 @@ def carried_on(
     keys = _keys(base, batch, changes, deletes, closes=closes, ends=had and windows[ledger.KEYS_MOVED] is None)
     open_windows = {name: str(offsets) for name, offsets in windows.items() if offsets is not None}
     beside = {**_deleted_keys(base, changes), **_stale_keys(base, changes)}
+    if ledger.window_of(ledger.REJECTED_RECORDS) in open_windows and base.last is not None:
+        known = base.last.summary.get(ledger.ACCEPTED_RECORDS)
+        beside |= {} if known is None else {ledger.ACCEPTED_RECORDS: known}
     return {**_totals(after), **beside, **_numbered(base, extra, least), **keys, **open_windows}
 
 

@@ -1,0 +1,159 @@
+"""A JSON document compared with the columns that it should fill: the first field that does not fit, and why."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal as Number
+from typing import Any
+
+from frazil.dead_letters.diagnosis import Undecodable, json_value
+from frazil.declaration import Pipeline
+from frazil.envelopes.chosen_envelope import envelope
+from frazil.errors import UnreadableSchema
+from frazil.schemas import connect_schema, json_schema
+from frazil.schemas.connect_types import Held
+from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json_times import WRITTEN, is_written
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+Written = tuple[str, Mapping[str, str]]
+"""The text of a schema, and the texts of those that it uses, by name."""
+SHOWN = 60
+"""Characters of a value that are shown."""
+_BITS = {Kind.INT: 31, Kind.LONG: 63}
+_LARGEST = {Kind.FLOAT: 3.4028235677973366e38, Kind.DOUBLE: math.inf}
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "+INF", "INF", "-INF")
+
+
+def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_key: bool) -> Type | None:
+    """Return the type of a JSON value, or key, by what describes it; None if nothing does.
+
+    `registered` are the text and the references of its schema in a registry.
+    """
+    topic, unwraps = pipeline.topic, pipeline.envelope is not None
+    columns, files = (topic.key_columns, topic.key_schema) if is_key else (topic.columns, topic.schema)
+    of_values = None if is_key else envelope(pipeline.envelope)
+    try:
+        if columns:
+            row = declared_type(columns)
+            return row if of_values is None else of_values.record(row)
+        if files:
+            registered = files[-1].content, {}
+        if registered is not None:
+            schema = json_schema.parse(*registered)
+            row = json_schema.row_type(schema, connect_types=unwraps)
+            return row.fields[0].type if json_schema.is_single_value(schema) else row
+        if (topic.has_key_schemas_inside if is_key else topic.has_schemas_inside) and isinstance(
+            document := json.loads(body), dict
+        ):
+            inside = connect_schema.parse(json.dumps(document.get("schema")))
+            return inside.row.fields[0].type if inside.is_single_value else inside.row
+    except (UnreadableSchema, ValueError, RecursionError):
+        return None
+    return None
+
+
+def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
+    """Return the document of a body. Raises `Undecodable` if it is not JSON, or not a value of the type.
+
+    With `in_payload` the value is the member `payload` of the document.
+    """
+    found = json_value(body)
+    exact = json.loads(body, parse_float=Number, parse_constant=str)
+    if in_payload:
+        if not isinstance(exact, dict) or "payload" not in exact:
+            raise Undecodable("it has no member payload")
+        exact = exact["payload"]
+    if exact is not None:
+        _check(exact, of, "")
+    return found
+
+
+def _check(value: Any, of: Type, path: str) -> None:
+    """Raise `Undecodable` where a value, which is not null, does not fit."""
+    match of:
+        case Struct(fields):
+            if not isinstance(value, dict):
+                raise _misfit(value, "an object", path)
+            for field in fields:
+                _check_field(value, field, f"{path}.{field.source}" if path else field.source)
+        case ListOf(element):
+            if not isinstance(value, list):
+                raise _misfit(value, "a list", path)
+            for number, item in enumerate(value):
+                if item is not None:
+                    _check(item, element, f"{path}[{number}]")
+        case MapOf(_, inner):
+            if not isinstance(value, dict):
+                raise _misfit(value, "an object", path)
+            for key, item in value.items():
+                if item is not None:
+                    _check(item, inner, f"{path}{{{key}}}")
+        case Held(kind) if not _fits(value, Primitive(kind)):
+            raise _misfit(value, f"a value of type {kind}", path)
+        case _ if type(of) in (Primitive, Decimal) and not _fits(value, of):
+            raise _misfit(value, f"a value of type {of}", path)
+
+
+def _check_field(struct: dict[str, Any], field: Field, path: str) -> None:
+    value = struct.get(field.source)
+    if value is not None and not field.as_json:
+        _check(value, field.type, path)
+
+
+def _fits(value: Any, of: Type) -> bool:
+    is_number = isinstance(value, int | Number) and not isinstance(value, bool)
+    match of:
+        case Primitive(Kind.BOOLEAN):
+            return isinstance(value, bool)
+        case Primitive(Kind.INT | Kind.LONG as kind):
+            return is_number and value == int(value) and -(2 ** _BITS[kind]) <= value < 2 ** _BITS[kind]
+        case Primitive(Kind.FLOAT | Kind.DOUBLE as kind):
+            return value in _NO_NUMBERS if isinstance(value, str) else is_number and _is_finite(value, kind)
+        case Primitive(Kind.STRING):
+            return not isinstance(value, str) or _is_text(value)  # other values are their text
+        case Primitive(kind) if kind in WRITTEN:
+            return isinstance(value, str) and is_written(value, kind)
+        case Decimal(precision, scale):
+            return is_number and _is_decimal(Number(value), precision, scale)
+    return True
+
+
+def _is_finite(value: Any, kind: Kind) -> bool:
+    try:
+        return abs(float(value)) < _LARGEST[kind]
+    except OverflowError:
+        return False
+
+
+def _is_decimal(number: Number, precision: int, scale: int) -> bool:
+    """Return whether a number has no more digits than the type, before and after the point."""
+    _, digits, exponent = number.normalize().as_tuple()
+    assert isinstance(exponent, int)
+    return -exponent <= scale and len(digits) + exponent <= precision - scale
+
+
+def _is_text(value: str) -> bool:
+    return not any(0xD800 <= ord(character) < 0xE000 for character in value)
+
+
+def _misfit(value: Any, wanted: str, path: str) -> Undecodable:
+    shown = str(value) if isinstance(value, Number) else json.dumps(value, default=str)
+    return Undecodable(
+        f"{_kind(value)} is not {wanted}", path=path, value=shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+    )
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "a boolean"
+        case int() | Number():
+            return "the number"
+        case str():
+            return "the text"
+        case list():
+            return "a list"
+    return "an object"
