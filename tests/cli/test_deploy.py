@@ -26,6 +26,7 @@ from frazil.clients.emr import Emr
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
 from frazil.errors import FrazilError
 from frazil.project.environments import environment
+from frazil.release.installed import Installed
 from frazil.release.manifest import Release, manifest
 from frazil.rollout import readiness
 from frazil.rollout.desired import desired_document, desired_key
@@ -287,9 +288,31 @@ def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
 
 
 def test_without_a_release_nothing_runs(shop: Shop) -> None:
-    ended = CliRunner().invoke(app, ["deploy", "dev"])
+    ended = CliRunner().invoke(app, ["deploy", "dev", "--release", "none"])
     assert (ended.exit_code, shop.uploaded(), shop.world.emr.active()) == (0, [], []), ended.output
     assert "runs: none: no release is deployed" in ended.stdout
+
+
+def test_a_project_without_a_release_builds_that_of_its_wheel_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    sha256, builds = "d" * 64, []
+
+    def built_of_wheel(root: Path, folder: Path, *, label_name: str, architecture: Any) -> Release:
+        builds.append(folder.relative_to(root))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        made = replace(built(folder), git_commit=None, wheel_sha256=sha256)
+        (folder / "manifest.json").write_bytes(manifest(made))
+        return made
+
+    monkeypatch.setattr(deploy, "source_at", lambda root: Installed(version="1", content={}, inputs=root))
+    monkeypatch.setattr(Installed, "wheel_sha256", sha256)
+    monkeypatch.setattr(deploy, "built", built_of_wheel)
+    ended = CliRunner().invoke(app, ["deploy", "dev", "--yes"])
+    assert ended.exit_code == 0, ended.output
+    place = ".frazil/releases/dev/dddddddddddd"
+    assert (builds, f"of wheel dddddddddddd, in {place}" in ended.output) == ([Path(place)], True)
+    assert (len(shop.uploaded()), len(shop.world.emr.active())) == (1, 1)
+    again = CliRunner().invoke(app, ["deploy", "dev", "--yes"])
+    assert (again.exit_code, len(builds), "is built already" in again.output) == (0, 1, True), again.output
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import venv
+import zipfile
 from dataclasses import dataclass, replace
+from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
 
+from frazil.errors import ReleaseIncomplete
 from frazil.local.services import down
-from frazil.release import wheels
-from frazil.release.manifest import Architecture, manifest
-from tests.support import quickstart
+from frazil.release import build, wheels
+from frazil.release import installed as installed_wheel
+from frazil.release.manifest import Architecture, Role, manifest, parse_manifest
+from tests.support import quickstart, small_release
 from tests.support.rollout_world import release
 
 DECLARED = """
@@ -97,9 +102,58 @@ def test_every_file_of_the_package_is_in_the_wheel(own_wheel: Path, root: Path) 
     content = {name for name in wheels.content(own_wheel) if ".dist-info/" not in name}
     packaged = {name for name in content if not name.startswith("frazil_deploy/")}
     assert "frazil/py.typed" in packaged
-    assert packaged == {*files, "frazil/local/toolchain/jars.lock"}
+    inputs = {f"frazil/release/inputs/{name}" for name in ("ingest.py", "maintain.py", "requirements.lock")}
+    assert packaged == {*files, "frazil/local/toolchain/jars.lock", *inputs}
     deployment = {name for name in content - packaged if not name.startswith("frazil_deploy/__init__")}
     assert {name.split("/")[1] for name in deployment} == {"infra", "policies", "stacks"}
+
+
+def distribution(installed: Installed) -> Distribution:
+    (metadata,) = installed.target.glob("frazil-*.dist-info")
+    return Distribution.at(metadata)
+
+
+def test_a_release_of_the_installed_wheel_is_that_of_its_checkout_but_for_its_origin(
+    installed: Installed, own_wheel: Path, root: Path, tmp_path: Path
+) -> None:
+    subprocess.run(
+        [sys.executable, "-c", "import frazil.errors"], env={**os.environ, "PYTHONPATH": str(installed.target)}
+    )
+    source = installed_wheel.Installed.of_this_python(distribution(installed))
+    (tmp_path / "wheel").mkdir()
+    made = small_release.built(root, build.own_wheel(source, tmp_path / "wheel"), tmp_path, tmp_path / "out", of=source)
+    of_checkout = small_release.built(root, own_wheel, tmp_path, tmp_path / "checkout")
+    bill = {file.name for file in made.files if file.role is Role.BILL}  # it has the time of the commit
+    assert [file for file in made.files if file.name not in bill] == [
+        file for file in of_checkout.files if file.name not in bill
+    ]
+    assert (made.git_commit, made.is_dirty) == (None, False)
+    listed = "".join(
+        f"{name},{hashlib.sha256(data).hexdigest()}\n"
+        for name, data in sorted(wheels.content(own_wheel).items())
+        if not name.endswith("/RECORD")
+    )
+    assert made.wheel_sha256 == hashlib.sha256(listed.encode()).hexdigest()
+    assert parse_manifest((tmp_path / "out" / "manifest.json").read_bytes()) == made
+    again = small_release.built(
+        root, build.own_wheel(source, tmp_path / "wheel"), tmp_path, tmp_path / "again", of=source
+    )
+    assert again.digest == made.digest
+
+
+def test_a_changed_file_of_an_installed_wheel_makes_no_release(own_wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(own_wheel) as archive:
+        archive.extractall(tmp_path)
+    (metadata,) = tmp_path.glob("frazil-*.dist-info")
+    assert installed_wheel.Installed.of_this_python(Distribution.at(metadata)).commit is None
+    (tmp_path / "frazil" / "errors" / "outages.py").write_text("raise SystemExit\n")
+    with pytest.raises(ReleaseIncomplete, match="errors/outages.py: the file is not that of the wheel"):
+        installed_wheel.Installed.of_this_python(Distribution.at(metadata))
+
+
+def test_an_editable_install_is_no_wheel() -> None:
+    with pytest.raises(ReleaseIncomplete, match="Frazil is installed from a checkout"):
+        installed_wheel.Installed.of_this_python()
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from frazil.release.build import Jar, build
 from frazil.release.emr_labels import LABELS
 from frazil.release.function_package import SDK
 from frazil.release.git import Checkout
+from frazil.release.installed import Source
 from frazil.release.manifest import Architecture, Release
 from frazil.release.sbom import Kind, Part
 
@@ -48,7 +49,7 @@ def checkout(root: Path) -> Checkout:
     return Checkout(root=root, commit=COMMIT, committed_at=datetime(2026, 1, 2, tzinfo=UTC), is_dirty=False)
 
 
-def built(root: Path, own: Path, folder: Path, out: Path, *, of: Checkout | None = None) -> Release:
+def built(root: Path, own: Path, folder: Path, out: Path, *, of: Source | None = None) -> Release:
     packages = folder / "packages"
     return build(
         of or checkout(root),

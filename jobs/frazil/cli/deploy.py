@@ -29,8 +29,8 @@ from frazil.cli.smoke import exit_code, print_results, probed
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.doctor.given_objects_check import refuse_wrong_in_account
-from frazil.errors import InvalidInput, ReleaseIncomplete
-from frazil.release.git import Checkout
+from frazil.errors import InvalidInput
+from frazil.release.installed import Source, is_checkout, source_at
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
 from frazil.rollout.group_jobs import INGEST, deployed_pipelines, job_name
@@ -81,7 +81,7 @@ def deploy(
     For example: frazil deploy dev
 
     \b
-    Builds the release in a checkout, if its sources changed.
+    Builds the release from checkout or wheel, if it changed.
     Applies the saved plan of each stack after its review.
     Refuses dangers. Asks before each apply.
     Reconciles the runs, then probes them (frazil smoke).
@@ -174,14 +174,10 @@ def _only(group: str, declared: dict[str, Any], folder: str) -> list[str]:
 
 
 def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: str) -> Path | None:
-    """Return the manifest of the release to run; None if nothing should run. Builds it in a checkout of Frazil."""
-    if choice is None:
-        try:
-            return _built(Checkout.at(root), declared, root / ".frazil" / "releases" / name)
-        except ReleaseIncomplete:
-            if (root / "jobs" / "requirements.lock").is_file():
-                raise
-            choice = declared["release"]  # a project names a release that was built elsewhere
+    """Return the manifest of the release to run; None if nothing should run. Builds it unless the project names one."""
+    if choice is None and (is_checkout(root) or declared["release"] == NO_RELEASE):
+        return _built(source_at(root), declared, root / ".frazil" / "releases" / name, root)
+    choice = choice or str(declared["release"])
     if choice == NO_RELEASE:
         return None
     manifest = Path(root, choice).absolute() if choice == declared["release"] else Path(choice).absolute()
@@ -192,20 +188,23 @@ def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: st
     return manifest
 
 
-def _built(checkout: Checkout, declared: dict[str, Any], releases: Path) -> Path:
-    """Build the release into a folder of its commit, unless the folder holds it already."""
+def _built(source: Source, declared: dict[str, Any], releases: Path, root: Path) -> Path:
+    """Build the release into a folder of its commit or wheel, unless the folder holds it already."""
     label, architecture = declared["label"], Architecture(declared["architecture"])
-    folder = releases / ("changed" if checkout.is_dirty else checkout.commit[:12])
+    identity = source.commit or source.wheel_sha256 or ""
+    folder = releases / ("changed" if source.is_dirty else identity[:12])
     manifest = folder / MANIFEST
-    if manifest.is_file() and not checkout.is_dirty:
+    if manifest.is_file() and not source.is_dirty:
         found = built_release(folder)
-        if (found.git_commit, found.label, found.architecture) == (checkout.commit, label, architecture):
+        wanted = (identity, label, architecture)
+        if (found.git_commit or found.wheel_sha256, found.label, found.architecture) == wanted:
             _print("release", f"{found.version} ({found.digest[:16]}) is built already")
             return manifest
     shutil.rmtree(folder, ignore_errors=True)  # of other files, or of an interrupted build
-    made = built(checkout.root, folder, label_name=label, architecture=architecture)
-    is_of = "with changes that no commit has" if made.is_dirty else f"of commit {made.git_commit[:12]}"
-    _print("release", f"{made.version} ({made.digest[:16]}), {is_of}")
+    made = built(root, folder, label_name=label, architecture=architecture)
+    is_of = f"of {'commit' if made.git_commit else 'wheel'} {identity[:12]}"
+    is_of = "with changes that no commit has" if made.is_dirty else is_of
+    _print("release", f"{made.version} ({made.digest[:16]}), {is_of}, in {folder.relative_to(root)}")
     return manifest
 
 

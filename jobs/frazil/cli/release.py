@@ -44,13 +44,13 @@ def build(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a release from this checkout.
+    """Build a release from this checkout, or from the installed wheel.
 
     For example: frazil release build --for dev
 
     \b
     Writes package, environment, jars, entry points, manifest, bill of materials.
-    Builds of one commit are identical.
+    Builds of one commit or wheel are identical.
 
     \b
     Exit codes:
@@ -182,22 +182,22 @@ def refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:
     """Build it, with wheels and jars from the user's cache."""
-    from frazil.local.toolchain.jars import cache_folder
+    from frazil.local.toolchain.jars import LOCK_NAME, cache_folder, lock_file
     from frazil.release.build import build as build_release
     from frazil.release.build import own_wheel
-    from frazil.release.git import Checkout
+    from frazil.release.installed import Installed, source_at
     from frazil.release.packages import download
 
-    chosen, checkout = label(label_name), Checkout.at(root)
+    chosen, source = label(label_name), source_at(root)
     wheels = cache_folder() / "wheels" / f"{architecture.lower()}-{chosen.python}"
-    lock = root / "jobs" / "requirements.lock"
+    jars_lock = lock_file() if isinstance(source, Installed) else source.inputs / LOCK_NAME
     with tempfile.TemporaryDirectory(prefix="frazil-") as temporary:
         return build_release(
-            checkout,
+            source,
             folder,
-            own_wheel=own_wheel(checkout, Path(temporary)),
-            packages=download(lock, wheels, architecture, python=chosen.python),
-            jars=released_jars(root / "jobs" / "jars.lock"),
+            own_wheel=own_wheel(source, Path(temporary)),
+            packages=download(source.inputs / "requirements.lock", wheels, architecture, python=chosen.python),
+            jars=released_jars(jars_lock),
             label=chosen,
             architecture=architecture,
             kept=cache_folder() / "environments",

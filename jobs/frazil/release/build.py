@@ -1,4 +1,4 @@
-"""The build of a release from a checkout, locked wheels and locked jars. Two builds of a commit have the same bytes."""
+"""The build of a release from a checkout or the installed wheel, locked wheels and locked jars. Equal sources make equal bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from frazil.release import function_package, sbom, wheels
 from frazil.release.archives import sha256, write_zip
 from frazil.release.emr_labels import Label
 from frazil.release.environment_archive import write_environment
-from frazil.release.git import Checkout
+from frazil.release.installed import INPUTS, Installed, Source
 from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role, Runtime, manifest
 from frazil.release.runtime import EXPECTED, expected_document
 from frazil.release.sbom import Kind, Part
@@ -29,6 +29,7 @@ NOT_RELEASED = (
     "frazil/project/",
     "frazil/status/",
     "frazil_deploy/",
+    INPUTS,
 )
 """Folders of the wheel that no job needs."""
 _NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they name files that are left out
@@ -56,7 +57,7 @@ class Jar:
 
 
 def build(
-    checkout: Checkout,
+    source: Source,
     out: Path,
     *,
     own_wheel: Path,
@@ -93,17 +94,18 @@ def build(
     program = function_package.function_package(wheels.content(own_wheel), environment)
     write_zip(place(function_package.FILE_NAME, Role.RECONCILER), program)
     for role in (Role.INGEST, Role.MAINTAIN):
-        source = checkout.root / "jobs" / f"{role}.py"
-        place(source.name, role).write_bytes(source.read_bytes())
+        entry_point = source.inputs / f"{role}.py"
+        place(entry_point.name, role).write_bytes(entry_point.read_bytes())
     for jar in jars:
         shutil.copyfile(jar.file, place(jar.file.name, Role.JAR))
     parts = [*(jar.part for jar in jars), *map(_part, packages)]
-    listed = sbom.bill(parts, version=own.version, built_from=checkout.committed_at)
+    listed = sbom.bill(parts, version=own.version, built_from=source.committed_at)
     place(sbom.FILE_NAME, Role.BILL).write_bytes(listed)
     release = Release(
         version=own.version,
-        git_commit=checkout.commit,
-        is_dirty=checkout.is_dirty,
+        git_commit=source.commit,
+        wheel_sha256=source.wheel_sha256,
+        is_dirty=source.is_dirty,
         label=label.name,
         architecture=architecture,
         runtime=runtime,
@@ -113,14 +115,16 @@ def build(
     return release
 
 
-def own_wheel(checkout: Checkout, folder: Path) -> Path:
-    """Build the project's wheel into the empty `folder`. Raises `ReleaseIncomplete` with the builder's message."""
+def own_wheel(source: Source, folder: Path) -> Path:
+    """Build Frazil's wheel into the empty `folder`. Raises `ReleaseIncomplete` with the builder's message."""
+    if isinstance(source, Installed):
+        return source.wheel(folder)
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    ended = subprocess.run(command, cwd=checkout.root, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=source.root, capture_output=True, text=True, check=False)
     found = sorted(folder.glob("frazil-*.whl"))
     if ended.returncode or len(found) != 1:
         said = " ".join((ended.stderr or ended.stdout).split())[-300:]
-        raise ReleaseIncomplete(f"the wheel could not be built: {said}", where=str(checkout.root))
+        raise ReleaseIncomplete(f"the wheel could not be built: {said}", where=str(source.root))
     return found[0]
 
 

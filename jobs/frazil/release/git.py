@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 from frazil.errors import ReleaseIncomplete
 
@@ -20,6 +21,12 @@ class Checkout:
     commit: str
     committed_at: datetime
     is_dirty: bool
+    wheel_sha256: ClassVar[None] = None
+
+    @property
+    def inputs(self) -> Path:
+        """The folder with the entry points of jobs and the lock of their packages."""
+        return self.root / "jobs"
 
     @classmethod
     def at(cls, root: Path) -> Checkout:

@@ -88,7 +88,8 @@ class Release:
     """The content of the manifest."""
 
     version: Annotated[str, "Frazil's version.", _VERSION]
-    git_commit: Annotated[str, "The commit it was built from.", _COMMIT]
+    git_commit: Annotated[str | None, "The commit it was built from, if it was built in a checkout.", _COMMIT] = None
+    wheel_sha256: Annotated[str | None, "The SHA-256 of the content of the wheel it was built from.", SHA256] = None
     is_dirty: Annotated[bool, "Whether files differed from that commit."]
     label: Annotated[str, "The EMR release that it is built for.", _LABEL]
     architecture: Annotated[Architecture, "The processors that its native packages are for."]
@@ -99,6 +100,8 @@ class Release:
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
+        if (self.git_commit is None) == (self.wheel_sha256 is None):
+            yield Problem("git_commit", "a release is built from a commit or from a wheel", "Write one of the two")
         names = [file.name for file in self.files]
         for index, name in enumerate(names):
             if name in names[:index]:

@@ -78,6 +78,9 @@ def download(lock: Path, folder: Path, architecture: Architecture, *, python: st
         command += ["--require-hashes", "-r", str(lock), "-d", str(folder)]
         ended = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if ended.returncode:
+            if "No module named pip" in ended.stderr:
+                what, do = "this Python has no pip, which fetches the wheels", "Run python -m ensurepip"
+                raise ReleaseIncomplete(what, where=sys.prefix, do=do)
             complaints = [line.strip() for line in ended.stderr.splitlines() if "ERROR" in line]
             raise ReleaseIncomplete(
                 f"pip could not fetch the wheels for {architecture}",
