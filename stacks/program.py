@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import Exit
 from stacks.deployments import Deployment
 
@@ -34,6 +35,16 @@ def run(*deployments: Deployment, release: str) -> NoReturn:
 
 def main(argv: Sequence[str], deployments: Sequence[Deployment], release: str) -> int:
     """Return the exit code of what the arguments ask. `argv` begins with the program's file."""
+    try:
+        return _done(argv, deployments, release)
+    except ModuleNotFoundError as error:
+        if (missing := missing_package(error.name)) is None:
+            raise
+        print(f"error: {missing}", file=sys.stderr)
+        return Exit.SERVICE_UNAVAILABLE
+
+
+def _done(argv: Sequence[str], deployments: Sequence[Deployment], release: str) -> int:
     named = {deployment.name: deployment for deployment in deployments}
     names = [deployment.name for deployment in deployments]
     for name in named:
@@ -68,8 +79,12 @@ def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
     from stacks import app  # starts Node
 
     settings = {name: value for name, value in os.environ.items() if value.strip()}
-    stated = {"FRAZIL_ENVIRONMENTS": ",".join(deployments), "FRAZIL_RELEASE": release}
-    return app.main({**stated, **settings}, deployments)
+    settings = {"FRAZIL_ENVIRONMENTS": ",".join(deployments), "FRAZIL_RELEASE": release, **settings}
+    code = app.main(settings, deployments)
+    if not code and "CDKTF_OUTDIR" not in settings:  # not started by cdktf or by a command
+        for name in settings["FRAZIL_ENVIRONMENTS"].split(","):
+            print(f"{name.strip()}: synthesised into cdktf.out. Next: frazil review {name.strip()} --offline")
+    return code
 
 
 def _review(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:

@@ -42,6 +42,20 @@ def test_it_ends_with_the_next_commands(folder: Path) -> None:
     assert "my shop: frazil.toml, pipelines.py, tests/test_pipelines.py, " in again.stderr
 
 
+def test_a_project_that_deploys_names_its_packages_and_the_steps_of_a_deployment(folder: Path) -> None:
+    ended = frazil("init", "--kafka", "plain", "--aws", "--yes", "--json")
+    assert ended.exit_code == 0, ended.output
+    commands = json.loads(ended.stdout)["next"]
+    assert commands[0] == "pip install 'frazil[infra]'"
+    assert commands[-4:] == [
+        "frazil review dev --offline",
+        "frazil bootstrap dev",
+        "frazil deploy dev --release none",
+        "frazil deploy dev",
+    ]
+    assert (folder / "infra_app.py").read_text().count("Deployment(name=") == 1
+
+
 def test_a_script_has_its_answers_as_options(folder: Path) -> None:
     ended = frazil(
         "init", "--kafka", "plain", "--bootstrap", "k:1", "--env", "staging", "--registry", "http://r:1", "--json"

@@ -165,12 +165,12 @@ def test_a_project_deploys_by_the_installed_package_alone(installed: Installed) 
     for name in ("infra", "policies", "stacks"):
         (project / name).mkdir()
         (project / name / "__init__.py").write_text("raise ImportError('a project's own')\n")
-    asked = "import sys; sys.argv[1:] = ['describe', 'prod']; import runpy; runpy.run_path('infra_app.py', run_name='__main__')"
+    asked = "import sys; sys.argv[1:] = ['describe', 'dev']; import runpy; runpy.run_path('infra_app.py', run_name='__main__')"
     there = f"import os; os.chdir({str(project)!r})"
     ended = installed.run(sys.executable, "-c", f"{there}; {asked}")
     assert (ended.returncode, json.loads(ended.stdout)["architecture"]) == (0, "ARM64"), ended.stderr
     # The first step of its workflow of deployments, without a release and with a committed manifest.
-    check = ["release", "check", "dev", "staging", "prod", "--json"]
+    check = ["release", "check", "dev", "--json"]
     command = f"{there}; import sys; sys.argv[1:] = {check!r}; from frazil.cli.main import main; main()"
     ended = installed.run(sys.executable, "-c", command)
     assert (ended.returncode, json.loads(ended.stdout)["digest"]) == (0, None), ended.stderr
@@ -258,11 +258,9 @@ def test_a_new_environment_synthesises_a_new_project(root: Path, tmp_path: Path)
     ran("frazil", "check")
     assert "1 passed" in ran("python", "-m", "pytest").stdout
     ran("python", "infra_app.py")
-    stacks = {
-        f"{name}-{what}" for name in ("dev", "staging", "prod") for what in ("foundation", "confluent", "ingestion")
-    }
+    stacks = {f"dev-{what}" for what in ("foundation", "confluent", "ingestion")}
     assert {each.name for each in (project / "cdktf.out" / "stacks").iterdir()} == stacks
-    assert {each.name for each in (project / "deployed").iterdir()} == {"dev.json", "staging.json", "prod.json"}
+    assert {each.name for each in (project / "deployed").iterdir()} == {"dev.json"}
     for stack in stacks:
         (tmp_path / f"{stack}.json").write_text('{"resource_changes": [], "planned_values": {}}')
     plans = [
@@ -274,8 +272,8 @@ def test_a_new_environment_synthesises_a_new_project(root: Path, tmp_path: Path)
     assert "## Review of `dev`" in reviewed.stdout, reviewed.stderr
     assert "| `orders` | `shop.orders` | new |" in reviewed.stdout
     digest = declare_release(project)
-    told = json.loads(ran("frazil", "release", "check", "dev", "staging", "prod", "--json").stdout)
+    told = json.loads(ran("frazil", "release", "check", "dev", "--json").stdout)
     assert told["digest"] == digest
     ran("python", "infra_app.py")
-    stack = (project / "cdktf.out" / "stacks" / "prod-ingestion" / "cdk.tf.json").read_text()
+    stack = (project / "cdktf.out" / "stacks" / "dev-ingestion" / "cdk.tf.json").read_text()
     assert f"releases/{told['version']}/{digest}/manifest.json" in stack, "the manifest alone is enough"

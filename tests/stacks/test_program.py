@@ -46,6 +46,27 @@ def test_without_arguments_all_deployments_are_synthesised(
     }
 
 
+def test_a_synthesis_by_hand_says_what_is_next(
+    synthesised: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("FRAZIL_ENVIRONMENTS", "FRAZIL_RELEASE", "CDKTF_OUTDIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["infra_app.py"], [MINE], "none") == 0
+    assert capsys.readouterr().out == "mine: synthesised into cdktf.out. Next: frazil review mine --offline\n"
+    monkeypatch.setenv("CDKTF_OUTDIR", "elsewhere")
+    assert main(["infra_app.py"], [MINE], "none") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_missing_package_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(settings: Any, deployments: Any) -> int:
+        raise ModuleNotFoundError("No module named 'jsii'", name="jsii")
+
+    monkeypatch.setattr(app, "main", broken)
+    assert main(["infra_app.py"], [MINE], "none") == 3
+    assert capsys.readouterr().err == "error: the package jsii is not installed. pip install 'frazil[infra]'\n"
+
+
 def test_variables_count_more_than_the_file_and_empty_ones_do_not(
     synthesised: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,11 +7,16 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from frazil.errors import InvalidInput
+from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import Exit
 from frazil.project.project_file import DEPLOYMENTS, NAME
+
+PACKAGE = "cdktf"
+"""A package of the extra `infra`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,17 @@ def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
     module = verb.replace("-", "_")
     for folder in (start, *start.parents):
         if (folder / NAME).is_file() and (folder / DEPLOYMENTS).is_file():
+            _require_packages()
             return DeploymentProgram(folder, (sys.executable, DEPLOYMENTS, verb))
         if (folder / "stacks" / f"{module}.py").is_file():
             return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.{module}"))
     return None
+
+
+def _require_packages() -> None:
+    """Raise `LocalPartFailed` if the packages of deployment are not installed."""
+    if find_spec(PACKAGE) is None and (missing := missing_package(PACKAGE)):
+        raise missing
 
 
 def required_program(verb: str) -> DeploymentProgram:

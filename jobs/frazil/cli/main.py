@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -48,6 +49,7 @@ from frazil.cli.demo import command
 from frazil.cli.one_environment import OneEnvironment
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
+from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import HELP_TEXT, Exit, exit_of
 
 DEBUG = "FRAZIL_DEBUG"
@@ -111,7 +113,7 @@ class Commands(TyperGroup):
         """Run the command. A `FrazilError` ends it with the exit code of its class; with --json it is printed as JSON too."""
         is_json = JSON in _arguments(ctx)
         try:
-            return super().invoke(ctx)
+            return _with_packages(super().invoke, ctx)
         except FrazilError as error:
             print_traceback(error, secrets_of(ctx))
             message, code = secrets_of(ctx).redactor.redact(str(error)), exit_of(error)
@@ -129,6 +131,14 @@ def print_traceback(error: Exception, secrets: Secrets) -> None:
     """Print the traceback on stderr if `FRAZIL_DEBUG` is set, without secrets. The exit code does not depend on it."""
     if os.environ.get(DEBUG):
         sys.stderr.write(secrets.redactor.redact("".join(traceback.format_exception(error))))
+
+
+def _with_packages(run: Callable[[Any], Any], ctx: Any) -> Any:
+    """Run a command. Raises `LocalPartFailed` if a package of an extra is not installed."""
+    try:
+        return run(ctx)
+    except ModuleNotFoundError as error:
+        raise missing_package(error.name) or error from error
 
 
 def error_document(name: str, message: str, code: Exit) -> dict[str, Any]:

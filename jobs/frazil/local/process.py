@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,9 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
+from frazil.errors.missing_package import missing_package
 
 _WAIT_SECONDS = 0.05
 _KILLED_WITHIN_SECONDS = 5.0
+_MISSING = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.MULTILINE)
 
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """The children of this process: an ended child stays in the table of processes until its parent waits for it."""
@@ -126,6 +129,9 @@ def await_ready(process: Process, is_ready: Callable[[], bool], *, seconds: floa
             )
         time.sleep(_WAIT_SECONDS)
     stop(process)
+    module = _MISSING.search(tail(process.log))
+    if module and (missing := missing_package(module[1])):
+        raise missing
     raise LocalPartFailed(
         f"{process.name} ended before it was ready{_status(process)}. The end of its log:\n{tail(process.log)}",
         where=str(process.log),

@@ -47,7 +47,7 @@ class NewProject:
     bootstrap: str = ""
     registry: str = ""
     has_aws: bool = False
-    """Whether it deploys to AWS, as dev, staging and prod."""
+    """Whether it deploys to AWS, as dev."""
 
     def files(self, version: str) -> dict[str, str]:
         """Return the files by their paths in the project; `version` is the one of Frazil that they install.
@@ -97,9 +97,13 @@ class NewProject:
 
     def next_commands(self, folder: Path) -> tuple[str, ...]:
         """Return what to run next, from the working folder."""
-        into = () if folder == Path() else (f"cd {folder}",)
+        into: tuple[str, ...] = () if folder == Path() else (f"cd {folder}",)
         land = ("frazil run", 'frazil query "select customer, sum(amount) from orders group by all"')
-        deploy = ("frazil bootstrap dev", "frazil deploy dev --release none") if self.has_aws else ()
+        deploy: tuple[str, ...] = ()
+        if self.has_aws:
+            into += ("pip install 'frazil[infra]'",)
+            deploy = (f"$EDITOR {DEPLOYMENTS}", "frazil review dev --offline", "frazil bootstrap dev")
+            deploy += ("frazil deploy dev --release none", "frazil deploy dev")
         if self.cluster is Cluster.LOCAL:
             return (*into, "frazil local up", "frazil local produce orders orders.jsonl", *land, *deploy)
         return (*into, *(f"export {name}=…" for name in self.variables), "frazil doctor", *land, *deploy)
