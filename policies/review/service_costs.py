@@ -30,5 +30,7 @@ def service_lines(resources: Sequence[Resource], prices: Prices) -> Iterator[Lin
         gb = topics * prices.assumed("gb_a_month")
         amount = topics * prices.hours * prices.price("tableflow_topic_hour") + gb * prices.price("tableflow_gb")
         yield Line(
-            service="Tableflow", amount=Decimal(amount), how=f"{topics} topics for {prices.hours:f} h, and {gb:f} GB"
+            service="Tableflow",
+            amount=Decimal(amount),
+            how=f"{topics} topics for {prices.hours:f} h, and {round(gb, 2).normalize():,f} GB",
         )

@@ -45,6 +45,13 @@ def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
     return None
 
 
+def own_program(module: str) -> DeploymentProgram:
+    """Return a program of this version that needs no deployment: of the wheel, or of the checkout that is installed."""
+    if find_spec("frazil_deploy") is not None:
+        return DeploymentProgram(Path.cwd(), (sys.executable, "-m", f"frazil_deploy.{module}"))
+    return DeploymentProgram(Path(__file__).resolve().parents[3], (sys.executable, "-m", module))
+
+
 def _require_packages() -> None:
     """Raise `LocalPartFailed` if the packages of deployment are not installed."""
     if find_spec(PACKAGE) is None and (missing := missing_package(PACKAGE)):

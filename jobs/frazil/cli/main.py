@@ -18,6 +18,7 @@ from frazil.cli import (
     apply,
     bootstrap,
     check,
+    cost,
     dead_letters,
     deploy,
     doctor,
@@ -76,6 +77,7 @@ GROUPS = {
     ),
     "This machine": ("local", "demo"),
     "Deployments": (
+        "cost",
         "bootstrap",
         "deploy",
         "move-application",
@@ -209,6 +211,7 @@ app.command("infer", short_help="Write a schema file from JSON records.")(infer.
 app.command("topics", short_help="List topics, with their formats guessed.")(topics.topics)
 app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
 app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
+app.command("cost", short_help="Estimate a month's bill of topics.")(cost.cost)
 app.command("bootstrap", short_help="Prepare an account for its first deployment.")(bootstrap.bootstrap)
 app.command("deploy", short_help="Deploy: release, plan, review, apply, reconcile.")(deploy.deploy)
 release.app.command("check")(release_check.check)

@@ -44,7 +44,7 @@ def build(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Build a release from this checkout, or from the installed wheel.
+    """Build a release from checkout or installed wheel.
 
     For example: frazil release build --for dev
 
