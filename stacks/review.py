@@ -32,9 +32,10 @@ from policies.review.plan_gaps import StackPlan
 from policies.review.prices import NotAssumed, Prices, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.first_plans import NOTE, first_plans, settings_of_an_empty_account
 from stacks.foreign_stacks import checked, is_as_trusted
 from stacks.terraform_command import NotPlanned, program
-from stacks.terraform_plans import APP, given, plans, synthesise
+from stacks.terraform_plans import APP, declared_pipelines, given, plans, synthesise, synthesised
 
 EXITS = {
     Verdict.NOTHING: Exit.SUCCESS,
@@ -92,9 +93,11 @@ def _reviewed(
     accepted = json_object(chosen.acceptances) if chosen.acceptances else None
     if chosen.only_changed and chosen.synthesised is None:
         raise NotPlanned("--only-changed needs --synthesised, the stacks that are compared")
-    terraform = "" if chosen.plan else program(settings)
+    terraform = "" if chosen.plan or chosen.offline else program(settings)
     # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
+        if chosen.offline:
+            settings = settings_of_an_empty_account(deployment, Path(folder, "empty"), settings)
         if chosen.synthesised is None:
             folders = synthesise(deployment, Path(folder), settings, app)
         else:
@@ -102,9 +105,13 @@ def _reviewed(
             if chosen.only_changed and is_as_trusted(Path(folder)):
                 return None
         is_foreign = chosen.synthesised is not None
-        planned = list(
-            given(chosen.plan, folders) if chosen.plan else plans(folders, settings, terraform, is_foreign=is_foreign)
-        )
+        if chosen.offline:
+            stacks = {name: synthesised(each) for name, each in folders.items()}
+            planned = list(first_plans(stacks, declared_pipelines(folders.values())))
+        elif chosen.plan:
+            planned = list(given(chosen.plan, folders))
+        else:
+            planned = list(plans(folders, settings, terraform, is_foreign=is_foreign))
         return review_of(
             deployment,
             planned,
@@ -115,6 +122,7 @@ def _reviewed(
             prices=prices,
             before=before,
             commit=chosen.commit,
+            offline=NOTE if chosen.offline else "",
         )
 
 
@@ -129,6 +137,7 @@ def review_of(
     prices: Prices | None = None,
     before: Mapping[str, Any] | None = None,
     commit: str = "",
+    offline: str = "",
 ) -> Review:
     """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil acceptances` printed.
 
@@ -149,6 +158,7 @@ def review_of(
         access=access_of(deployment),
         commit=commit or head_commit(),
         time=time,
+        offline=offline,
     )
 
 
@@ -204,6 +214,7 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument(
         "--only-changed", action="store_true", help="plan nothing if the checked stacks are this checkout's"
     )
+    parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")

@@ -100,7 +100,7 @@ def plans(
         ended = list(pool.map(planned, runs))
     known = [plan for _, plan in ended if plan is not None]
     waiting: list[str] = []
-    declared = _pipelines(folders.values())
+    declared = declared_pipelines(folders.values())
     for (name, folder), run, (planning, plan) in zip(folders.items(), runs, ended, strict=True):
         why_not = ""
         if planning.returncode == 1:
@@ -139,13 +139,13 @@ def given(named: Sequence[str], folders: Mapping[str, Path]) -> Iterator[StackPl
     unknown = sorted(files.keys() - folders.keys())
     if unknown:
         raise NotPlanned(f"{', '.join(unknown)}: the stack does not exist. Name one of {', '.join(folders)}")
-    declared = _pipelines(folders.values())
+    declared = declared_pipelines(folders.values())
     for name, folder in folders.items():
         if name in files:
             yield StackPlan(name=name, synthesised=synthesised(folder), plan=_read(files[name]), pipelines=declared)
 
 
-def _pipelines(folders: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
+def declared_pipelines(folders: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     """Return the documents of pipelines in all stacks that were synthesised together, of which these are some."""
     beside = sorted({file.parent for folder in folders for file in folder.parent.glob("*/cdk.tf.json")})
     stacks = [stack for each in beside if "resource" in (stack := synthesised(each))]

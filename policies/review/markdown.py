@@ -97,7 +97,7 @@ def _head(review: Review) -> list[str]:
     lines = [title, "", *_by_stack(review), _counted(review), "", _origin(review)]
     for each in review.acceptances:
         lines += ["", f"{_who(each)} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
-    if review.open_codes:
+    if review.open_codes and not review.is_offline:
         lines += ["", _how_to_accept(review)]
     for note in review.notes:
         lines += ["", f"> {prose(note)}"]
@@ -129,7 +129,7 @@ def _by_stack(review: Review) -> list[str]:
 def _origin(review: Review) -> str:
     """Return the line that identifies what was reviewed."""
     made = review.origin
-    parts = [f"Plan {code(review.form.digest[:SHOWN])}"]
+    parts = ["Offline" if review.is_offline else f"Plan {code(review.form.digest[:SHOWN])}"]
     parts += [f"commit {code(made.commit)}"] if made.commit else []
     parts += [f"Terraform {code(made.terraform)}"] if made.terraform else []
     parts += [prose(made.time)] if made.time else []

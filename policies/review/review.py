@@ -83,6 +83,8 @@ class Review:
     region: str = ""
     acceptances: tuple[Acceptance, ...] = ()
     origin: Origin = Origin()  # frozen
+    is_offline: bool = False
+    """Whether its plans are not Terraform's, so that nothing of it can be accepted."""
 
     @property
     def verdict(self) -> Verdict:
@@ -115,6 +117,7 @@ def review(
     access: DeclaredAccess = NONE_DECLARED,
     commit: str = "",
     time: str = "",
+    offline: str = "",
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
@@ -191,13 +194,17 @@ def review(
         new_tables=tuple(sorted({t for p in new for t in p.tables} - {t for p in old for t in p.tables})),
         effects=tuple(sorted(all_effects, key=lambda effect: not effect.is_dangerous)),
         drift=tuple(each for name, plan in plans.items() for each in drifted(plan, name)),
-        notes=tuple(notes(stacks, plans, has_pipelines=_has_pipelines(new_documents))),
+        notes=(
+            *([offline] if offline else []),
+            *notes(stacks, plans, has_pipelines=_has_pipelines(new_documents)),
+        ),
         cost_before=now,
         cost_after=estimate(reviewed.resources, prices, left=left),
         prices=prices,
         region=region,
         acceptances=tuple(accepted(form.digest)),
         origin=Origin(commit=commit, time=time, terraform=", ".join(versions)),
+        is_offline=bool(offline),
     )
 
 

@@ -43,6 +43,14 @@ def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, A
     assert asked["cwd"] == asked["root"]
 
 
+def test_without_credentials_nothing_is_taken_that_needs_a_plan(asked: dict[str, Any]) -> None:
+    assert ran("dev", "--offline").exit_code == 0
+    assert asked["command"][3:] == ["--offline", "--", "dev"]
+    for option in (("--plan", "a.json"), ("--form", "f.json"), ("--acceptances", "a.json"), ("--synthesised", "x")):
+        ended = ran("dev", "--offline", *option)
+        assert (ended.exit_code, "--offline: it has no plan of Terraform" in ended.stderr) == (2, True)
+
+
 def test_the_environment_is_an_option_too(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FRAZIL_ENV", raising=False)
     assert ran("--env", "dev").exit_code == 0

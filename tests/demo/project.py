@@ -118,8 +118,8 @@ def move(project: Path) -> None:
     _replace(project / INFRA, _RUNS, f"{_MOVED}{_FORMER}),")
     _replace(
         project / INFRA,
-        "import LARGE, SMALL, Confluent, Deployment",
-        "import LARGE, SMALL, Application, Confluent, Deployment",
+        "import SMALL, Confluent, Deployment",
+        "import SMALL, Application, Confluent, Deployment",
     )
 
 

@@ -137,15 +137,17 @@ def test_the_commands_of_cdktf_end_with_schedules_and_desired_state(root: Path, 
 @pytest.mark.parametrize(
     ("page", "heading"), [("README.md", "## In your own account"), ("docs/deploy.md", "## Deploy\n")]
 )
-def test_the_short_way_is_five_lines_of_commands_that_exist(root: Path, page: str, heading: str) -> None:
+def test_the_short_way_is_a_few_lines_of_commands_that_exist(root: Path, page: str, heading: str) -> None:
     lines = list(commands((root / page).read_text(), heading))
-    assert len(lines) == 5
+    assert len(lines) <= 8
     for line in lines:
         match shlex.split(line, comments=True):
             case ["frazil", command, "dev", *options]:
                 known = {flag for parameter in get_command(frazil).commands[command].params for flag in parameter.opts}
                 assert {each for each in options if each.startswith("--")} <= known
-            case ["export", *_] | ["git", "add", "deployed/dev.json"]:
+            case ["frazil", "init", "--kafka", "confluent", "--aws", "--yes"]:
+                pass  # tests/stacks/test_wheel_project.py runs it
+            case ["export", *_] | ["git", "add", "deployed/dev.json"] | ["pip", "install", "frazil[infra]"]:
                 pass
             case _:
                 raise AssertionError(line)

@@ -102,6 +102,20 @@ def test_a_danger_that_is_accepted_is_4_and_the_reason_is_told(ended: Ended) -> 
     assert ended(plan(UNCHANGED, LOST), "--accept-danger", "  ")[0] == 1
 
 
+def test_a_first_deployment_is_reviewed_without_terraform_and_cannot_be_accepted(
+    synthesis: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert review.main(["dev", "--offline"], {"PATH": ""}, TODAY) == 4
+    out = capsys.readouterr().out
+    assert "> This review is made without credentials" in out
+    assert all(f"`dev-{what}` +" in out for what in ("foundation", "confluent", "ingestion"))
+    assert "| `flights` | `nyc.flights` | new |" in out
+    assert all(part in out for part in ("### Who may do what", "### Cost, estimated", "| EMR Serverless | 0.00 |"))
+    assert "frazil accept" not in out
+    assert "Plan `" not in out
+    assert not any(folder.exists() for folder in synthesis)
+
+
 def test_it_is_markdown_or_json(ended: Ended) -> None:
     assert ended(plan(UNCHANGED))[1].startswith(f"{marker('dev')}\n## Review of `dev`")
     told = json.loads(ended(plan(UNCHANGED), "--json")[1])

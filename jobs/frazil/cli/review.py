@@ -9,6 +9,7 @@ import typer
 
 from frazil.cli.deployment_program import required_program
 from frazil.cli.options import AsJson, EnvironmentOption, environment_name
+from frazil.errors import InvalidInput
 
 NO_RELEASE = "none"
 """What `--release` says where nothing should run, as in a first deployment."""
@@ -38,6 +39,7 @@ def review(
     synthesised: Annotated[
         Path | None, typer.Option("--synthesised", metavar="DIR", help="Check and plan another checkout's stacks.")
     ] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Review a first deployment, without credentials.")] = False,
     only_changed: Annotated[
         bool, typer.Option("--only-changed", help="Plan nothing if those are this checkout's.")
     ] = False,
@@ -68,7 +70,7 @@ def review(
     \b
     Changes nothing.
     Runs in a project, or in a checkout.
-    Needs Terraform and read permissions.
+    Needs Terraform and read permissions, unless --offline.
     Plans hold secrets and are deleted; the review holds none.
 
     \b
@@ -79,6 +81,10 @@ def review(
       4 something changes
       5 not reviewed
     """
+    if offline and (plans or synthesised or only_changed or acceptances or form):
+        raise InvalidInput(
+            "it has no plan of Terraform", where="--offline", do="Leave out --offline, or what needs a plan"
+        )
     program = required_program("review")
     name = environment_name(context, env, option)
     arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
@@ -95,6 +101,7 @@ def review(
     for flag, path_of in files.items():
         arguments += [f"{flag}={path_of.absolute()}"] if path_of is not None else []
     arguments += ["--only-changed"] if only_changed else []
+    arguments += ["--offline"] if offline else []
     arguments += [f"--commit={commit}"] if commit else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:

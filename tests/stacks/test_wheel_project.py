@@ -1,0 +1,137 @@
+"""The first deployment of a project that has the wheel and nothing of a checkout, by the commands that `frazil init` prints.
+
+AWS is moto, Confluent is its stand-in, Kafka and Spark are real. One deployment is edited: that its clouds are stand-ins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frazil.local.services import down
+from frazil.local.toolchain.jars import cache_folder
+from stacks.deployments import DEPLOYMENTS
+from tests.demo.machine import clean
+from tests.support.standin import Terraform
+
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(3000)]
+
+ACCOUNT = DEPLOYMENTS["local"].account
+DECLARED = "runs=SMALL, is_disposable=True"
+EDITED = f"""is_disposable=True, is_local=True, architecture="X86_64",
+                   deployer_principals=("arn:aws:iam::{ACCOUNT}:role/ci",),
+                   runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1)"""
+TOPICS = """
+from frazil_deploy.infra.managed_topic import ManagedTopic
+
+topics = [ManagedTopic("orders")]
+"""
+
+
+@dataclass
+class Project:
+    """A folder, and the variables of a shell with a home of its own, in which Frazil is the installed wheel."""
+
+    folder: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def frazil(self, *words: str, expect: int = 0) -> str:
+        command = [sys.executable, str(Path(self.variables["PYTHONPATH"], "bin", "frazil")), *words]
+        ended = subprocess.run(
+            command, cwd=self.folder, env=self.variables, capture_output=True, text=True, check=False, timeout=1500
+        )
+        assert ended.returncode == expect, (
+            f"{words}: {ended.returncode}\n{ended.stdout[-6000:]}\n{ended.stderr[-4000:]}"
+        )
+        return ended.stdout
+
+    def reviewed(self, *options: str, expect: int) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.frazil("review", "dev", "--json", *options, expect=expect))
+        return found
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path, terraform: Terraform) -> Iterator[Project]:
+    site, home, folder = tmp_path / "site", tmp_path / "home", tmp_path / "shop"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--no-build-isolation", "--target", str(site), str(root)], check=True, cwd=tmp_path)
+    for each in (home, folder):
+        each.mkdir()
+    variables = {
+        **clean(os.environ, root),
+        **terraform.settings,
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(cache_folder().parent),
+        "PYTHONPATH": str(site),
+    }
+    try:
+        yield Project(folder, variables)
+    finally:
+        down(folder, data=True)
+
+
+def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_records(project: Project) -> None:
+    project.frazil("init", ".", "--kafka", "local", "--aws", "--yes")
+    edit(project.folder / "infra_app.py", DECLARED, EDITED)
+    edit(project.folder / "infra_app.py", '"111111111111"', f'"{ACCOUNT}"')
+    edit(
+        project.folder / "infra_app.py",
+        "\nfrom frazil_deploy.infra",
+        "\nfrom dataclasses import replace\n\nfrom frazil_deploy.infra",
+    )
+    (project.folder / "pipelines.py").write_text((project.folder / "pipelines.py").read_text() + TOPICS)
+
+    offline = project.reviewed("--offline", expect=4)
+    assert offline["dangers"] == []
+    assert [(each["pipeline"], each["outcome"]) for each in offline["effects"]] == [("orders", "made")]
+    assert float(offline["cost"]["services"]["EMR Serverless"]["after"]) > 0
+
+    exports = json.loads(project.frazil("local", "up", "--cloud", "--json"))["exports"]
+    project.variables |= exports
+    project.frazil("bootstrap", "dev", "--yes")
+    assert_first_plan_is_the_offline_one(project, offline)
+    assert "dev-ingestion: applied" in project.frazil("deploy", "dev", "--release", "none", "--yes")
+    project.frazil("local", "produce", "orders", "orders.jsonl")
+
+    deployed = project.frazil("deploy", "dev", "--yes")
+    assert "ingest: generation 1 runs" in deployed, deployed
+    [manifest] = project.folder.glob(".frazil/releases/dev/*/manifest.json")
+    release = json.loads(manifest.read_text())["release"]
+    assert (release["wheel_sha256"][:12], release.get("git_commit")) == (manifest.parent.name, None)
+    assert "10" in project.frazil("query", "--env", "dev", "--csv", "select count(*) from orders").splitlines()
+    project.frazil("verify", "orders", "--env", "dev")
+
+    again = project.frazil("deploy", "dev", "--yes")
+    assert "is built already" in again
+    assert [line for line in again.splitlines() if line.startswith("dev-")] == [
+        f"dev-{what}: nothing changes" for what in ("foundation", "confluent", "ingestion")
+    ]
+    shutil.rmtree(project.folder / ".frazil" / "releases")
+
+
+def assert_first_plan_is_the_offline_one(project: Project, offline: dict[str, Any]) -> None:
+    """Terraform can plan the first stack of an empty account completely: it shows the same creations and permissions."""
+    real = project.reviewed("--release", "none", expect=1)
+
+    def of_foundation(review: dict[str, Any]) -> tuple[Any, ...]:
+        changes = [each for each in review["changes"] if each["stack"] == "dev-foundation"]
+        addresses = {each["address"] for each in changes}
+        policies = [each for each in review["policies"] if each["address"] in addresses and not each["is_unknown"]]
+        return sorted((each["address"], each["verb"]) for each in changes), policies
+
+    assert of_foundation(real) == of_foundation(offline)
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert text.count(old) == 1, (old, text)
+    file.write_text(text.replace(old, new))
