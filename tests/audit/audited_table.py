@@ -23,7 +23,7 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
-from frazil.lake import ledger
+from frazil.lake import layout, ledger
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.offsets import Offsets
 from frazil.lake.read.stored_tables import Lake
@@ -247,7 +247,8 @@ class Landed:
         return list(_dataframe_to_data_files(table.metadata, pa.Table.from_pylist(rows, schema), table.io))
 
     def _create(self, identifier: str, row: Struct, full: Iterable[str]) -> None:
-        properties = {f"write.metadata.metrics.column.{name}": "full" for name in full}
+        metrics = {f"write.metadata.metrics.column.{name}": "full" for name in full}
+        properties = {**layout.declared_properties(self.pipeline), **metrics}
         self.catalog.create_table(
             identifier, Schema.model_validate(schema_json(row, key=self.key)), properties=properties
         )

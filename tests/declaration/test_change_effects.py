@@ -11,8 +11,9 @@ def _members(choice: Any) -> tuple[Any, ...]:
     return get_args(choice) or (choice,)
 
 
-def test_every_field_of_a_declaration_has_its_effect() -> None:
-    declared = {
+def declared_fields() -> set[str]:
+    """Return the paths of all fields of a pipeline, those of its parts too."""
+    return {
         *(f"topic.{each.name}" for each in fields(Topic)),
         *(f"table.{each.name}" for each in fields(Table)),
         *(f"write.{each.name}" for mode in _members(WriteMode) for each in fields(mode)),
@@ -21,4 +22,7 @@ def test_every_field_of_a_declaration_has_its_effect() -> None:
         *(f"engine.limits.{each.name}" for each in fields(Limits)),
         *(each.name for each in fields(Pipeline)),
     }
-    assert FIELDS.keys() == declared - {"topic", "table", "engine.limits", "name"}
+
+
+def test_every_field_of_a_declaration_has_its_effect() -> None:
+    assert FIELDS.keys() == declared_fields() - {"topic", "table", "engine.limits", "name"}

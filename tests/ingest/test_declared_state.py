@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from frazil.cli.check import _rows
 from frazil.cli.main import app
-from frazil.declaration import Append, Changelog, Pipeline, Table, Topic, Upsert, canonical
+from frazil.declaration import Append, Changelog, Debezium, Environment, Pipeline, Table, Topic, Upsert, canonical
+from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.cross_checks import Listed
 from frazil.declaration.document import document
+from frazil.declaration.environment import Kafka, environment_document
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.write_modes import WriteMode
+from tests.audit.audited_table import Landed
 from tests.support.declared_schemas import avsc
 
 COLUMNS = ("id long", "price double", "done boolean", "version int", "extra json")
@@ -120,3 +126,87 @@ def test_the_command_prints_the_problems_and_ends_with_2(tmp_path: Path) -> None
     assert ended.exit_code == 2
     assert "mine.json: pipelines[0].write.key: no version of the value has idd" in ended.stderr
     assert "Did you mean id?" in ended.stderr
+
+
+# ── Partitions and sorting ──────────────────────────────────────────────────────────────────────
+def of_table(of: Pipeline, **table: Any) -> Pipeline:
+    return replace(of, table=replace(of.table, **table))
+
+
+@pytest.mark.parametrize("write", [Append(), Upsert(), Upsert(key="id"), Changelog()])
+def test_a_check_finds_unknown_columns_of_partitions_and_sorting(write: WriteMode) -> None:
+    found = problems(of_table(pipeline(write), partition_by=("bucket(8, idd)",), sort_by=("_kafka_offset", "prize")))
+    of_partition, of_order = found
+    assert of_partition.startswith("pipelines[0].table.partition_by[0]: idd is not a column; there are done, extra, id")
+    assert of_order.startswith("pipelines[0].table.sort_by[1]: prize is not a column")
+
+
+def test_fields_of_the_records_key_are_columns_of_a_keyed_table() -> None:
+    keys = {"key_format": "json", "key_columns": ("line int",)}
+    by_line = {"partition_by": ("bucket(8, line)",)}
+    assert problems(of_table(pipeline(Upsert(), **keys), **by_line)) == []
+    (found,) = problems(of_table(pipeline(Append(), **keys), **by_line))
+    assert "line is not a column" in found
+    assert problems(of_table(pipeline(Upsert(), key_format="avro"), **by_line)) == []  # a registry knows
+
+
+def test_a_schema_file_and_a_folded_name_are_known() -> None:
+    schema = {"value_format": "avro", "columns": None}
+    file = avsc({"type": "record", "name": "V", "fields": [{"name": "userId", "type": "long"}]})
+    of = of_table(pipeline(Append(), **schema, schema=(file,)), sort_by=("userid",), partition_by=("user_id",))
+    (found,) = problems(of)
+    assert "partition_by[0]: user_id is not a column; there are userid" in found
+
+
+def test_a_check_compares_with_the_tables_of_a_local_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    landed = Landed(tmp_path)
+    landed.land({0: 3})
+    (tmp_path / "env.json").write_text(json.dumps(environment_document(landed.environment)))
+    monkeypatch.chdir(tmp_path)
+
+    def check(of: Pipeline, *more: str) -> Result:
+        (tmp_path / "mine.json").write_bytes(canonical(document([of])))
+        ended = CliRunner().invoke(app, ["check", "mine.json", *more])
+        assert ended.exit_code == 0, ended.output
+        return ended
+
+    text = Topic(landed.pipeline.topic.name, value_format="text")  # without a registry
+    same = replace(landed.pipeline, topic=text)
+    other = of_table(same, keep_snapshots=7, partition_by=("_kafka_partition",))
+    assert "table.partition_by" not in check(same, "--env", "env.json").stdout
+    shown = check(other, "--env", "env.json").stdout
+    assert f"{other.name}: table.partition_by: the table is partitioned by nothing" in shown
+    assert "table.keep_snapshots: the table's property history.expire.min-snapshots-to-keep has another value" in shown
+    (facts,) = json.loads(check(other, "--env", "env.json", "--json").stdout)["pipelines"]
+    assert [text.partition(":")[0] for text in facts["differences"]] == ["table.partition_by", "table.keep_snapshots"]
+    assert "table.partition_by" not in check(other).stdout, "there is no local environment"
+
+
+def test_a_check_says_that_it_asks_no_service_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Environment(
+        name="prod",
+        kafka=Kafka(bootstrap="k:9092"),
+        catalog=RestCatalog(name="lake", uri="http://127.0.0.1:9", warehouse="w"),
+    )
+    (tmp_path / "prod.json").write_text(json.dumps(environment_document(place)))
+    (tmp_path / "mine.json").write_bytes(canonical(document([pipeline(Append())])))
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, ["check", "mine.json", "--env", "prod.json"])
+    assert ended.exit_code == 0, ended.output
+    assert "tables of prod are not compared; `frazil status --env prod.json` compares them" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({"write": Append(on_tombstone="null_row")}, "pipeline.topic.columns[0]"),
+        ({"write": Upsert(), "envelope": Debezium()}, "pipeline.topic.columns[0]"),
+    ],
+)
+def test_no_column_is_required_where_a_record_may_have_no_row(more: dict[str, Any], path: str) -> None:
+    topic = Topic("t", value_format="json", columns=("id long required",), key_format="json", key_columns=("id long",))
+    with pytest.raises(InvalidDeclaration) as refused:
+        Pipeline(topic=topic, table=Table("s.t"), **more)
+    assert [problem.path for problem in refused.value.problems] == [path]
+    with pytest.raises(InvalidDeclaration, match="only columns of values are required"):
+        Topic("t", value_format="bytes", key_format="json", key_columns=("id long required",))

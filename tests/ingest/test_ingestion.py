@@ -13,7 +13,7 @@ from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueForma
 from frazil.decode.met import Met, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
-from frazil.ingest import ingestion, one_batch, upkeep
+from frazil.ingest import existing_table, ingestion, one_batch, upkeep
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.one_batch import StagedBatch
@@ -106,6 +106,7 @@ class Loop:
         monkeypatch.setattr(one_batch, "beyond_spark", self._read_by_driver)
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
+        monkeypatch.setattr(existing_table, "follow", lambda *_: None)
         monkeypatch.setattr(one_batch.tables, "columns", lambda *_: Struct(()))
         monkeypatch.setattr(upkeep.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None))
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
@@ -148,7 +149,7 @@ class Loop:
             topic_id="T1",
             counts=counts,
         )
-        main: Any = None
+        main: Any = SimpleNamespace(files=(), rows=0)
         return StagedBatch(planned, main, None, batch, changes=None, bytes_read=1, began=0.0, seconds=1.0)
 
     def _commit(self, job: Any, main: Any, side_tables: Any, batch: Any, changes: Any, met: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frazil.lake.tables import FEW_MANIFESTS, properties
+from frazil.lake.layout import FEW_MANIFESTS, properties
 
 MERGED_FROM = "commit.manifest.min-count-to-merge"
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.environment import Environment
 from frazil.declaration.partitioning import PartitionField, Transform
-from frazil.lake import tables
+from frazil.lake import layout, tables
 from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
@@ -73,7 +73,7 @@ class KeyedTable:
             self.name,
             ROW,
             partition_by=(self.by,) if self.partitioned else (),
-            properties=tables.properties(
+            properties=layout.properties(
                 format_version=self.version,
                 target_file_size_bytes=1 << 20,
                 keep_snapshots=5,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
 
 from frazil.clients.secrets import Secrets
@@ -15,8 +15,12 @@ from frazil.lake.catalogs import pyiceberg_properties
 
 def table(environment: Environment, identifier: str) -> Table:
     """Load a table of a lake with PyIceberg."""
-    catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
-    return catalog.load_table(identifier)
+    return catalog(environment).load_table(identifier)
+
+
+def catalog(environment: Environment) -> Catalog:
+    """Return the catalog of a lake, as another engine has it."""
+    return load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
 
 
 def rows(environment: Environment, identifier: str) -> list[dict[str, Any]]:

@@ -11,25 +11,31 @@ import typer
 
 from frazil.cli.console import out, print_error, show_json, table
 from frazil.cli.options import FLAGS, AsJson
+from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
+from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.cross_checks import Listed
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
-from frazil.declaration.write_modes import gaps_of_state, is_keyed
-from frazil.errors import InvalidInput
+from frazil.declaration.write_modes import declared_key, gaps_of_state, is_keyed
+from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.exit_codes import Exit
-from frazil.project import declaration_file, upgrade_file
+from frazil.lake.layout import Difference, differences
+from frazil.project import declaration_file, environments, upgrade_file
 from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json_columns import with_variants
+from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.merge import merge
+from frazil.schemas.sources import source_problems
 from frazil.schemas.types import Struct
 from frazil.schemas.unknown_fields import with_unknown
 
 
 def check(
+    context: typer.Context,
     file: Annotated[
         Path | None,
         typer.Argument(metavar="[FILE]", envvar="FRAZIL_PIPELINES", help="A Python file, or a JSON document."),
@@ -55,6 +61,7 @@ def check(
 
     \b
     Without FILE, checks the project file's environments, too.
+    Compares declarations with the tables of a local catalog.
     Asks no service.
 
     \b
@@ -83,10 +90,14 @@ def check(
     columns = [_texts(row) for row in rows]
     if write is not None:
         _write(write, canonical(document(found)))
+    compared, uncompared = _compared(found, env, context.find_root().obj)
     if as_json:
         name = digest(canonical(document(found)))
         moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
-        facts_of = [_facts(pipeline) | {"columns": shown} for pipeline, shown in zip(found, columns, strict=True)]
+        facts_of = [
+            _facts(pipeline) | {"columns": shown, "differences": list(map(str, compared[pipeline.name]))}
+            for pipeline, shown in zip(found, columns, strict=True)
+        ]
         advice = {"connector_notes": [asdict(note) for note in notes]} if connector else {}
         show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **advice, **moved})
         return
@@ -97,6 +108,11 @@ def check(
             *(str(facts[key]) for key in ("name", "topic", "format", "table")), ", ".join(facts["partitions"])
         )
     out().print(shown)
+    for pipeline in found:
+        for difference in compared[pipeline.name]:
+            out().print(f"{pipeline.name}: {difference}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    if uncompared:
+        out().print(f"note: {uncompared}", markup=False, highlight=False, soft_wrap=True)
     for pipeline, named in zip(found, columns, strict=True):
         if named:
             text = ", ".join(f"{name} {kind}" for name, kind in named.items())
@@ -106,6 +122,30 @@ def check(
             out().print(f"{pipeline.name}: {note}", markup=False, highlight=False, soft_wrap=True)
     for advised in notes:
         out().print(f"note: {advised}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _compared(
+    pipelines: Sequence[Pipeline], env: str | None, secrets: Secrets
+) -> tuple[dict[str, tuple[Difference, ...]], str]:
+    """Return how the tables of an environment differ from their declarations, and why they are not compared, if so.
+
+    Only a local catalog is read: others are services.
+    """
+    nothing: dict[str, tuple[Difference, ...]] = {pipeline.name: () for pipeline in pipelines}
+    if env is None and not environments.is_known("local"):
+        return nothing, ""
+    place = environments.environment(env or "local")
+    if not isinstance(place.catalog, LocalCatalog):
+        return nothing, f"tables of {place.name} are not compared; `frazil status --env {env}` compares them"
+    from frazil.lake.read.stored_tables import Lake  # loads PyIceberg
+
+    lake = Lake(place, secrets.read)
+    try:
+        stored = {one.name: table for one in pipelines if (table := lake.table(one.table.identifier)) is not None}
+    except CatalogUnavailable as error:
+        return nothing, f"tables of {place.name} are not compared: {error}"
+    ours = {one.name: differences(one, stored[one.name].layout) for one in pipelines if one.name in stored}
+    return nothing | ours, ""
 
 
 def _connector_notes(files: Sequence[Path], pipelines: Sequence[Pipeline]) -> tuple[Problem, ...]:
@@ -133,9 +173,11 @@ def _content(file: Path) -> bytes:
 
 
 def _rows(listed: Sequence[Listed]) -> list[Struct | None]:
-    """Return `_row` of each pipeline. Raises `InvalidDeclaration` if a run would refuse one of them for its key or order."""
+    """Return `_row` of each pipeline. Raises `InvalidDeclaration` if a run would refuse its key, order, partitions or sorting."""
     rows, problems = [_row(one.pipeline) for one in listed], list[Problem]()
     for one, row in zip(listed, rows, strict=True):
+        if row is not None and (known := _with_key(one.pipeline, row)) is not None:
+            problems += (each.moved("", f"{one.path}.") for each in source_problems(one.pipeline.table, known))
         if row is not None and is_keyed(one.pipeline.write):
             from frazil.ingest import declared_state  # loads Spark
 
@@ -143,6 +185,16 @@ def _rows(listed: Sequence[Listed]) -> list[Struct | None]:
     if problems:
         raise InvalidDeclaration(problems)
     return rows
+
+
+def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:
+    """Return the row with the fields of the record's key, as far as they are columns; None if these are not known."""
+    topic = pipeline.topic
+    if not is_keyed(pipeline.write) or declared_key(pipeline.write) is not None:
+        return row
+    if topic.key_columns:
+        return merge([(KEY_VERSION, row_meaning(declared_type(topic.key_columns))), (0, row)]).type
+    return None if topic.key_format.has_schema or topic.has_key_schemas_inside else row
 
 
 def _texts(row: Struct | None) -> dict[str, str]:

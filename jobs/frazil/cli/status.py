@@ -143,7 +143,8 @@ def _table(rows: Sequence[Row]) -> RenderableType:
         cells = [number(sums["lag"]), "", "", number(sums["rejected_24h"]), "", number(sums["rows"])]
         files = number(sums["data_files"] + sums["delete_files"])
         shown.add_row("total", *cells, size(sums["bytes"]), files, f"{len(rows)} pipelines", style="bold")
-    return shown
+    notes = [Text(plain(f"{one.pipeline}: {note}"), style="yellow") for one in rows for note in one.differences]
+    return Group(shown, *notes) if notes else shown
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:

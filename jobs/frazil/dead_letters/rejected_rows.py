@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.lake.constant import constant
@@ -36,17 +36,30 @@ COLUMNS = Struct(
 )
 
 
-def dead_letters(
-    rejected: DataFrame, *, reason: str, schema_id: str, pipeline: str, run: str, at: datetime, stage: str = "decode"
-) -> DataFrame:
-    """Return rejected records as rows of the dead-letter table; `reason` and `schema_id` name columns of `rejected`."""
+def message_of(reason: str, detail: str) -> Column:
+    """Return the sentence of a reason, with its detail if it has one; both name columns."""
     message = F.lit(None).cast("string")
     for code, words in MESSAGES.items():
         message = F.when(F.col(reason) == code.value, F.lit(words)).otherwise(message)
+    return F.when(F.col(detail).isNull(), message).otherwise(F.concat(message, F.lit(": "), F.col(detail)))
+
+
+def dead_letters(
+    rejected: DataFrame,
+    *,
+    reason: str,
+    detail: str,
+    schema_id: str,
+    pipeline: str,
+    run: str,
+    at: datetime,
+    stage: str = "decode",
+) -> DataFrame:
+    """Return rejected records as rows of the dead-letter table; `reason`, `detail` and `schema_id` name columns of `rejected`."""
     return rejected.select(
         F.col(reason).alias("reason"),
         F.lit(stage).alias("stage"),
-        message.alias("message"),
+        message_of(reason, detail).alias("message"),
         F.col(schema_id).alias("schema_id"),
         F.lit(pipeline).alias("pipeline"),
         F.lit(run).alias("run"),

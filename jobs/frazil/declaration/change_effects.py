@@ -143,12 +143,12 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "table.sort_by": FieldEffect(
             Outcome.FROM_NOW_ON,
-            "new files, and files that compaction writes, have this order; the others keep their order",
+            "the next run sets the table's sort order: new files, and those that compaction writes, have it; others stay",
         ),
         "table.format_version": FieldEffect(Outcome.REBUILD, f"{_ONLY_AT_BIRTH}. Athena cannot read version 3"),
         "table.target_file_size_bytes": FieldEffect(
             Outcome.UPKEEP,
-            "compaction treats files of this size as full; the target size of writers does not change",
+            "the next run sets the property of the table, and compaction treats files of this size as full",
         ),
         "table.metadata_columns": FieldEffect(
             Outcome.STOPS,
@@ -163,7 +163,8 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             always,
         ),
         "table.properties": FieldEffect(
-            Outcome.REBUILD, f"{_ONLY_AT_BIRTH}. ALTER TABLE … SET TBLPROPERTIES changes it without a rebuild"
+            Outcome.FROM_NOW_ON,
+            "the next run sets properties that are declared, and removes those that are no longer declared; existing files stay",
         ),
         "table.schema_evolution": FieldEffect(
             Outcome.FROM_NOW_ON,

@@ -1,5 +1,7 @@
 """Declared columns, in a notation of a name and a type: `id long`, `price decimal(10, 2)`, `place struct<x: double, y: double>`.
 
+A column of values may be required: `id long required`. A record without it is rejected.
+
 Types are Iceberg's (https://iceberg.apache.org/spec/#primitive-types), `json` for JSON text, and types that a connector names.
 """
 
@@ -47,12 +49,13 @@ class Column:
 
     name: str
     type: ColumnType
+    required: bool = False
 
 
 def column(text: str) -> Column:
     """Return the column that a text describes. Raises `InvalidDeclaration`."""
     reading = _Reading(text)
-    found = Column(reading.name("a column's name"), reading.type(0))
+    found = Column(reading.name("a column's name"), reading.type(0), reading.is_required())
     reading.end()
     return found
 
@@ -60,6 +63,14 @@ def column(text: str) -> Column:
 def columns(texts: Iterable[str]) -> tuple[Column, ...]:
     """Return the columns of a declaration that is valid."""
     return tuple(column(text) for text in texts)
+
+
+def is_required(text: str) -> bool:
+    """Return whether a text is a required column."""
+    try:
+        return column(text).required
+    except InvalidDeclaration:
+        return False  # it is refused by itself
 
 
 def column_problems(field: str, texts: Iterable[str]) -> Iterator[Problem]:
@@ -126,8 +137,15 @@ class _Reading:
                 return ColumnType(name, (), fields)
         raise self._refused(f"{shown(name)} is no type" + (" of a part of a column" if name == JSON else ""))
 
+    def is_required(self) -> bool:
+        """Return whether the type is followed by the word that says so."""
+        self._at += (found := self._peek() == "required")
+        return found
+
     def end(self) -> None:
         """Raise if anything is left."""
+        if [token.lower() for token in self._tokens[self._at :]] == ["not", "null"]:
+            raise self._refused("not null is written required")
         if self._at < len(self._tokens):
             raise self._refused(f"{shown(self._tokens[self._at])} follows the type")
 
@@ -172,5 +190,5 @@ class _Reading:
 
     def _refused(self, what: str) -> InvalidDeclaration:
         types = ", ".join((*PLAIN, "decimal(10, 2)", "list<…>", "map<string, …>", "struct<name: …>", JSON))
-        do = f"Write a name and a type, like id long. Types are {types}, or one that a connector names"
+        do = f"Write a name and a type, like id long, or id long required. Types are {types}, or one that a connector names"
         return InvalidDeclaration([Problem("", f"{shown(self._text)}: {what}", do)])

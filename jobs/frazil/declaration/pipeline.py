@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default
+from frazil.declaration.column_notation import is_required
 from frazil.declaration.column_rules import key_refusal, schemaless_refusal
 from frazil.declaration.constraints import between, matching
 from frazil.declaration.consumer_options import option_problems
@@ -17,7 +18,7 @@ from frazil.declaration.declared import Declared
 from frazil.declaration.engines import LandingEngine, Spark, Tableflow, tableflow_problems
 from frazil.declaration.envelopes import Envelope, envelope_problems
 from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.options import ErrorMode, Isolation
+from frazil.declaration.options import ErrorMode, Isolation, Tombstones
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.problems import Problem
 from frazil.declaration.stable_partitions import stable_partition_problems
@@ -109,6 +110,7 @@ class Pipeline(metaclass=Declared):
             yield from key_problems(self) if is_keyed(self.write) else ()
             yield from stable_partition_problems(self)
             yield from envelope_problems(self) if self.envelope is not None else ()
+        yield from self._required_problems()
         fields: dict[str, PartitionField | SortField] = {
             **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
             **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},
@@ -120,6 +122,17 @@ class Pipeline(metaclass=Declared):
             )
             if refusal:
                 yield Problem(f"table.{path}", *refusal)
+
+    def _required_problems(self) -> Iterator[Problem]:
+        """Yield why columns cannot be required: some records have no value for any column."""
+        what = None
+        if self.envelope is not None:
+            what = "an event of change data may have no row, so no column of it is required"
+        elif isinstance(self.write, Append) and self.write.on_tombstone is Tombstones.NULL_ROW:
+            what = "with on_tombstone null_row a record without a value is a row of nulls"
+        for index, text in enumerate(self.topic.columns or ()):
+            if what is not None and is_required(text):
+                yield Problem(f"topic.columns[{index}]", what, "Remove required")
 
 
 def folded(topic_name: str) -> str:

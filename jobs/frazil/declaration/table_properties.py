@@ -65,7 +65,14 @@ def _refusal(name: str, value: str) -> Refusal | None:
         return Refusal("this is not a property's name", "Write one like write.parquet.row-group-size-bytes")
     if re.fullmatch(r"write(\.delete)?\.format\.default", name):
         return None if value == "parquet" else Refusal("Frazil writes Parquet only", "Remove it")
-    for pattern, what, do in _OWNED:
-        if re.fullmatch(pattern, name):
-            return Refusal(what, do)
-    return None
+    return _owned(name)
+
+
+def undeclarable(name: str) -> str | None:
+    """Return why no declaration may set a property; None if one may."""
+    refusal = _owned(name)
+    return refusal.what if refusal is not None else None
+
+
+def _owned(name: str) -> Refusal | None:
+    return next((Refusal(what, do) for pattern, what, do in _OWNED if re.fullmatch(pattern, name)), None)

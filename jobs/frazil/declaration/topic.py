@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default, required
-from frazil.declaration.column_notation import column, column_problems
+from frazil.declaration.column_notation import column, column_problems, is_required
 from frazil.declaration.constraints import ALONE, NOT_EMPTY, matching, notation
 from frazil.declaration.declared import Declared
 from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, UnknownFields, ValueFormat
@@ -45,8 +45,8 @@ class Topic(metaclass=Declared):
     key_format: Annotated[Chosen[KeyFormat], "The format of keys."] = default(KeyFormat.BYTES)
     columns: Annotated[
         tuple[Annotated[str, notation(column)], ...] | None,
-        "With the formats json and connect_json: the columns of values, each a name and a type, like id long. Default: those of "
-        "connect_json are what the schema in each record says, and json lands as its text.",
+        "With the formats json and connect_json: the columns of values, each a name and a type, like id long, or id long "
+        "required. Default: those of connect_json are what the schema in each record says, and json lands as its text.",
     ] = None
     key_columns: Annotated[
         tuple[Annotated[str, notation(column)], ...] | None,
@@ -132,6 +132,9 @@ class Topic(metaclass=Declared):
         yield from _column_problems("key_columns", self.key_columns, self.key_format)
         yield from schema_problems("", self.schema, self.value_format, self.framing, self.record_name)
         yield from schema_problems("key_", self.key_schema, self.key_format, self.key_framing, self.key_record_name)
+        for index, text in enumerate(self.key_columns or ()):
+            if is_required(text):
+                yield Problem(f"key_columns[{index}]", "only columns of values are required", "Remove required")
         if self.keeps_unknown:
             yield from self._unknown_fields_problems()
         if self.subject_strategy is not SubjectStrategy.TOPIC and not self.value_format.has_schema:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from pyspark.sql import functions as F
 
 from frazil.declaration import SchemaFile, Topic
+from frazil.declaration.column_notation import columns as declared
 from frazil.declaration.options import Framing, ValueFormat
 from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.closed_keys import decoder_of
@@ -29,8 +30,14 @@ from frazil.schemas.types import Struct
 class DeclaredWriters:
     """The record types of a topic's values, or keys, oldest first. The number of each is its place."""
 
-    def __init__(self, value_format: ValueFormat, types: Sequence[RecordType], heads: Sequence[bytes] | None) -> None:
-        self._format, self._types, self._heads = value_format, tuple(types), heads
+    def __init__(
+        self,
+        value_format: ValueFormat,
+        types: Sequence[RecordType],
+        heads: Sequence[bytes] | None,
+        required: Collection[str] = (),
+    ) -> None:
+        self._format, self._types, self._heads, self._required = value_format, tuple(types), heads, required
         self._has_schema = value_format.has_schema
 
     @classmethod
@@ -46,7 +53,8 @@ class DeclaredWriters:
         if columns:
             in_payload = value_format is ValueFormat.CONNECT_JSON
             types = [declared_json(columns, in_payload=in_payload, envelope=of_rows, keeps_unknown=keeps)]
-            return cls(value_format, [_unwrapped(each, of_rows) for each in types], None)
+            required = {each.name for each in declared(columns) if each.required}
+            return cls(value_format, [_unwrapped(each, of_rows) for each in types], None, required)
         if not files:
             return None
         framing = topic.key_framing if keys else topic.framing
@@ -102,6 +110,7 @@ class DeclaredWriters:
             unsure=unsure,
             is_null=null_of(written) if has_null else None,
             plain=self._format if self._has_schema else None,
+            required=tuple(field.name for field in target.fields if field.source in self._required),
         )
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from frazil.declaration.options import Tombstones
 from frazil.decode.decoding import (
     DECODED,
+    DETAIL,
     KEY,
     REASON,
     ROW,
@@ -37,6 +38,7 @@ from frazil.decode.rejection import (
     has_row,
     has_valid_key,
     key_reason_of,
+    missing_columns,
     reason_of,
     unknown_frame,
     verdict_column,
@@ -82,6 +84,8 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey |
     is_row = F.col(ROW)[DECODED]
     if decoding is not None:
         is_row = has_row(decoding)
+        if (missing := missing_columns(decoding)) is not None:
+            is_row = is_row & missing.isNull()
         if (reason := change_reason(decoding)) is not None:
             is_row = is_row & reason.isNull()
         if decoding.key is not None:
@@ -106,12 +110,16 @@ def rejected(
     reason = F.when(~F.coalesce(has_row(decoding), F.lit(False)), reason_of(decoding))
     open_reasons = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)
     columns = {
+        DETAIL: F.lit(None).cast("string"),
         SCHEMA_ID: id_in_frame(decoding, as_read(decoded, decoding.column)),
         UNKNOWN: unknown_frame(decoding, *open_reasons),
         WAITING: waiting_frame(decoding, Reason.UNKNOWN_SCHEMA),
         UNKNOWN_KEY: F.lit(None).cast("string"),
         WAITING_KEY: F.lit(None).cast("string"),
     }
+    if (missing := missing_columns(decoding)) is not None:
+        reason = reason.when(missing.isNotNull(), Reason.REQUIRED_NULL.value)
+        columns[DETAIL] = F.when(F.col(REASON) == Reason.REQUIRED_NULL.value, missing)
     if (of_change := change_reason(decoding)) is not None:
         reason = reason.when(of_change.isNotNull(), of_change)
     if row_key is not None and row_key.plain is not None:  # before its text, which a frame may spoil

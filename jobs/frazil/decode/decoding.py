@@ -16,6 +16,7 @@ from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 from frazil.schemas.wire_format import VALUE_HEADER
 
 ROW, SCHEMA_ID, REASON, KEY = "_frazil_row", "_frazil_schema_id", "_frazil_reason", "_frazil_key"
+DETAIL = "_frazil_detail"  # what the reason is about, such as a column; null if it is about none
 UNKNOWN, UNKNOWN_KEY = "_frazil_unknown", "_frazil_unknown_key"
 WAITING, WAITING_KEY = "_frazil_waiting", "_frazil_waiting_key"
 OPERATION, CHANGED_AT, UNAVAILABLE = "_frazil_operation", "_frazil_changed_at", "_frazil_unavailable"
@@ -43,6 +44,8 @@ class Decoding:
     decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key. With `lands_truncates` a
     truncate is a row of its own, without a key. A value counts as none if it `is_null`, and so does JSON's null behind one of the
     `nullable` frames.
+
+    A value, not a record without one, is no row if one of the columns `required` is null in it.
 
     Decoders make JSON text. Where `variants`, the columns of the table, has a variant, the row gets one in its place.
 
@@ -72,6 +75,7 @@ class Decoding:
     is_single_object: bool = False
     has_schemas_inside: bool = False
     variants: Struct = Struct(())  # noqa: RUF009 # frozen
+    required: tuple[str, ...] = ()
 
     @property
     def rejects_headers(self) -> bool:

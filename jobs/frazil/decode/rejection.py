@@ -112,6 +112,15 @@ def has_row(decoding: Decoding, column: str = ROW) -> Column:
     return reduce(Column.__and__, checks)
 
 
+def missing_columns(decoding: Decoding) -> Column | None:
+    """Return the names of the required columns that a decoded value lacks, null if it lacks none; None if no column is required."""
+    if not decoding.required:
+        return None
+    row, value = F.col(ROW), F.col(decoding.column)
+    names = F.array_compact(F.array(*(F.when(row[name].isNull(), F.lit(name)) for name in decoding.required)))
+    return F.when(value.isNotNull() & (F.size(names) > 0), F.array_join(names, ", "))
+
+
 def has_valid_key(key: Decoding) -> Column:
     """Return whether the key is null or has a row."""
     return F.col(key.column).isNull() | F.coalesce(has_row(key, KEY), F.lit(False))

@@ -23,6 +23,8 @@ FrazilError                    says what, where and what to do
 │   ├── RememberedDeletesLost  files of the deleted keys that a table with an order remembers are gone
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds
+│   ├── ForeignTable           another engine made what has the name of the pipeline's table
+│   ├── ColumnsMissing         another engine dropped or renamed columns that Frazil writes
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant
 │   ├── DeadLetterTableMismatch  the dead-letter table is not the one that the table's ledger describes
 │   ├── TopicRecreated         the topic has another id than the one the ledger holds
@@ -91,8 +93,10 @@ from frazil.errors.frazil_error import (
     InvalidInput,
 )
 from frazil.errors.operator_decisions import (
+    ColumnsMissing,
     CountsDisagree,
     DeadLetterTableMismatch,
+    ForeignTable,
     LedgerLost,
     LogTruncated,
     OffsetsLost,
@@ -132,6 +136,7 @@ __all__ = [
     "EVENTS",
     "AccountUnavailable",
     "CatalogUnavailable",
+    "ColumnsMissing",
     "CommitRefused",
     "CountsDisagree",
     "DeadLetterTableMismatch",
@@ -141,6 +146,7 @@ __all__ = [
     "Fault",
     "FenceUnproven",
     "Fenced",
+    "ForeignTable",
     "FrazilError",
     "HistoryMismatch",
     "IncompatibleSchema",

@@ -120,6 +120,56 @@ class LedgerLost(DecisionRequired):
         )
 
 
+class ForeignTable(DecisionRequired):
+    """Another engine made what has the name of the pipeline's table."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, *, is_iceberg: bool = True) -> Self:
+        """Return the error of a table; `is_iceberg` is false for a view, or a table of another format."""
+        what = "Frazil did not make this table: another engine did, as it has no column of a record's place in Kafka"
+        return cls(
+            what if is_iceberg else "Frazil did not make what has this name: a view, or a table of another format",
+            pipeline=pipeline,
+            place=f"table {table}",
+            do="Name another table in the declaration, or rename this one; then run again",
+            facts={"table": table},
+        )
+
+
+class ColumnsMissing(DecisionRequired):
+    """Another engine dropped or renamed columns that Frazil writes."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, missing: Mapping[str, str | None]) -> Self:
+        """Return the error of a table; `missing` are the columns with their present names, None for one that was dropped."""
+        renamed = {name: now for name, now in missing.items() if now is not None}
+        what = ", ".join(
+            f"{name} was renamed to {now}" if now else f"{name} was dropped" for name, now in missing.items()
+        )
+        do = "Name another table: it is made from the declared start. The rows of this one lost a part of what Frazil needs"
+        if len(renamed) == len(missing):
+            to = {now: name.rpartition(".")[2] for name, now in renamed.items()}
+            do = f"Run {'; '.join(f'ALTER TABLE {table} RENAME COLUMN {now} TO {name}' for now, name in to.items())}"
+        return cls(
+            f"the table lacks columns that Frazil writes: {what}",
+            pipeline=pipeline,
+            place=f"table {table}",
+            do=do,
+            facts={"table": table, "missing": dict(missing)},
+        )
+
+    @classmethod
+    def of_layout(cls, pipeline: str, table: str, *, made_with: str) -> Self:
+        """Return the error of a table whose columns of a record's place have the other layout."""
+        return cls(
+            f"the table was made with metadata_columns={made_with}, and no table changes that",
+            pipeline=pipeline,
+            place=f"table {table}",
+            do=f"Declare metadata_columns={made_with} again, or name another table: it is made from the declared start",
+            facts={"table": table, "made_with": made_with},
+        )
+
+
 class RolledBack(DecisionRequired):
     """The head of a table is not the snapshot that its ledger names, nor a descendant of it."""
 

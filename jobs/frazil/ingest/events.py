@@ -18,6 +18,8 @@ class Event(StrEnum):
     nothing to read. `SCHEMA_EVOLVED`: the table's schema changed. `DEAD_LETTERS_RECOVERED`: dead letters of an earlier commit
     were appended. `BATCH_RETRIED`: a batch was dropped and is staged again.
     `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
+    `TABLE_DIFFERS`: a field of the declaration says something else than the table has; `is_applied` says whether the run changed
+    the table. `MANY_FILES`: a batch made many files of few rows each.
     `FOREIGN_COMMIT`: another engine wrote rows of a table of current state, which has two writers then.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
@@ -45,6 +47,8 @@ class Event(StrEnum):
     BATCH_RETRIED = "batch_retried"
     SCHEMA_LOOKED_UP = "schema_looked_up"
     FENCED = "fenced"
+    TABLE_DIFFERS = "table_differs"
+    MANY_FILES = "many_files"
     FOREIGN_COMMIT = "foreign_commit"
     SCHEMA_INCOMPATIBLE = "schema_incompatible"
     PIPELINE_RETRIED = "pipeline_retried"

@@ -15,6 +15,7 @@ from frazil.declaration import Pipeline, Spark
 from frazil.decode.met import MOST, UnknownSchemas
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
+from frazil.ingest import existing_table
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.plan import Pace, Span, ended, up_to
@@ -49,7 +50,7 @@ class Ingestion:
         assert isinstance(pipeline.engine, Spark)
         self.pace = Pace.of(pipeline.engine.limits)
         self._evolution = Evolution(pipeline, job, writers, report)
-        self.progress = Progress(report, job.clock)
+        self.progress = Progress(pipeline, report, job.clock)
         self._committed: Offsets | None = None
         self._settled: int | None = None
         self._staging: Staging | None = None
@@ -211,6 +212,7 @@ class Ingestion:
         if not self._evolution.is_known:
             return False
         self._resume()
+        existing_table.follow(self.pipeline, self.job, self.report)
         return True
 
     def _resume(self) -> None:

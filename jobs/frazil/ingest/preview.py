@@ -14,16 +14,17 @@ from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
 from frazil.clients.registry.client import Registry
+from frazil.dead_letters.rejected_rows import message_of
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import Append, Changelog, tombstones
 from frazil.decode.decode import decode, rejected, rows
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
+from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
 from frazil.decode.met import UnknownSchemas
 from frazil.decode.row_key import RowKey
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
-from frazil.ingest import record_counts, table_setup
+from frazil.ingest import existing_table, many_files, record_counts, table_setup
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.newest_records import chosen_records
 from frazil.ingest.previewed import Preview, PreviewedReject, PreviewedRow
@@ -35,10 +36,11 @@ from frazil.ingest.state_columns import state_values
 from frazil.ingest.waiting import waiting_now
 from frazil.job.context import JobContext
 from frazil.lake import tables
+from frazil.lake.layout import differences
 from frazil.lake.spark_session import infer_no_constraints
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
-from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.schema_changes import applied
+from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 5
@@ -66,18 +68,20 @@ class _Unwritten(Evolution):
         table = self._pipeline.table
         if self.exists:
             current = tables.columns(self._job.iceberg, table.identifier)
-            needed = self._needed(current)
+            actual = existing_table.layout_of(self._job.iceberg, self._pipeline)
+            again = existing_table.columns_to_add(self._pipeline, actual, self.types[1])
+            needed = (*again, *self._needed(applied(current, again)))
             self.changes = tuple(map(str, needed))
             return applied(current, needed)
         row, key = self.types
         row_key, more = self.made_of()
         columns = table_setup.new_columns(self._pipeline, row, key, more)
-        tables.check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
-        tables.check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
+        check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
+        check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
         schema = schema_json(columns, key=row_key)
         ids = field_ids(dict(schema))
-        tables.check_sources(table.partition_fields, ids, table=table.identifier, field="partition_by")
-        tables.check_sources(table.sort_fields, ids, table=table.identifier, field="sort_by")
+        check_sources(table.partition_fields, ids, table=table.identifier, field="partition_by")
+        check_sources(table.sort_fields, ids, table=table.identifier, field="sort_by")
         return row_type(schema)
 
     def _has_records(self) -> bool:
@@ -107,6 +111,7 @@ def preview(
     if pipeline.envelope is not None:
         infer_no_constraints(job.spark)
     if evolution.exists:
+        notes += map(str, differences(pipeline, existing_table.layout_of(job.iceberg, pipeline)))
         table_setup.check_mode(job.iceberg, pipeline)
     with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
         evolution.refresh()
@@ -118,6 +123,8 @@ def preview(
             return Preview(table_exists=evolution.exists, waiting=waiting)
         records = chosen_records(pipeline, job.kafka, spans, count=count, from_start=from_start)
         staging, landed, refused = _decoded(evolution, records)
+    if many := many_files.of_preview(pipeline, [row.values for row in landed]):
+        notes.append(many)
     shown = (*staging.columns, *(() if staging.row_key is None else staging.row_key.names))
     types = {field.name: str(field.type) for field in staging.table.fields}
     names = [name for name in types if name in set(shown) or name in _names_of(landed)]
@@ -159,13 +166,14 @@ def _refused(staging: Staging, records: Sequence[Record]) -> tuple[tuple[Preview
     skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
     rejects = rejected(decode(_frame(staging, records), thorough), thorough, staging.row_key)
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
-    found = rejects.select("partition", "offset", REASON, SCHEMA_ID, skipped.alias("skipped")).collect()
+    message = message_of(REASON, DETAIL).alias("message")
+    found = rejects.select("partition", "offset", REASON, message, SCHEMA_ID, skipped.alias("skipped")).collect()
     listed = [
         PreviewedReject(
             partition=row["partition"],
             offset=row["offset"],
             reason=row[REASON],
-            message=MESSAGES[Reason(row[REASON])],
+            message=row["message"],
             schema_id=row[SCHEMA_ID],
             is_skipped=bool(row["skipped"]),
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from frazil.declaration import Pipeline
+from frazil.ingest import many_files
 from frazil.ingest.events import Event, Reporter, Total
 from frazil.ingest.one_batch import StagedBatch
 from frazil.lake.commit.other_commits import OtherCommit
@@ -15,9 +17,10 @@ IDLE_SECONDS = 60.0  # between two `idle` events, as metrics are kept by the min
 class Progress:
     """The progress of one pipeline in one run. `total` is the sum of its committed batches; `clock` is in seconds since 1970."""
 
-    def __init__(self, report: Reporter, clock: Callable[[], float]) -> None:
+    def __init__(self, pipeline: Pipeline, report: Reporter, clock: Callable[[], float]) -> None:
         self.total = Total()
-        self._report, self._clock = report, clock
+        self._pipeline, self._report, self._clock = pipeline, report, clock
+        self._has_warned = False
         self._idle_reported: float | None = None
         self._met: set[int] = set()
 
@@ -39,6 +42,10 @@ class Progress:
             freshness_seconds=None if newest is None else round(now - newest / 1000, 3),
             lag=staged.plan.lag - staged.plan.rows,
         )
+        files = len(staged.main.files)
+        if not self._has_warned and (message := many_files.of_batch(self._pipeline, files, staged.main.rows)):
+            self._has_warned = True
+            self._report(Event.MANY_FILES, message=message, files=files, rows=staged.main.rows)
 
     def met(self, commit: OtherCommit) -> None:
         """Report a commit by which another engine wrote rows of a table of current state, once in a run."""

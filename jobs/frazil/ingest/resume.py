@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from frazil.declaration import Pipeline
 from frazil.errors import Fenced
-from frazil.ingest import table_setup
+from frazil.ingest import existing_table, table_setup
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.plan import Span
 from frazil.job.context import JobContext
@@ -28,10 +28,11 @@ def resume(
 ) -> Entry:
     """Return the newest entry of the table's ledger, which has offsets. A new table gets its declared start.
 
-    Raises what `prepare.read_ledger` and `finish_open` raise.
+    Raises what `columns_to_add`, `read_ledger` and `finish_open` raise.
     """
     is_new = table_setup.make_tables(job, pipeline, row, key, row_key, more)
     if not is_new:
+        existing_table.restore_columns(pipeline, job, report, key)
         _finish_open(pipeline, job, report)
     newest = table_setup.read_ledger(job.iceberg, pipeline)
     if newest is None:

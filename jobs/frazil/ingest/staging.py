@@ -15,7 +15,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import Changelog, tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows, with_bytes_as_read
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
+from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
 from frazil.decode.row_key import RowKey
 from frazil.ingest import record_counts, rejected_keys, truncates
@@ -190,6 +190,7 @@ class Staging:
         letters = dead_letters(
             with_bytes_as_read(rejects),
             reason=REASON,
+            detail=DETAIL,
             schema_id=SCHEMA_ID,
             pipeline=self.pipeline.name,
             run=self.job.run,

@@ -8,7 +8,7 @@ from frazil.errors import SparkFailed
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
-from frazil.lake import tables
+from frazil.lake import layout
 from frazil.lake.history.follow import Followed, Follower
 
 
@@ -18,7 +18,7 @@ class StateHistory:
     def __init__(self, pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
         self._pipeline, self._job, self._report = pipeline, job, report
         table = pipeline.table
-        properties = tables.properties(
+        properties = layout.properties(
             format_version=2,
             target_file_size_bytes=table.target_file_size_bytes,
             keep_snapshots=table.keep_snapshots,

@@ -11,11 +11,12 @@ from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
 from frazil.declaration.write_modes import Changelog, Upsert, identity, order_by
-from frazil.errors import DeadLetterTableMismatch, InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
+from frazil.errors import DeadLetterTableMismatch, ForeignTable, InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
+from frazil.ingest import existing_table
 from frazil.ingest.letter_check import first_replaced
 from frazil.ingest.plan import Span
 from frazil.job.context import JobContext
-from frazil.lake import ledger, tables
+from frazil.lake import layout, ledger, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.committer import Committer
@@ -32,6 +33,7 @@ from frazil.lake.stage import empty_commit
 from frazil.schemas.iceberg import column_names, field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.schema_changes import AddColumn
+from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Field, Struct, Type
 
 
@@ -45,42 +47,50 @@ def make_tables(
 ) -> bool:
     """Create the table and its dead-letter table where they are missing; whether the table was made.
 
-    `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row, and `more` those that
-    its write mode adds. Raises
-    `WriteModeDiffers` for a table that was made for another write mode, and `InvalidInput` if the declaration partitions or
-    sorts by a column that does not exist, or if the store refuses the deletes of a new table.
+    `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row, and `more` those
+    that its write mode adds. Raises `ForeignTable` if another engine made the table, `WriteModeDiffers` for a table that was
+    made for another write mode, and `InvalidInput` if the declaration partitions or sorts by a column that does not exist, or
+    if the store refuses the deletes of a new table.
     """
     iceberg, table = job.iceberg, pipeline.table
-    is_struct = table.metadata_columns is MetadataColumns.STRUCT
     is_changelog = isinstance(pipeline.write, Changelog)  # many rows have one key; that of a truncate is null
-    prefix = "_kafka." if is_struct else "_kafka_"
     columns = new_columns(pipeline, row, key, more)
-    tables.check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
-    tables.check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
+    check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
+    check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
     if table.sort_fields:
         there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
         known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
-        tables.check_sources(table.sort_fields, known, table=table.identifier, field="sort_by")
+        check_sources(table.sort_fields, known, table=table.identifier, field="sort_by")
+    if exists := iceberg.exists(table.identifier):
+        existing_table.layout_of(iceberg, pipeline)
     made = tables.create(
         iceberg,
         table.identifier,
         columns,
         partition_by=table.partition_fields,
-        properties=tables.properties(
-            format_version=table.format_version,
-            target_file_size_bytes=table.target_file_size_bytes,
-            keep_snapshots=table.keep_snapshots,
-            offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
-            declared={**table.properties, **_mode_properties(pipeline, columns, row_key)},
-        ),
+        properties={
+            **layout.declared_properties(pipeline),
+            **_mode_properties(pipeline, columns, row_key),
+            layout.START: layout.start_property(pipeline),
+        },
         key=() if is_changelog else row_key,
-        required=row_key if is_changelog and pipeline.envelope is None else (),
+        required=row_key if is_changelog and pipeline.envelope is None else _required(pipeline, row),
     )
+    if made and table.sort_fields:
+        tables.change_layout(iceberg, table.identifier, table.sort_fields, {}, [], True)
+    if not made and not exists:  # another driver made it in between, or it is a view
+        existing_table.layout_of(iceberg, pipeline)
     check_mode(iceberg, pipeline)
     if isinstance(pipeline.write, Upsert):
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
     return made
+
+
+def _required(pipeline: Pipeline, row: Struct) -> tuple[str, ...]:
+    """Return the columns that are never null, as each row is a record that has a value for them."""
+    is_sure = layout.is_kept_required(pipeline) and pipeline.topic.columns
+    return tuple(field.name for field in row.fields if field.required) if is_sure else ()
 
 
 def new_columns(pipeline: Pipeline, row: Struct, key: Type | None, more: Sequence[Field]) -> Struct:
@@ -110,21 +120,34 @@ def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
     """Create the dead-letter table if it is missing, and the columns that were dropped from it."""
     table = pipeline.table
+    wanted = layout.properties(
+        format_version=2,
+        target_file_size_bytes=table.target_file_size_bytes,
+        keep_snapshots=table.keep_snapshots,
+        offset_columns=("topic", "partition", "offset"),
+        declared={},
+    )
+    if job.iceberg.exists(table.dead_letters):
+        _check_dead_letters(job, pipeline, wanted)
     made = tables.create(
         job.iceberg,
         table.dead_letters,
         DEAD_LETTER_COLUMNS,
         partition_by=(PartitionField(Transform.DAYS, "rejected_at"),),
-        properties=tables.properties(
-            format_version=2,
-            target_file_size_bytes=table.target_file_size_bytes,
-            keep_snapshots=table.keep_snapshots,
-            offset_columns=("topic", "partition", "offset"),
-            declared={},
-        ),
+        properties=wanted,
     )
     if not made:
         evolve(job, table.dead_letters, _dropped)
+
+
+def _check_dead_letters(job: Committer, pipeline: Pipeline, wanted: Mapping[str, str]) -> None:
+    """Give an existing dead-letter table its properties back. Raises `ForeignTable` if another engine made the table."""
+    iceberg, name = job.iceberg, pipeline.table.dead_letters
+    actual = layout.Layout.of(iceberg.metadata(iceberg.load(name)))
+    if not {"reason", "topic", "offset"} <= {*actual.columns, *actual.former}:
+        raise ForeignTable.of(pipeline.name, name)
+    differ = {key: value for key, value in wanted.items() if actual.properties.get(key, value) != value}
+    tables.change_layout(iceberg, name, (), differ, [], False)
 
 
 def _dropped(columns: Struct) -> list[AddColumn]:

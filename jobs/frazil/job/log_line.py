@@ -14,6 +14,8 @@ _LEVELS = {
     "batch_retried": "WARN",
     "schema_incompatible": "WARN",
     "foreign_commit": "WARN",
+    "table_differs": "WARN",
+    "many_files": "WARN",
     "rejected": "WARN",
     "proof_unwritten": "WARN",
     "keys_may_be_framed": "WARN",

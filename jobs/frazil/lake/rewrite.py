@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
-from frazil.lake.stage import CATALOG
+from frazil.lake.stage import CATALOG, OPTIONS
 
 DELETED_SHARE, MANY_DELETE_FILES = "0.1", 10
 """From this share of deleted rows, or number of delete files, a data file is rewritten without them."""
@@ -128,8 +128,7 @@ def write_again(
             .writeTo(f"{CATALOG}.`{unique_id}`")
             .option("target-file-size-bytes", str(file_bytes))
             .option("output-spec-id", str(spec_id))
-            .option("fanout-enabled", "true")
-            .option("check-nullability", "false")
+            .options(**OPTIONS)
             .append()
         )
         return list(coordinator.fetchNewFiles(table, unique_id))

@@ -18,6 +18,13 @@ from frazil.lake.java_classes import Java, items
 from frazil.schemas.iceberg import field_ids
 
 CATALOG = "staged"
+OPTIONS = {
+    "write-format": "parquet",
+    "use-table-distribution-and-ordering": "false",
+    "fanout-enabled": "true",
+    "check-nullability": "false",
+}
+"""Options of every write: the format, and how rows are dealt to files and ordered, whatever properties other engines set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +75,7 @@ def write_files(iceberg: Iceberg, target: Java, rows: DataFrame, *, unique_id: s
     cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
     cache.add(unique_id, target)
     try:
-        rows.writeTo(f"{CATALOG}.`{unique_id}`").option("fanout-enabled", "true").option(
-            "check-nullability", "false"
-        ).append()
+        rows.writeTo(f"{CATALOG}.`{unique_id}`").options(**OPTIONS).append()
         return items(coordinator.fetchNewFiles(target, unique_id))
     finally:
         cache.remove(unique_id)

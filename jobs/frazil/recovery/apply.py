@@ -13,8 +13,8 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.errors import InvalidInput, RolledBack
-from frazil.ingest import table_setup
+from frazil.errors import ForeignTable, InvalidInput, RolledBack
+from frazil.ingest import existing_table, table_setup
 from frazil.job.context import JobContext
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
@@ -53,6 +53,10 @@ class _Accepting:
     job: JobContext
 
     def accept(self) -> Acceptance:
+        try:
+            existing_table.layout_of(self.job.iceberg, self.pipeline)
+        except ForeignTable as error:
+            raise InvalidInput(error.what, where=f"table {self.pipeline.table.identifier}", do=error.do) from None
         found = self._look()
         if self.event is Accepted.LEDGER_LOST:
             decided = ledger_lost(self.pipeline, self.job, found)

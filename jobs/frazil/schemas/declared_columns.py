@@ -16,8 +16,8 @@ def declared_type(texts: Iterable[str]) -> Struct:
 
 def _field(declared: Column) -> Field:
     if declared.type.name == JSON:
-        return Field(declared.name, Primitive(Kind.STRING), as_json=True)
-    return Field(declared.name, _type(declared.type))
+        return Field(declared.name, Primitive(Kind.STRING), required=declared.required, as_json=True)
+    return Field(declared.name, _type(declared.type), required=declared.required)
 
 
 def _type(declared: ColumnType) -> Type:

@@ -16,8 +16,8 @@ class Reason(StrEnum):
     Where a declared schema describes records: `REGISTRY_FRAME` is a body of it behind what a registry's clients write, or has
     their header, or, in JSON and Protobuf, begins with byte 0; `SINGLE_OBJECT` is no body, and begins as Avro's single-object
     encoding; `NO_FINGERPRINT` does not, where that is declared, and `UNKNOWN_FINGERPRINT` names another schema.
-    The body: `UNDECODABLE` is not a value of its schema, `EMPTY_VALUE` has no bytes where each value has some. The key, of a
-    record whose value is well:
+    The body: `UNDECODABLE` is not a value of its schema, `EMPTY_VALUE` has no bytes where each value has some,
+    `REQUIRED_NULL` lacks a required column. The key, of a record whose value is well:
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
     another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
     key, `KEY_REGISTRY_FRAME` one whose key is text that begins with a schema's id, `KEY_NULL` one whose key has a null field,
@@ -44,6 +44,7 @@ class Reason(StrEnum):
     UNKNOWN_FINGERPRINT = "unknown_fingerprint"
     UNDECODABLE = "undecodable"
     EMPTY_VALUE = "empty_value"
+    REQUIRED_NULL = "required_null"
     KEY_UNDECODABLE = "key_undecodable"
     KEY_SCHEMA = "key_schema"
     KEY_MISSING = "key_missing"
@@ -78,6 +79,7 @@ MESSAGES = {
     Reason.UNKNOWN_FINGERPRINT: "the fingerprint is of no declared schema: add the version that its producers use",
     Reason.UNDECODABLE: "the value does not match its schema or format",
     Reason.EMPTY_VALUE: "the value has no bytes, so it is no value of its format, and no delete: producers delete by a null value",
+    Reason.REQUIRED_NULL: "a required column is null, or the record does not have it",
     Reason.KEY_UNDECODABLE: "the key does not match its schema or format",
     Reason.KEY_SCHEMA: "the key's schema is unknown, of another subject, unreadable, or does not fit the key's column",
     Reason.KEY_MISSING: "the record has no key, and each row of the table has one",

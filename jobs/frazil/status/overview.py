@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, LedgerLost, RolledBack
+from frazil.ingest import existing_table
 from frazil.ingest.plan import plan
+from frazil.lake.layout import differences
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.lake.stop import Stop
 from frazil.status.pipeline_status import PipelineStatus, noted_stop, place
@@ -67,6 +69,8 @@ class Row:
     bytes: int | None = None
     data_files: int | None = None
     delete_files: int | None = None
+    differences: tuple[str, ...] = ()
+    """How the table differs from its declaration."""
 
     @property
     def text(self) -> str:
@@ -115,6 +119,7 @@ def row(
         bytes=size,
         data_files=data_files,
         delete_files=delete_files,
+        differences=tuple(map(str, differences(pipeline, table.layout))),
     )
 
 
@@ -153,6 +158,8 @@ def _state(
 ) -> tuple[State, str, Stop | None]:
     """Return the state of a pipeline with a table, the reason, and the stop. A stop that the table has needs no topic."""
     try:
+        existing_table.check_ours(pipeline, table.layout)
+        existing_table.columns_to_add(pipeline, table.layout)
         newest = table.newest(pipeline.name)
         if newest is None:
             raise LedgerLost.of(pipeline.name, table.identifier)

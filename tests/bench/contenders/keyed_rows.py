@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake import tables
+from frazil.lake import layout, tables
 from frazil.lake.constant import constant
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.iceberg_java import Iceberg
@@ -29,7 +29,7 @@ ROW = Struct(tuple(Field(name, Primitive(kind)) for name, kind in zip(NAMES, _KI
 def create(iceberg: Iceberg, table: str, version: int, *, copy_on_write: bool = False) -> None:
     """Create an empty table with the properties of Frazil's; another engine is to replace files, or to add deletes."""
     mode = "copy-on-write" if copy_on_write else "merge-on-read"
-    properties = tables.properties(
+    properties = layout.properties(
         format_version=version,
         target_file_size_bytes=128 << 20,
         keep_snapshots=100,

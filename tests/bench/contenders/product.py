@@ -25,7 +25,7 @@ from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.staging import Staging
 from frazil.job.context import JobContext
 from frazil.job.session import open_job
-from frazil.lake import tables
+from frazil.lake import layout, tables
 from frazil.local.toolchain import class_path
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import metadata_fields
@@ -108,7 +108,7 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
     writers.refresh()
     row, names = merge(writers.versions).type, {f"_kafka_{name}" for name in COORDINATES}
     four = [field for field in metadata_fields(struct=False) if field.name in names]
-    properties = tables.properties(
+    properties = layout.properties(
         format_version=2,
         target_file_size_bytes=pipeline.table.target_file_size_bytes,
         keep_snapshots=pipeline.table.keep_snapshots,

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.partitioning import partition_field
 from frazil.job.context import JobContext
-from frazil.lake import tables
+from frazil.lake import layout, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.deletes.folding import Rules
 from frazil.lake.deletes.positions import IS_DELETE
@@ -95,7 +95,7 @@ def _batch(shared: JobContext, file: Path, kept: Any, gone: Any, version: int) -
 
 
 def _create(shared: JobContext, name: str, version: int) -> None:
-    properties = tables.properties(
+    properties = layout.properties(
         format_version=version,
         target_file_size_bytes=128 << 20,
         keep_snapshots=100,

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.job.context import JobContext
-from frazil.lake import ledger, tables
+from frazil.lake import layout, ledger
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.positions import IS_DELETE
@@ -127,7 +127,7 @@ def _staged_batch(job: Job, shared: JobContext, meter: Meter, base: str, version
 
 
 def _history(shared: JobContext, name: str) -> Follower:
-    properties = tables.properties(
+    properties = layout.properties(
         format_version=2,
         target_file_size_bytes=128 << 20,
         keep_snapshots=100,

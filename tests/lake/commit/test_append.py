@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
-from frazil.lake import ledger, tables
+from frazil.lake import layout, ledger, tables
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.commit.check import CommitRequest, StageAgain
@@ -40,7 +40,7 @@ class Table:
             self.iceberg,
             self.name,
             ROW,
-            properties=tables.properties(
+            properties=layout.properties(
                 format_version=2, target_file_size_bytes=1 << 20, keep_snapshots=5, offset_columns=(), declared={}
             ),
         )

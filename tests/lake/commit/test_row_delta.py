@@ -21,7 +21,7 @@ from frazil.lake.deletes import java_writers
 from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.java_writers import tasks
 from frazil.lake.iceberg_java import Iceberg, message, thrown
-from frazil.lake.tables import FEW_MANIFESTS
+from frazil.lake.layout import FEW_MANIFESTS
 from tests.support import oracle
 from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable

@@ -19,6 +19,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
 from frazil.lake import ledger
 from frazil.lake.catalogs import Resolve, pyiceberg_properties
+from frazil.lake.layout import Layout
 from frazil.lake.ledger import Entry
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.older_metadata import lineage
@@ -85,6 +86,16 @@ class StoredTable:
     def properties(self) -> Mapping[str, str]:
         """The table's properties."""
         return dict(self.iceberg.properties)
+
+    @property
+    def layout(self) -> Layout:
+        """The table's layout."""
+        from frazil.lake.read.variant_metadata import restored
+
+        names = {"table_uuid", "format_version", "schemas", "current_schema_id", "partition_specs", "default_spec_id"}
+        names |= {"sort_orders", "default_sort_order_id", "properties"}
+        found = json.loads(self.iceberg.metadata.model_dump_json(include=names, by_alias=True))
+        return Layout.of({**found, "schemas": [restored(schema) for schema in found["schemas"]]})
 
     @cached_property
     def schema(self) -> dict[str, Any]:

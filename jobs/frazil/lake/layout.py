@@ -1,0 +1,257 @@
+"""What a declaration wants of a table's layout, what the table has, and how they differ. Values only: no service, no JVM."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.declaration import Append, Pipeline
+from frazil.declaration.column_notation import columns
+from frazil.declaration.options import MetadataColumns
+from frazil.declaration.partitioning import PartitionField, SortField, Transform
+from frazil.declaration.table_properties import undeclarable
+from frazil.declaration.to_json import to_json
+from frazil.lake.offsets import canonical
+from frazil.schemas.column_names import folded
+from frazil.schemas.iceberg import field_ids
+
+FEW_MANIFESTS = 10
+"""A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
+does the driver of a table of current state for each batch. Iceberg's default is 100 (ADR 75)."""
+START, DECLARED = "frazil.start", "frazil.properties"
+"""Table properties: the start that was declared when the table was created, and the names of the declared properties."""
+_MANY = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_CHANGES_WRITES = re.compile(
+    r"(write\.(parquet|metadata|object-storage|data|folder-storage|location-provider|summary|wap)|commit|gc|history|encryption"
+    r"|compatibility)\..+|write\.spark\.accept-any-schema"
+)
+"""Properties that change how files and commits are written. Formats, distribution and order are options of each write; how rows are
+deleted (`write.delete.mode` and the like) is for engines that run a `DELETE`."""
+
+
+def properties(
+    *,
+    format_version: int,
+    target_file_size_bytes: int,
+    keep_snapshots: int,
+    offset_columns: Sequence[str],
+    declared: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the table properties of a new table; a property that the declaration may set has the declared value.
+
+    Measured over 1,000 commits: without metadata care planning takes 2.5 s and metadata 647 MB, with it 35 ms and 3 MB.
+    """
+    return {
+        "format-version": str(format_version),
+        "write.format.default": "parquet",
+        "write.parquet.compression-codec": "zstd",
+        "write.target-file-size-bytes": str(target_file_size_bytes),
+        "write.metadata.compression-codec": "gzip",
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "20",
+        "write.distribution-mode": "none",
+        "history.expire.min-snapshots-to-keep": str(keep_snapshots),
+        "commit.manifest.min-count-to-merge": str(FEW_MANIFESTS),
+        **{f"write.metadata.metrics.column.{name}": "full" for name in offset_columns},
+        **declared,
+    }
+
+
+def declared_properties(pipeline: Pipeline) -> dict[str, str]:
+    """Return the properties of a pipeline's table that its declaration decides, also later; others are given at creation."""
+    table = pipeline.table
+    prefix = "_kafka." if table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
+    return properties(
+        format_version=table.format_version,
+        target_file_size_bytes=table.target_file_size_bytes,
+        keep_snapshots=table.keep_snapshots,
+        offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
+        declared={**table.properties, **({DECLARED: " ".join(sorted(table.properties))} if table.properties else {})},
+    )
+
+
+def start_property(pipeline: Pipeline) -> str:
+    """Return the declared start as the property `START` has it."""
+    return canonical(to_json(pipeline.start))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """The layout of a table, from its metadata.
+
+    `columns` are all fields at any depth by Iceberg's dotted names, with their ids; `former` those of earlier schemas.
+    """
+
+    uuid: str
+    format_version: int
+    partition_by: frozenset[str]
+    sort_by: tuple[str, ...]
+    properties: Mapping[str, str]
+    columns: Mapping[str, int]
+    required: frozenset[str]
+    former: Mapping[str, int]
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> Layout:
+        """Return the layout that a metadata file describes, as Iceberg's JSON (https://iceberg.apache.org/spec/#table-metadata)."""
+        schema = _chosen(metadata["schemas"], "schema-id", metadata["current-schema-id"])
+        ids = field_ids(schema)
+        names = {number: name for name, number in ids.items()}
+        spec = _chosen(metadata["partition-specs"], "spec-id", metadata["default-spec-id"])
+        order = _chosen(metadata.get("sort-orders", []), "order-id", metadata.get("default-sort-order-id", 0))
+        return cls(
+            uuid=str(metadata["table-uuid"]),
+            format_version=int(metadata["format-version"]),
+            partition_by=frozenset(_partition(f, names) for f in spec["fields"] if f["transform"] != "void"),
+            sort_by=tuple(_sort(f, names) for f in order.get("fields", ())),
+            properties=dict(metadata.get("properties", {})),
+            columns=ids,
+            required=frozenset(column["name"] for column in schema["fields"] if column["required"]),
+            former={name: number for old in metadata["schemas"] for name, number in field_ids(old).items()},
+        )
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether Frazil made the table: it has, or had, the columns of a record's place, or a property of Frazil's."""
+        names = {"_kafka_offset", "_kafka.offset"}
+        return not names.isdisjoint({*self.columns, *self.former}) or START in self.properties
+
+    def name_now(self, column: str) -> str | None:
+        """Return the present name of a column that is missing; None if it was dropped, or never existed."""
+        number = self.former.get(column)
+        return next((name for name, known in self.columns.items() if known == number), None)
+
+
+def _chosen(listed: Iterable[Mapping[str, Any]], name: str, number: int) -> dict[str, Any]:
+    return next((dict(one) for one in listed if one[name] == number), {})
+
+
+def _partition(field: Mapping[str, Any], names: Mapping[int, str]) -> str:
+    source = names.get(field["source-id"], f"dropped column {field['source-id']}")
+    name, _, argument = str(field["transform"]).rstrip("]").partition("[")
+    if (transform := _MANY.get(name, name)) not in list(Transform):
+        return f"{name}({source})"
+    return str(PartitionField(Transform(transform), source, int(argument) if argument else None))
+
+
+def _sort(field: Mapping[str, Any], names: Mapping[int, str]) -> str:
+    source = names.get(field["source-id"], f"dropped column {field['source-id']}")
+    if field["transform"] != "identity":
+        return f"{field['transform']}({source}) {field['direction']}"
+    return str(SortField(source, field["direction"] == "asc", field["null-order"] == "nulls-first"))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field of a declaration that says something else than the table has. A run applies it, or `do` says who can."""
+
+    field: str
+    what: str
+    do: str = ""
+    set: Mapping[str, str | None] | None = None
+    """Table properties that a run sets, or removes where the value is None."""
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether a run changes the table."""
+        return not self.do
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.what}. {self.do or 'A run changes the table'}"
+
+
+def differences(pipeline: Pipeline, actual: Layout) -> tuple[Difference, ...]:
+    """Return how an existing table differs from its declaration, and who can change it.
+
+    Fields that are not here have no copy in a table: they apply to the next records, or a run refuses the change.
+    """
+    if not actual.is_ours:
+        do = "Name another table, or rename that one"
+        return (Difference("table.identifier", "another engine made the table of this name, and not Frazil", do),)
+    return (*_of_fields(pipeline, actual), *_of_properties(pipeline, actual))
+
+
+def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
+    declared, name = pipeline.table, pipeline.table.identifier
+    if declared.format_version > actual.format_version:
+        do = f"Run ALTER TABLE {name} SET TBLPROPERTIES ('format-version' = '{declared.format_version}')"
+        yield Difference("table.format_version", f"the table has {actual.format_version}", do)
+    elif declared.format_version < actual.format_version:
+        do = f"Declare format_version={actual.format_version}: no table goes back"
+        yield Difference("table.format_version", f"the table has {actual.format_version}", do)
+    if actual.partition_by != (wanted := frozenset(declared.partition_by)):
+        steps = [f"ADD PARTITION FIELD {one}" for one in declared.partition_by if one not in actual.partition_by]
+        steps += [f"DROP PARTITION FIELD {one}" for one in sorted(actual.partition_by - wanted)]
+        do = f"New files get it by {'; '.join(f'ALTER TABLE {name} {step}' for step in steps)}. Else declare what the table has"
+        what = f"the table is partitioned by {', '.join(sorted(actual.partition_by)) or 'nothing'}"
+        yield Difference("table.partition_by", what, do)
+    if actual.sort_by != declared.sort_by:
+        yield Difference("table.sort_by", f"the table is sorted by {', '.join(actual.sort_by) or 'nothing'}")
+    began = actual.properties.get(START)
+    if began is not None and began != start_property(pipeline):
+        kind = json.loads(began).get("type")
+        do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
+        yield Difference("start", f"the table began at {kind}{_given(began)}", do)
+    for one in columns(pipeline.topic.columns or ()):
+        column = folded(one.name)
+        if one.required and column in actual.columns and column not in actual.required and is_kept_required(pipeline):
+            do = f"Records without {column} are rejected from now on; earlier rows may have null, so the column stays optional"
+            yield Difference("topic.columns", f"{column} is required, and is an optional column of the table", do)
+
+
+def is_kept_required(pipeline: Pipeline) -> bool:
+    """Return whether a required column of the records is one of the table: each of its rows is a record with a value."""
+    return isinstance(pipeline.write, Append)
+
+
+def _given(start: str) -> str:
+    more = {name: value for name, value in json.loads(start).items() if name != "type"}
+    return f" {canonical(next(iter(more.values())))}" if more else ""
+
+
+_FIELDS = {
+    "write.target-file-size-bytes": "table.target_file_size_bytes",
+    "history.expire.min-snapshots-to-keep": "table.keep_snapshots",
+}
+
+
+def _of_properties(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
+    wanted, there = declared_properties(pipeline), actual.properties
+    for name, value in wanted.items():
+        if name not in {"format-version", DECLARED} and there.get(name) != value:
+            what = (
+                f"the table's property {name} has another value"
+                if name in there
+                else f"the table has no property {name}"
+            )
+            yield Difference(_FIELDS.get(name, "table.properties"), what, set={name: value})
+    gone = [name for name in there.get(DECLARED, "").split() if name not in wanted and name in there]
+    for name in gone:
+        yield Difference("table.properties", f"the table has {name}, no longer declared", set={name: None})
+    for name in sorted(there):
+        if name not in wanted and name not in gone and _CHANGES_WRITES.fullmatch(name) and not _is_own(name, actual):
+            text = name.replace("\\", "\\\\").replace("'", "\\'")
+            unset = f"un ALTER TABLE {pipeline.table.identifier} UNSET TBLPROPERTIES ('{text}')"
+            why = undeclarable(name)
+            do = f"Declare it in properties, or r{unset}" if why is None else f"R{unset}: {why}"
+            yield Difference(
+                "table.properties", f"{name} of the table changes what Frazil writes, and is not declared", do
+            )
+
+
+def _is_own(name: str, actual: Layout) -> bool:
+    """Return whether Frazil set a property when it made the table: where data files are, of some catalogs."""
+    return name == "write.data.path" and actual.uuid in actual.properties[name]
+
+
+def changed(pipeline: Pipeline, actual: Layout) -> tuple[dict[str, str], list[str], bool]:
+    """Return what a run changes: the properties that it sets, those that it removes, and whether it sets the sort order."""
+    found = [one for one in differences(pipeline, actual) if one.is_applied]
+    every = {name: value for one in found for name, value in (one.set or {}).items()}
+    if actual.properties.get(DECLARED) != (marked := declared_properties(pipeline).get(DECLARED)):
+        every[DECLARED] = marked
+    sets = {name: value for name, value in every.items() if value is not None}
+    return sets, [name for name, value in every.items() if value is None], any(one.set is None for one in found)
