@@ -13,6 +13,9 @@ import pytest
 from frazil.declaration import Append, Changelog, ErrorMode, Pipeline, Upsert
 from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput
 from frazil.ingest.preview import preview
+from frazil.maintain.result import Status
+from frazil.maintain.run import maintain
+from frazil.maintain.target import MaintenanceRun
 from frazil.recovery import apply
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import verified
@@ -191,6 +194,10 @@ def test_a_table_of_another_engine_is_named_as_such(shop_of: ShopOf, of: Mapping
             attempt()
     with pytest.raises(InvalidInput, match="Frazil did not make this table"):
         apply.accept(shop.pipeline, Accepted.LEDGER_LOST, "x", shop.job())
+    kept = maintain([shop.pipeline], MaintenanceRun(shop.job()), lambda _: None, orphans=False)[shop.pipeline.name]
+    assert [one.ended for one in kept] == [Status.DECISION_REQUIRED] * rows
+    assert all("did not make this table" in one.why for one in kept)
+    assert "Frazil did not make this table" in str(verified(shop).findings)
     assert stored(shop).metadata_location == before
 
 

@@ -193,7 +193,8 @@ def _prepared(
     findings = commit_chain.check(table, pipeline.name, commits)
     end, totals = commits[0].entry.end if commits else None, commit_chain.totals(table, commits)
     if end is None:
-        what = "no snapshot says which offsets the table holds"
+        is_ours = table.layout.is_ours
+        what = "no snapshot says which offsets the table holds" if is_ours else "Frazil did not make this table"
         return verification([*findings, unchecked(Flaw.NO_LEDGER, what)], notes=notes, cautions=cautions)
     if totals is None:
         what = "its commits carry no totals, and the first of them have expired"

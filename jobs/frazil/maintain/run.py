@@ -10,10 +10,11 @@ from pyspark.errors import PySparkException
 
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import Fault, FrazilError, JvmEnded, RolledBack, SparkFailed
+from frazil.errors import Fault, ForeignTable, FrazilError, JvmEnded, RolledBack, SparkFailed
 from frazil.job.context import JobContext
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import error_text, message, thrown
+from frazil.lake.layout import Layout
 from frazil.lake.lineage import head_follows
 from frazil.lake.spark_session import jvm_answers
 from frazil.maintain import lease as leases
@@ -88,7 +89,11 @@ def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outc
         ):  # before the lease: not one commit at a table that was rolled back
             yield _waiting(Action.COMPACT, target, refusal)
             return
-        lease = Lease.of(run.job.iceberg.metadata(run.job.iceberg.load(target.identifier)).get("properties", {}))
+        metadata = run.job.iceberg.metadata(run.job.iceberg.load(target.identifier))
+        if target.is_main and not Layout.of(metadata).is_ours:
+            yield _waiting(Action.COMPACT, target, str(ForeignTable.of(target.pipeline.name, target.identifier)))
+            return
+        lease = Lease.of(metadata.get("properties", {}))
         if not run.policy.dry_run:
             taken = _take(run, target)
             if taken is None:

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline
-from frazil.errors import DecisionRequired, LedgerLost, RolledBack
+from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
 from frazil.ingest import existing_table
 from frazil.ingest.plan import plan
 from frazil.lake.layout import differences
@@ -92,6 +92,8 @@ def row(
 
     `why` says why there are no offsets, `waiting` what a pipeline without a table waits for. `now` is in seconds since 1970.
     """
+    if table is not None and not table.layout.is_ours:
+        return _without_facts(pipeline, State.DECISION_REQUIRED, ForeignTable.of(pipeline.name, table.identifier).what)
     if table is None or table.head is None:
         return _without_facts(pipeline, State.WAITING if waiting else State.NO_TABLE, waiting or why)
     age = None if found.newest_record_at is None else max(now - found.newest_record_at, 0.0)
@@ -158,7 +160,6 @@ def _state(
 ) -> tuple[State, str, Stop | None]:
     """Return the state of a pipeline with a table, the reason, and the stop. A stop that the table has needs no topic."""
     try:
-        existing_table.check_ours(pipeline, table.layout)
         existing_table.columns_to_add(pipeline, table.layout)
         newest = table.newest(pipeline.name)
         if newest is None:
