@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
@@ -40,22 +40,17 @@ def _advice(pipeline: Pipeline) -> str:
 
 
 def _partition(field: PartitionField, row: Mapping[str, Any]) -> Any:
-    """Return what stands for the partition of a row: rows of one partition have the same."""
+    """Return a value that all rows of one partition have."""
     value: Any = row
     for name in field.source.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
     if field.transform in _LETTERS:
         return str(value)[: _LETTERS[field.transform]]
-    return _OF.get(field.transform, lambda value, _: str(value))(value, field.argument)
-
-
-def _truncated(value: Any, width: int | None) -> Any:
-    if isinstance(value, int | float) and width:
-        return value // width
-    return str(value)[:width]
-
-
-_OF: Mapping[Transform, Callable[[Any, int | None], Any]] = {
-    Transform.TRUNCATE: _truncated,
-    Transform.BUCKET: lambda value, number: hash(str(value)) % (number or 1),
-}
+    match field.transform, field.argument, value:
+        case Transform.BUCKET, int(number), _:
+            return hash(str(value)) % number
+        case Transform.TRUNCATE, int(width), int() | float():
+            return value // width
+        case Transform.TRUNCATE, width, _:
+            return str(value)[:width]
+    return str(value)

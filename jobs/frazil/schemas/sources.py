@@ -59,7 +59,11 @@ def source_problems(table: Table, row: Struct) -> Iterator[Problem]:
     """Yield which partition and sort fields name no column of rows of this type, or one of a type that does not fit."""
     columns = Struct((*row.fields, *metadata_fields(struct=table.metadata_columns is MetadataColumns.STRUCT)))
     known, types = {*field_ids(schema_json(columns)), *OF_STATES, *OF_CHANGELOGS}, dict(_types(columns, ""))
-    for name, fields in {"partition_by": table.partition_fields, "sort_by": table.sort_fields}.items():
+    declared: dict[str, Sequence[PartitionField | SortField]] = {
+        "partition_by": table.partition_fields,
+        "sort_by": table.sort_fields,
+    }
+    for name, fields in declared.items():
         for index, field in enumerate(fields):
             path, of = f"table.{name}[{index}]", types.get(field.source)
             try:
