@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 
 from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.layout import START
 from frazil.lake.ledger import Properties, Ranges
 
 LONGEST = 2_000
@@ -59,11 +60,13 @@ class Stop:
 
 
 def note(iceberg: Iceberg, table: str, pipeline: str, stop: Stop) -> None:
-    """Keep a pipeline's stop in its table, if the table exists."""
+    """Keep a pipeline's stop in its table, if the table exists and Frazil made it."""
     if not iceberg.exists(table):
         return
     loaded, name = iceberg.load(table), property_name(pipeline)
     newest = entry(loaded, pipeline)
+    if newest is None and loaded.properties().get(START) is None:
+        return
     at = newest.end.at if newest is not None and newest.end is not None else None
     stop = replace(stop, at=at, message=stop.message[:LONGEST])
     value = json.dumps(asdict(stop), separators=(",", ":"))

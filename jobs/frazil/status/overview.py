@@ -93,7 +93,7 @@ def row(
     `why` says why there are no offsets, `waiting` what a pipeline without a table waits for. `now` is in seconds since 1970.
     """
     if table is not None and not table.layout.is_ours:
-        return _without_facts(pipeline, State.DECISION_REQUIRED, ForeignTable.of(pipeline.name, table.identifier).what)
+        return _without_facts(pipeline, State.STOPPED, ForeignTable.of(pipeline.name, table.identifier).what)
     if table is None or table.head is None:
         return _without_facts(pipeline, State.WAITING if waiting else State.NO_TABLE, waiting or why)
     age = None if found.newest_record_at is None else max(now - found.newest_record_at, 0.0)
