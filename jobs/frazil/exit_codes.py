@@ -63,7 +63,14 @@ _UNAVAILABLE = (
     errors.JarsUnavailable,
 )
 # What a person must act on comes before what passes by itself.
-_WORST_FIRST = (Exit.FAULT, Exit.DECISION_REQUIRED, Exit.INVALID_INPUT, Exit.FAILED, Exit.SERVICE_UNAVAILABLE)
+_WORST_FIRST = (
+    Exit.FAULT,
+    Exit.DECISION_REQUIRED,
+    Exit.INVALID_INPUT,
+    Exit.FAILED,
+    Exit.SERVICE_UNAVAILABLE,
+    Exit.UNCHECKED,
+)
 
 
 def exit_of(error: BaseException) -> Exit:

@@ -41,7 +41,7 @@ class LandedState(Landed):
         inserted, deleted = set(put) - self.now, set(delete) & self.now
         replaced = (set(put) & self.now) | deleted
         if replaced:
-            self.table.delete(In(KEY, replaced))
+            self.table.delete(In(KEY, replaced), snapshot_properties={ledger.RUN: "run"})
         self.now = (self.now | inserted) - deleted
         landed = Counts(read=len(put) + len(delete), written=len(put), deletes=len(delete), **counts)
         self.keys = replace(

@@ -131,6 +131,17 @@ def test_late_records_are_carried_on(state: LandedState, late: int, what: list[s
     assert landed(state, Counts(read=3, late=3), late=late, records=state.keys.records + 3) == what
 
 
+@pytest.mark.parametrize(
+    ("rows", "removed", "what"), [(19, 2, []), (19, 1, [NOT_CARRIED_ON]), (20, 2, [NOT_CARRIED_ON])]
+)
+def test_rows_that_an_operator_accepted_as_deleted_leave_the_account(
+    state: LandedState, rows: int, removed: int, what: list[str]
+) -> None:
+    state.keys = replace(state.keys.unchanged, rows=rows, removed=removed)
+    state.commit({}, Counts(), {}, accepted='{"event":"rows-deleted"}')
+    assert [found.what for found in chain(state)] == what
+
+
 def test_the_first_account_begins_with_no_row(tmp_path: Path) -> None:
     state = LandedState(tmp_path)
     state.change([1])

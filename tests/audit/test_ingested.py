@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.finding import Depth, Flaw, Outcome
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import ProofFolder
 from frazil.audit.verification import Verification
@@ -47,7 +47,9 @@ def test_what_the_ingest_lands_is_proven_and_mostly_from_manifests(filled: Shop)
     table, dead = found.reads
     assert (table.files_by_manifest, table.rows_by_manifest) == (2, 200)
     assert (table.files_by_scan, table.rows_by_scan, dead.rows_by_manifest) == (1, 40, 1)
-    assert verified(filled, deep=True).outcome is Outcome.PROVEN
+    deep = verified(filled, deep=True)
+    assert (found.depth, deep.outcome, deep.depth) == (Depth.COUNTED, Outcome.PROVEN, Depth.VALUES_READ)
+    assert deep.cautions == (), "what Spark writes has checksums"
 
 
 @pytest.mark.long

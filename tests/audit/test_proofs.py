@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.audit import count, verify
-from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.finding import Depth, Flaw, Outcome
 from frazil.audit.offset_ranges import Range
 from frazil.audit.proofs import ProofFolder
 from frazil.audit.verification import Verification
@@ -216,10 +216,25 @@ def test_a_file_that_changed_its_size_spoils_every_proof(proven: Proven) -> None
 def test_small_proofs_survive_a_change_elsewhere(proven: Proven, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count, "SEGMENT", 64)
     proven.verify(fresh=True)
-    proven.lake.table.delete("_kafka_partition = 0 and _kafka_offset = 150")
+    proven.lake.table.delete("_kafka_partition = 0 and _kafka_offset = 150", snapshot_properties={"frazil.run": "own"})
     found = proven.verify()
     assert [f.flaw for f in found.findings] == [Flaw.MISSING]
     assert rows(found) < 258 / 2
+
+
+def test_keys_are_read_once_after_another_engines_commit(proven: Proven) -> None:
+    """It added a file whose manifest says that it has each offset between its bounds: no manifest of another engine proves that."""
+    lake = proven.lake
+    lake.land({0: 300, 1: 60})
+    assert rows(proven.verify()) == 0
+    lake.append("shop.orders", lake.files([(0, 3)], topic="payments"), {}, tag=False)
+    assert rows(proven.verify()) > 0
+    assert (proven.verify().depth, rows(proven.verify())) == (Depth.COUNTED, 0)
+    lake.table.delete("_kafka_partition = 0 and _kafka_offset >= 297")
+    assert proven.verify().findings
+    lake.append("shop.orders", lake.files([(0, 297), (0, 297), (0, 299)]), {}, tag=False)
+    for _ in range(2):
+        assert {one.flaw for one in proven.verify().findings} == {Flaw.DOUBLED, Flaw.MISSING}
 
 
 def write(file: Path, body: dict[str, Any]) -> None:

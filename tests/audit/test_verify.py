@@ -159,7 +159,26 @@ def test_rows_of_another_topic_are_left_alone(landed: Landed) -> None:
     found = landed.verify()
     assert found.outcome is Outcome.PROVEN
     assert found.reads[0].others == 1
-    assert any("is not Frazil's: append, 1 rows added" in note for note in found.notes)
+    assert any("is not Frazil's: append by an unknown engine, 1 rows added" in note for note in found.notes)
+
+
+ACCEPTED = '{"at":"2026-01-31T12:00:00+00:00","event":"rows-deleted","reason":"erased","rows":2}'
+
+
+def test_rows_that_an_operator_accepted_as_deleted_are_a_term_of_the_account(landed: Landed) -> None:
+    landed.table.delete("_kafka_partition = 0 and _kafka_offset in (42, 43)")
+    found = landed.verify()
+    assert [(one.flaw, one.count) for one in found.findings] == [(Flaw.MISSING, 2)]
+    assert any("`frazil accept orders rows-deleted --reason …`" in text for text in found.cautions)
+    landed.commit({}, Counts(deleted_at={0: 2}), {}, accepted=ACCEPTED)
+    landed.land({0: 210, 1: 60})
+    found = landed.verify()
+    assert (found.outcome, found.sum_of("landed"), found.sum_of("deleted")) == (Outcome.PROVEN, 266, 2)
+    assert all(one.adds_up for one in found.partitions)
+    landed.append(landed.pipeline.table.identifier, landed.files([(0, 42)]), {}, tag=False)
+    assert [(one.flaw, one.count) for one in landed.verify().findings] == [(Flaw.EXCESS, 1)]
+    landed.table.delete("_kafka_partition = 0 and _kafka_offset in (42, 44)")
+    assert [(one.flaw, one.count) for one in landed.verify().findings] == [(Flaw.MISSING, 1)]
 
 
 def test_a_verification_is_a_json_document(landed: Landed) -> None:

@@ -58,7 +58,8 @@ def asking(lake: Landed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
 def test_the_first_line_is_the_proof(ask: Ask) -> None:
     ended = ask()
     assert ended.exit_code == 0, ended.output
-    assert ended.stdout == "PROVEN orders: 6,004 read = 6,000 landed + 4 dead-lettered + 0 skipped\n"
+    assert ended.stdout == "PROVEN orders (keys read): 6,004 read = 6,000 landed + 4 dead-lettered + 0 skipped\n"
+    assert ask().stdout == "COUNTED orders: 6,004 read = 6,000 landed + 4 dead-lettered + 0 skipped\n"
 
 
 def test_gaps_are_named_when_there_are_any(lake: Landed, ask: Ask) -> None:
@@ -89,21 +90,21 @@ def test_a_proof_of_an_incomplete_state_says_so(tmp_path: Path) -> None:
     ]
 
 
-def test_a_deep_proof_of_a_state_reads_its_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another engine replaced one row by that of another key: manifests have as many rows as before."""
+def test_keys_are_read_after_another_engines_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It replaced one row by that of another key: manifests have as many rows as before."""
     state = LandedState(tmp_path)
     state.change(range(6))
     ask = asking(state, tmp_path, monkeypatch)
-    proven = "PROVEN orders: 6 read = 6 landed + 0 dead-lettered + 0 skipped"
+    equation = "6 read = 6 landed + 0 dead-lettered + 0 skipped"
     ended = ask("--deep")
-    assert (ended.exit_code, ended.stdout.splitlines()[0]) == (0, proven)
+    assert (ended.exit_code, ended.stdout.splitlines()[0]) == (0, f"PROVEN orders (values read): {equation}")
     assert "shop.orders: 6 rows read in 1 files" in ended.stdout
+    assert ask().stdout == f"COUNTED orders: {equation}\n"
     state.table.delete("order_id = 3")
     state.add_rows([77])
     ended = ask()
-    assert (ended.exit_code, ended.stdout.splitlines()[0]) == (0, proven)
-    ended = ask("--deep")
-    first, second, *_ = ended.stdout.splitlines()
+    first, second, *rest = ended.stdout.splitlines()
+    assert sum("is not Frazil's" in line for line in rest) == 2
     assert (ended.exit_code, first) == (1, "NOT PROVEN orders: rows of other keys than the commits count")
     assert second.startswith("other_keys: table shop.orders: the keys of its rows are not those that its commits count")
 
@@ -114,10 +115,27 @@ def test_each_flaw_has_words() -> None:
 
 def test_what_was_read_is_not_read_again(ask: Ask) -> None:
     first, second, fresh = (json.loads(ask("--json", *more).stdout) for more in ((), (), ("--fresh",)))
-    assert [one["outcome"] for one in (first, second, fresh)] == ["proven"] * 3
+    assert [one["outcome"] for one in (first, second, fresh)] == ["proven", "counted", "proven"]
+    assert [one["depth"] for one in (first, second, fresh)] == ["keys_read", "counted", "keys_read"]
     assert [one["estimate"]["files"] for one in (first, second, fresh)] == [3, 0, 3]
     assert [sum(read["rows_by_scan"] for read in one["reads"]) for one in (first, second, fresh)] == [6_004, 0, 6_004]
     assert first["partitions"] == second["partitions"] == fresh["partitions"]
+
+
+def test_without_a_name_all_pipelines_are_verified(lake: Landed, ask: Ask) -> None:
+    other = replace(lake.pipeline, name="absent", table=replace(lake.pipeline.table, identifier="shop.absent"))
+    Path("../pipelines.json").write_bytes(canonical(document([other, lake.pipeline])))
+    options = ["--pipelines", "../pipelines.json", "--env", "../here.json"]
+    ended = CliRunner().invoke(app, ["verify", *options])
+    assert [line.split(":")[0] for line in ended.stdout.splitlines() if line[0] in "PCN"] == [
+        "NOT CHECKED absent",
+        "PROVEN orders (keys read)",
+    ]
+    assert ended.exit_code == 5
+    lake.table.delete("_kafka_offset = 20")
+    ended = CliRunner().invoke(app, ["verify", *options, "--json"])
+    assert [one["outcome"] for one in json.loads(ended.stdout)["pipelines"]] == ["unchecked", "not_proven"]
+    assert ended.exit_code == 1
 
 
 def test_a_plan_reads_nothing(ask: Ask) -> None:
@@ -165,7 +183,7 @@ def shown(found: Verification, width: int) -> list[str]:
 def test_no_number_is_broken_on_a_narrow_screen(lake: Landed, width: int) -> None:
     lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)], skipped=[(0, 5_004)])
     lines = shown(lake.verify(), width)
-    assert max(map(len, lines)) <= width
+    assert max(len(line.rstrip()) for line in lines) <= width
     (row,) = [line for line in lines if line.strip().startswith("all")]
     assert row.split() == ["all", "6,014", "6,008", "4", "1", "1"]
     assert any("5,010" in line.split() for line in lines)
@@ -177,8 +195,8 @@ def test_a_thousand_partitions_are_one_line(tmp_path: Path) -> None:
     lake.land(dict.fromkeys(range(1_000), 3), per_file=250)
     found = lake.verify()
     screen = io.StringIO()
-    print_result(found, Console(file=screen, width=80, highlight=False))
-    assert screen.getvalue() == "PROVEN orders: 3,000 read = 3,000 landed + 0 dead-lettered + 0 skipped\n"
+    print_result(found, Console(file=screen, width=100, highlight=False))
+    assert screen.getvalue() == "PROVEN orders (keys read): 3,000 read = 3,000 landed + 0 dead-lettered + 0 skipped\n"
     assert found.seconds < 5
 
 

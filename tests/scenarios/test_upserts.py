@@ -496,8 +496,9 @@ def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: 
     shop.drain()
     table = f"lake.{shop.pipeline.table.identifier}"
     shop.spark.sql(statement.format(table, table))
-    found = verified(shop, deep=True)
-    assert [finding.flaw for finding in found.findings] == [flaw]
+    for deep in (False, True):
+        found = verified(shop, deep=deep)
+        assert [finding.flaw for finding in found.findings] == [flaw]
 
 
 @pytest.mark.long

@@ -25,7 +25,8 @@ class PartitionAccount:
     `start` and `end` are those of the stretch that the ledger is in; `read` counts the offsets of stretches that an
     operator's decision closed too. `explained` counts gaps, which are offsets that hold no record: those that Kafka's
     compaction and transactions leave, and those that an operator accepted. `pending` are dead letters that are decided
-    and not appended yet. `topic` is the partition's topic: a pipeline that was moved has accounts of each.
+    and not appended yet. `deleted` are rows that other engines deleted, as an operator accepted. `topic` is the partition's
+    topic: a pipeline that was moved has accounts of each.
     """
 
     partition: int
@@ -37,6 +38,7 @@ class PartitionAccount:
     skipped: int
     explained: int
     pending: int = 0
+    deleted: int = 0
     topic: str = ""
 
     @property
@@ -47,7 +49,9 @@ class PartitionAccount:
     @property
     def adds_up(self) -> bool:
         """The equation."""
-        return self.read == self.landed + self.dead_lettered + self.skipped + self.explained + self.pending
+        return (
+            self.read == self.landed + self.dead_lettered + self.skipped + self.explained + self.pending + self.deleted
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +140,22 @@ def _account(
     offsets = sum(map(len, read))
     skipped = sum(c.skipped for c in closed) + (now.skipped if now else 0)
     gaps = sum(c.gaps for c in closed) + (now.gaps if now else 0)
+    deleted = sum(c.deleted for c in closed) + (now.deleted if now else 0)
     found = tally.landed + tally.dead_lettered + tally.pending
-    missing = offsets - (found - tally.doubled.number - tally.doubled_dead.number - tally.both.number) - skipped - gaps
+    missing = (
+        offsets
+        - (found - tally.doubled.number - tally.doubled_dead.number - tally.both.number)
+        - skipped
+        - gaps
+        - deleted
+    )
     if missing > 0:
         what = "records are in neither table"
-        if skipped + gaps:
+        if skipped + gaps + deleted:
             what += f", among the {tally.absent.number} offsets without a row"
         note(Flaw.MISSING, Role.TABLE, f"{what}: ", tally.absent, missing)
     elif missing < 0:
-        what = "records were counted as skipped or as gaps, and exist: the offsets without a row are "
+        what = "records were counted as skipped, as gaps or as deleted, and exist: the offsets without a row are "
         note(Flaw.EXCESS, Role.TABLE, what, tally.absent, -missing)
     last = read[-1] if read else Range(0, 0)
     return PartitionAccount(
@@ -157,4 +168,5 @@ def _account(
         skipped=skipped,
         explained=gaps,
         pending=tally.pending + outside[Role.PENDING].number,
+        deleted=deleted,
     ), findings

@@ -146,6 +146,9 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
 def _keys(newer: Entry, older: Entry) -> str | None:
     """Return what a commit of a table of current state says of its keys that does not add up; None if nothing."""
     now, before, counts = newer.keys, older.keys, newer.counts or Counts()
+    if newer.event == ledger.ROWS_DELETED and now is not None and before is not None:
+        is_carried = now.rows - before.rows == before.removed - now.removed and now.records == before.records
+        return None if is_carried else "it does not carry on the account of the keys before it"
     if now is None or ledger.EVENTS in newer.summary:  # a decision after a rollback carries on the head's account
         return None if before is None or now is not None else "it does not carry on the account of the keys"
     was = before or KeyAccount()
@@ -154,7 +157,8 @@ def _keys(newer: Entry, older: Entry) -> str | None:
     if now.cleared not in (0, was.rows) or (now.cleared and not counts.skipped.get(Reason.TRUNCATED.value)):
         return "it counts other rows than it took away"
     rows = was.rows - now.cleared + now.inserted - now.deleted - now.doubled + counts.marked
-    if (now.rows, now.records, now.late) != (rows, was.records + counts.landed, was.late + counts.late):
+    expected = (rows, was.records + counts.landed, was.late + counts.late, was.removed)
+    if (now.rows, now.records, now.late, now.removed) != expected:
         return "it does not carry on the account of the keys before it"
     return None
 

@@ -84,7 +84,7 @@ class Counting:
         remembered: Remembered | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._before = Remembered() if deep or remembered is None else remembered
+        self._before = remembered or Remembered()
         self._sources, self._clock = tuple(with_claims(source, self._before) for source in sources), clock
         self._read = stretches(read)
         self._digests = Digests(self._sources)

@@ -22,11 +22,11 @@ _OF_RECORDS = (Flaw.MISSING, Flaw.EXCESS)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A table of current state: its files, and the account of its newest commit. `is_deep`: every key is read."""
+    """A table of current state: its files, and the account of its newest commit. `reads_keys`: every key is read."""
 
     source: Source
     account: KeyAccount
-    is_deep: bool
+    reads_keys: bool
 
     def accounts(
         self, partitions: Iterable[PartitionAccount], findings: Iterable[Finding]
@@ -48,25 +48,25 @@ class State:
             wrong.append(Finding(flaw=flaw, where=self._where, what=what, count=abs(missing)))
         return found, wrong
 
-    def rows(self) -> tuple[Read, list[Finding]]:
-        """Return how the rows were counted, and what is wrong with them.
+    def rows(self) -> tuple[Read, StateRows | None, list[Finding]]:
+        """Return how the rows were counted, what they are if they could be read, and what is wrong with them.
 
-        Manifests are enough if they give the number of the account; else, and for a deep verification, the keys are read.
+        Manifests are enough if they give the number of the account; else, and if that is asked for, the keys are read.
         """
         files, table = self.source.files, self.source.table
         read = Read(table.identifier, None, files_with_deletes=sum(bool(file.deletes) for file in files))
         problems: list[Finding] = []
         known = by_manifest(self.source, problems)
         if problems:
-            return read, problems
-        if known.rows == self.account.rows and not self.is_deep and not self.source.altered:
-            return replace(read, files_by_manifest=len(files), rows_by_manifest=known.rows), []
+            return read, None, problems
+        if known.rows == self.account.rows and not self.reads_keys and not self.source.altered:
+            return replace(read, files_by_manifest=len(files), rows_by_manifest=known.rows), known, []
         schema = table.iceberg.schema()
         # By id, as the driver has them: another engine may move a column, and the hash depends on their order.
         key: Sequence[str] = [schema.find_field(number).name for number in sorted(schema.identifier_field_ids)]
         found = read_keys(self.source, key, problems)
         read = replace(read, files_by_scan=len(files), rows_by_scan=found.rows)
-        return read, problems or self._compared(found)
+        return read, None if problems else found, problems or self._compared(found)
 
     def _compared(self, found: StateRows) -> list[Finding]:
         findings = []

@@ -24,7 +24,7 @@ from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.row_groups import RowGroup, open_file
 from frazil.lake.read.stored_tables import StoredTable
 
-_CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ", re.IGNORECASE)
+_CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ|checksum", re.IGNORECASE)
 """What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""
 
 _PATH = re.compile(r"\S*/\S*")

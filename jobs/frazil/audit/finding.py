@@ -14,8 +14,8 @@ SHOWN = 20  # ranges that a finding names; it counts all
 class Outcome(StrEnum):
     """What a verification comes to.
 
-    `PROVEN`: each record that was read is where sentence 3 of the design says. `NOT_PROVEN`: something is found that
-    contradicts it. `UNCHECKED`: nothing contradicts it, and something that the proof needs could not be known.
+    `PROVEN`: each record that was read is where sentence 3 of the design says, as far as `Depth` goes. `NOT_PROVEN`: something is
+    found that contradicts it. `UNCHECKED`: nothing contradicts it, and something that the proof needs could not be known.
     """
 
     PROVEN = "proven"
@@ -26,6 +26,19 @@ class Outcome(StrEnum):
     def exit_code(self) -> int:
         """Return the exit code: 0 proven, 1 not proven, 5 could not be checked."""
         return {Outcome.PROVEN: Exit.SUCCESS, Outcome.NOT_PROVEN: Exit.DECISION_REQUIRED}.get(self, Exit.UNCHECKED)
+
+
+class Depth(StrEnum):
+    """What a verification read of the rows that it counts; public, as `--json` prints it.
+
+    `COUNTED`: commits and manifests agree; some rows were not read, or were read by an earlier verification. `KEYS_READ`: the
+    key of each row of an upsert table, and topic, partition and offset of each row of the other tables. `VALUES_READ`: all columns
+    of all files, with the checksums of their pages.
+    """
+
+    COUNTED = "counted"
+    KEYS_READ = "keys_read"
+    VALUES_READ = "values_read"
 
 
 class Flaw(StrEnum):

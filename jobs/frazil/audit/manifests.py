@@ -1,4 +1,4 @@
-"""Check that every snapshot that a table keeps can be read, as far as its manifests go."""
+"""Check that every snapshot that a table keeps can be read, as far as its manifests go; and which of them are of other engines."""
 
 from __future__ import annotations
 
@@ -22,21 +22,60 @@ def lost_manifests(table: StoredTable) -> list[Finding]:
     return [Finding(flaw=Flaw.MANIFEST_LOST, where=f"table {table.identifier}", what=what, count=len(lost))]
 
 
+def foreign_commits(table: StoredTable, since: int | None = None) -> list[Snapshot]:
+    """Return the snapshots by which other engines changed rows, newest first, as far as the table keeps them.
+
+    `since` is a snapshot behind which none is asked for, if it is in the history. A rebuilt ledger begins with the rows as they
+    are. What removes dead letters for an operator's decision is directly before that, without a mark of Frazil.
+    """
+    found, decides = list[Snapshot](), False
+    history = list(table.ancestors(table.head))
+    is_known = any(snapshot.id == since for snapshot in history)
+    for snapshot in history:
+        if (is_known and snapshot.id == since) or snapshot.entry.event == "ledger-lost":
+            break
+        is_foreign = not any(key.startswith("frazil.") for key in snapshot.summary)
+        if is_foreign and snapshot.operation in ("append", "delete", "overwrite"):
+            is_removal = decides and snapshot.operation != "append" and not _number(snapshot, "added-records")
+            found += [] if is_removal else [snapshot]
+        decides = snapshot.entry.event is not None and ledger.TABLE in snapshot.summary
+    return found
+
+
+def undecided_commits(table: StoredTable) -> list[Snapshot]:
+    """Return the snapshots by which other engines changed rows since an operator last accepted deleted rows, newest first."""
+    history = table.ancestors(table.head)
+    return foreign_commits(table, next((s.id for s in history if s.entry.event == ledger.ROWS_DELETED), None))
+
+
+def of_others(table: StoredTable) -> list[str]:
+    """Return what other engines changed, a sentence for each snapshot."""
+    return [
+        f"{table.identifier}, snapshot {snapshot.id}, {snapshot.committed_at:%Y-%m-%d %H:%M} UTC, is not Frazil's: "
+        f"{snapshot.operation} by {_engine(snapshot)}, {_number(snapshot, 'added-records')} rows added, "
+        f"{_number(snapshot, 'deleted-records')} deleted"
+        for snapshot in foreign_commits(table)
+    ]
+
+
+def _number(snapshot: Snapshot, name: str) -> int:
+    """Return how many rows a snapshot changed; delete files and vectors name rows that they delete."""
+    names = [name] if name == "added-records" else [name, "added-position-deletes", "added-equality-deletes"]
+    return sum(int(snapshot.summary.get(one, 0)) for one in names)
+
+
+def _engine(snapshot: Snapshot) -> str:
+    return snapshot.summary.get("engine-name") or "an unknown engine"
+
+
 def notes(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[str]:
-    """Return what a reader of the proof should know: operator decisions, and snapshots by which others changed rows."""
+    """Return what a reader of the proof should know: operator decisions, commits that were left, and how many are kept."""
     found = []
     for commit in commits:
         accepted = commit.summary.get(ledger.EVENTS)
         if accepted is not None:
             found.append(
                 f"snapshot {commit.id}, {commit.committed_at:%Y-%m-%d %H:%M} UTC: an operator accepted {accepted}"
-            )
-    for snapshot in table.ancestors(table.head):
-        if snapshot.operation in ("append", "delete", "overwrite") and ledger.FORMAT not in snapshot.summary:
-            added, gone = (int(snapshot.summary.get(f"{kind}-records", 0)) for kind in ("added", "deleted"))
-            found.append(
-                f"snapshot {snapshot.id}, {snapshot.committed_at:%Y-%m-%d %H:%M} UTC, is not Frazil's: "
-                f"{snapshot.operation}, {added} rows added, {gone} deleted"
             )
     found += _abandoned(table, pipeline)
     if commits and commits[0].belongs_to(pipeline):

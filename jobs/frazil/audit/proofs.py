@@ -23,7 +23,7 @@ from frazil.audit.windows import Boxes, Claim, Stretch
 from frazil.lake.offsets import canonical
 from frazil.lake.read.data_files import DataFile
 
-RULE = 1
+RULE = 2
 """The version of the way of counting. Proofs of another version are not used."""
 
 
@@ -47,12 +47,14 @@ class Proof:
 class Remembered:
     """What a verification leaves for the next: proofs, and how many rows it read in a second, if it was many.
 
-    `claims` are what commits said of files that are still there, by role and snapshot: their snapshots may expire.
+    `claims` are what commits said of files that are still there, by role and snapshot: their snapshots may expire. `read_at` is, by
+    role, the snapshot at which the keys of all rows were read last, and were right.
     """
 
     proofs: tuple[Proof, ...] = ()
     rows_per_second: float | None = None
     claims: Mapping[str, Mapping[int, Claim]] = field(default_factory=dict)
+    read_at: Mapping[str, int] = field(default_factory=dict)
 
 
 class Digests:
@@ -92,7 +94,7 @@ class ProofFolder:
                 role: {int(id_): {p: Range(a, b) for p, a, b in parts} for id_, parts in of.items()}
                 for role, of in body["claims"].items()
             }
-            return Remembered(proofs, body["rows_per_second"], claims)
+            return Remembered(proofs, body["rows_per_second"], claims, dict(body["read_at"]))
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             return Remembered()
 
@@ -106,6 +108,7 @@ class ProofFolder:
                 role: {str(id_): [[p, r.start, r.end] for p, r in claim.items()] for id_, claim in of.items()}
                 for role, of in remembered.claims.items()
             },
+            "read_at": dict(remembered.read_at),
         }
         file = self._file(key)
         new = file.with_suffix(f".{os.getpid()}")

@@ -23,7 +23,13 @@ def files_of(
     altered = frozenset(file.path for file in files if sizes[file.path] != file.bytes)
     source = Source(role, table, columns, files, altered)
     source = replace(source, claims=claims_of(source))
-    return source, _of_files(source, found, {path for path, size in sizes.items() if size is None}, sizes)
+    deletes = {delete.file_path: delete for file in files for delete in file.deletes}
+    wrong = [
+        unlike(source, Flaw.FILE_ALTERED, name, f"has {sizes[name]} bytes, {delete.file_size_in_bytes} were written")
+        for name, delete in deletes.items()
+        if sizes[name] not in (None, delete.file_size_in_bytes)
+    ]
+    return source, wrong + _of_files(source, found, {path for path, size in sizes.items() if size is None}, sizes)
 
 
 def _of_files(source: Source, found: Contents, lost: set[str], sizes: dict[str, int | None]) -> list[Finding]:

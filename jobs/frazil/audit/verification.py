@@ -8,7 +8,8 @@ from typing import Any
 from frazil.audit.balance import PartitionAccount
 from frazil.audit.count import Read
 from frazil.audit.estimate import Estimate
-from frazil.audit.finding import Finding, Outcome, worst
+from frazil.audit.finding import Depth, Finding, Outcome, worst
+from frazil.audit.state_rows import StateRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +26,10 @@ class Verification:
     """What was compared, and the result.
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
-    proof should know, and `cautions` are those of them that say what the table lacks though it is proven. `is_deep` says that
-    every file was read, whatever its manifest and earlier proofs say. `replayed` is of a state whose topic was landed once
-    more. `stale_keys` of a state have a newest record that was rejected, and `unknown_keys` rejected records have a key that
-    cannot be read; both are None if that was not counted.
+    proof should know, and `cautions` are those of them that are always printed. `is_deep` says that every file was to be read,
+    whatever its manifest and earlier proofs say, and `depth` what was read. `live` are the rows of an upsert table as they were
+    counted. `replayed` is of a state whose topic was landed once more. `stale_keys` of a state have a newest record that was
+    rejected, and `unknown_keys` rejected records have a key that cannot be read; both are None if that was not counted.
     """
 
     pipeline: str
@@ -48,6 +49,8 @@ class Verification:
     replayed: Replayed | None = None
     stale_keys: int | None = None
     unknown_keys: int | None = None
+    depth: Depth = Depth.COUNTED
+    live: StateRows | None = None
 
     def with_replay(self, replayed: Replayed) -> Verification:
         """Return the verification with what a second landing found."""
@@ -59,6 +62,12 @@ class Verification:
         """Return the exit code: 0 proven, 1 not proven, 5 could not be checked."""
         return self.outcome.exit_code
 
+    @property
+    def verdict(self) -> str:
+        """Return the outcome as it is printed: what was counted and not read is `counted`, not `proven`."""
+        is_counted = self.outcome is Outcome.PROVEN and self.depth is Depth.COUNTED
+        return Depth.COUNTED.value if is_counted else self.outcome.value
+
     def sum_of(self, name: str) -> int:
         """Return the sum of one column of the accounts: `read`, `landed`, `dead_lettered`, …"""
         return sum(getattr(one, name) for one in self.partitions)
@@ -66,4 +75,4 @@ class Verification:
     def document(self) -> dict[str, Any]:
         """Return the verification as JSON."""
         partitions = [{**asdict(one), "gaps": one.gaps} for one in self.partitions]
-        return {**asdict(self), "partitions": partitions, "exit_code": self.exit_code}
+        return {**asdict(self), "outcome": self.verdict, "partitions": partitions, "exit_code": self.exit_code}

@@ -18,9 +18,11 @@ from frazil.audit.count import Counted, Counting, Read
 from frazil.audit.current_state import State
 from frazil.audit.deleted_key_files import of_remembered_deletes
 from frazil.audit.estimate import Estimate
-from frazil.audit.finding import Finding, Flaw, worst
+from frazil.audit.file_scan import Source
+from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
 from frazil.audit.gapless_files import Columns
 from frazil.audit.history_account import LoadedHistory
+from frazil.audit.page_checksums import read_pages
 from frazil.audit.pending_dead_letters import as_of, pending_files, wrong_state
 from frazil.audit.proofs import RULE, ProofFolder, Remembered
 from frazil.audit.snapshot_files import files_of
@@ -42,6 +44,7 @@ STRUCT = Columns("_kafka.topic", "_kafka.partition", "_kafka.offset")
 DEAD_LETTERS = Columns("topic", "partition", "offset")
 
 TRIES = 3  # when something is gone and the tables have moved on meanwhile: expiry may have taken it rightly
+SHOWN_FILES = 3
 VANISHED = {Flaw.FILE_LOST, Flaw.MANIFEST_LOST}
 
 
@@ -50,6 +53,7 @@ def verify(
     lake: Lake,
     *,
     deep: bool = False,
+    keys: bool = False,
     fresh: bool = False,
     proofs: ProofFolder | None = None,
     announce: Callable[[Estimate], None] = lambda estimate: None,
@@ -58,17 +62,18 @@ def verify(
 ) -> Verification:
     """Verify one pipeline's tables as they are now; a driver and maintenance may be running meanwhile.
 
-    What was counted before and has not changed since is taken from `proofs`, unless `fresh` or `deep`. `announce` is
-    called with what has to be read before it is read. Raises `CatalogUnavailable`: nothing could be checked then, as with
-    `Outcome.UNCHECKED`.
+    With `keys`, keys and coordinates of all rows are read, with `deep` all values. Keys are also read if another engine changed
+    rows since they were read last. What was counted before and has not changed since is taken from `proofs`, unless `fresh`,
+    `keys` or `deep`. `announce` is called with what has to be read before it is read. Raises `CatalogUnavailable`: nothing could be
+    checked then, as with `Outcome.UNCHECKED`.
     """
     began = clock()
     for _ in range(TRIES):
         history = LoadedHistory.of(pipeline, lake)  # first, so that it cannot be ahead
         tables = load_tables(pipeline, lake, wait)
-        audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=clock)
+        audit = _prepared(pipeline, tables, deep=deep, keys=keys, proofs=None if fresh else proofs, clock=clock)
         if isinstance(audit, _Audit):
-            announce(audit.counting.estimate)
+            announce(audit.estimate)
             found = audit.run(proofs)
         else:
             found = audit
@@ -86,8 +91,8 @@ def plan(
     Raises as `verify` does.
     """
     tables = load_tables(pipeline, lake, lambda seconds: None)
-    audit = _prepared(pipeline, tables, deep=deep, fresh=fresh or deep, proofs=proofs, clock=time.monotonic)
-    return audit.counting.estimate if isinstance(audit, _Audit) else audit
+    audit = _prepared(pipeline, tables, deep=deep, keys=False, proofs=None if fresh else proofs, clock=time.monotonic)
+    return audit.estimate if isinstance(audit, _Audit) else audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,33 +106,62 @@ class _Audit:
     decision: Entry | None
     snapshots: Mapping[Role, int | None]
     key: Mapping[str, Any]
+    before: Remembered
+    reads_keys: bool
+    is_changed: bool
+    sources: tuple[Source, ...]
+    remembered_deletes: tuple[str, ...] = ()
     former: tuple[tuple[TopicAccount, Counting], ...] = ()
     state: State | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """What is to be read: with all keys of an upsert table, and with all bytes for a deep verification."""
+        found = self.counting.estimate
+        if self.state is not None and self.reads_keys:
+            files = self.state.source.files
+            found = replace(found, files=found.files + len(files), rows=found.rows + sum(file.rows for file in files))
+        if self.result.is_deep:
+            found = replace(found, bytes=sum(file.bytes for source in self.sources for file in source.files))
+        return found
 
     def run(self, proofs: ProofFolder | None) -> Verification:
         """Read the files and compare."""
         counted = self.counting.run()
         findings = [*self.result.findings, *counted.findings, *self._unfinished(counted)]
         accounts: tuple[PartitionAccount, ...] = ()
+        all_reads = list(counted.reads.values())
         if not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings):
             names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
             accounts, wrong = account(self.totals, self.end, counted, names)
             findings += wrong
             for part, counting in self.former:
                 again = counting.run()
+                all_reads += again.reads.values()
                 more, wrong = account(part.totals, part.end, again, names)
                 accounts = (*accounts, *more)
                 findings += [f for f in (*again.findings, *wrong) if f not in findings]
-            if proofs is not None:
-                proofs.store(self.key, counted.remembered)
-        reads = dict(counted.reads)
+        reads, live = dict(counted.reads), None
         if self.state is not None:
             accounts, findings = self.state.accounts(accounts, findings)
-            reads[Role.TABLE], wrong = self.state.rows()
+            reads[Role.TABLE], live, wrong = self.state.rows()
             findings += wrong
+        lacking = self._pages(findings) if self.result.is_deep else ()
+        if self.is_changed and findings and {finding.flaw for finding in findings} == {Flaw.MISSING}:
+            command = f"`frazil accept {self.result.pipeline} {ledger.ROWS_DELETED} --reason …`"
+            lacking = (*lacking, f"if another engine deleted these rows on purpose, {command} counts them as deleted")
+        outcome, depth = worst(tuple(findings)), self._depth([*all_reads, *reads.values()])
+        if proofs is not None and not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings):
+            at = {role.value: number for role, number in self.snapshots.items() if number is not None}
+            is_read = outcome is Outcome.PROVEN and (self.reads_keys or depth is not Depth.COUNTED)
+            proofs.store(self.key, replace(counted.remembered, read_at=at if is_read else self.before.read_at))
         return replace(
             self.result,
-            outcome=worst(tuple(findings)),
+            outcome=outcome,
+            depth=depth,
+            live=live,
+            notes=(*self.result.notes, *lacking),
+            cautions=(*self.result.cautions, *lacking),
             findings=tuple(findings),
             partitions=accounts,
             reads=tuple(
@@ -136,8 +170,29 @@ class _Audit:
                 else Read(self.result.dead_letters, None)
                 for role in (Role.TABLE, Role.DEAD_LETTERS)
             ),
-            estimate=self.counting.estimate,
+            estimate=self.estimate,
         )
+
+    def _pages(self, findings: list[Finding]) -> tuple[str, ...]:
+        """Read all pages, and add what is wrong with them to `findings`; return what is to be said of files without checksums."""
+        lacking = []
+        for number, source in enumerate(self.sources):
+            pages, known = read_pages(source, self.remembered_deletes if number == 0 else ()), tuple(findings)
+            findings += [one for one in pages.findings if not any(one.what.split(" ", 1)[0] in f.what for f in known)]
+            if pages.unchecked:
+                more = ", …" if len(pages.unchecked) > SHOWN_FILES else ""
+                lacking.append(
+                    f"table {source.table.identifier}: {len(pages.unchecked)} files have no checksums, so a changed byte in them "
+                    f"may be unseen: {', '.join(pages.unchecked[:SHOWN_FILES])}{more}"
+                )
+        return tuple(lacking)
+
+    def _depth(self, reads: Sequence[Read]) -> Depth:
+        if self.result.is_deep:
+            return Depth.VALUES_READ
+        is_read = any(read.rows_by_scan for read in reads)
+        is_counted = any(read.rows_by_manifest or read.rows_remembered for read in reads)
+        return Depth.KEYS_READ if is_read and not is_counted else Depth.COUNTED
 
     def _unfinished(self, counted: Counted) -> list[Finding]:
         if self.decision is None or Role.PENDING not in counted.reads:
@@ -161,7 +216,7 @@ def _prepared(
     tables: Tables,
     *,
     deep: bool,
-    fresh: bool,
+    keys: bool,
     proofs: ProofFolder | None,
     clock: Callable[[], float],
 ) -> _Audit | Verification:
@@ -188,7 +243,8 @@ def _prepared(
         what = "the table does not exist: nothing was read yet, or it was dropped"
         return verification([unchecked(Flaw.NO_TABLE, what)])
     stale = commits[0].entry.stale_keys if commits else None
-    cautions = (*gaps_of_state(pipeline), *(stale.notes if stale is not None else ()))
+    others = [note for one in (table, side) if one is not None for note in manifests.of_others(one)]
+    cautions = (*gaps_of_state(pipeline), *(stale.notes if stale is not None else ()), *others)
     notes = (*manifests.notes(table, pipeline.name, commits), *cautions)
     findings = commit_chain.check(table, pipeline.name, commits)
     end, totals = commits[0].entry.end if commits else None, commit_chain.totals(table, commits)
@@ -209,40 +265,58 @@ def _prepared(
         findings += manifests.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
-    keys = commits[0].entry.keys
-    state = State(landed, keys, deep) if keys is not None else None
-    if state is not None:
-        wrong = [*wrong, *of_remembered_deletes(table, pipeline.name, commits[0].entry.remembered_deletes)]
-    if keys is not None and keys.late:
-        notes += (f"{keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
-    sources, findings = [] if state is not None else [landed], [*findings, *wrong]
+    of_keys, deleted_keys = commits[0].entry.keys, commits[0].entry.remembered_deletes
+    if of_keys is not None:
+        wrong = [*wrong, *of_remembered_deletes(table, pipeline.name, deleted_keys)]
+    if of_keys is not None and of_keys.late:
+        notes += (f"{of_keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
+    sources, findings = [] if of_keys is not None else [landed], [*findings, *wrong]
     snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
-    identities = [_identity(table, columns)]
+    identities, loaded = [_identity(table, columns)], {Role.TABLE: table}
     if side is not None:
         snapshot = as_of(side, commits, pipeline.name)
         dead, wrong = files_of(Role.DEAD_LETTERS, side, snapshot, DEAD_LETTERS)
         sources, findings = [*sources, dead], [*findings, *wrong]
         snapshots[Role.DEAD_LETTERS] = snapshot.id if snapshot else None
         identities.append(_identity(side, DEAD_LETTERS))
+        loaded[Role.DEAD_LETTERS] = side
     pending, wrong = pending_files(table, side, tables.decision, pipeline, DEAD_LETTERS)
     now, *former = by_topic(totals, end, topic)
     key = {"rule": RULE, "pipeline": pipeline.name, "topic": now.end.topic, "tables": identities}
+
+    before = proofs.load(key) if proofs is not None else Remembered()
+    newer = [manifests.foreign_commits(one, before.read_at.get(role)) for role, one in loaded.items()]
+    reads_keys = deep or keys or any(newer)
+    state = State(landed, of_keys, reads_keys) if of_keys is not None else None
 
     def counting_of(part: TopicAccount, remembered: Remembered | None = None) -> Counting:
         return Counting(
             [*sources, *pending],
             ranges_read(part.totals, part.end),
             topic=part.end.topic,
-            deep=deep,
+            deep=reads_keys,
             remembered=remembered,
             clock=clock,
         )
 
-    counting = counting_of(now, proofs.load(key) if proofs is not None and not fresh else None)
     counted = {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
     result = verification([*findings, *wrong], notes=notes, cautions=cautions, commits=len(commits), **counted)
-    others = tuple((part, counting_of(part)) for part in former)
-    return _Audit(result, counting, now.totals, now.end, tables.decision, snapshots, key, others, state)
+    return _Audit(
+        result=result,
+        counting=counting_of(now, None if deep or keys or (reads_keys and state is not None) else before),
+        totals=now.totals,
+        end=now.end,
+        decision=tables.decision,
+        snapshots=snapshots,
+        key=key,
+        before=before,
+        reads_keys=reads_keys,
+        is_changed=any(manifests.undecided_commits(one) for one in loaded.values()),
+        sources=(landed, *(source for source in [*sources, *pending] if source is not landed)),
+        remembered_deletes=deleted_keys.locations,
+        former=tuple((part, counting_of(part)) for part in former),
+        state=state,
+    )
 
 
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:

@@ -18,6 +18,7 @@ from frazil.project import declaration_file, environments
 if TYPE_CHECKING:
     from frazil.recovery.decisions import Acceptance
     from frazil.recovery.recount import Recount
+    from frazil.recovery.rows_deleted import RowsDeleted
 
 
 def accept(
@@ -62,19 +63,21 @@ def accept(
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
-    decided: Acceptance | Recount
+    decided: Acceptance | Recount | RowsDeleted
     with local_job(environment, secrets, master=master, memory=memory) as job:
         from frazil.recovery import apply as accepting
         from frazil.recovery.decisions import Accepted
 
-        if event == ledger.RECOUNT:
+        if event in (ledger.RECOUNT, ledger.ROWS_DELETED):
             from frazil.lake.read.stored_tables import Lake
             from frazil.recovery.recount import recount
+            from frazil.recovery.rows_deleted import rows_deleted
 
-            decided = recount(pipeline, Lake(environment, secrets.read), why, job)
+            decide = recount if event == ledger.RECOUNT else rows_deleted
+            decided = decide(pipeline, Lake(environment, secrets.read), why, job)
         else:
             decided = accepting.accept(pipeline, Accepted(event), why, job)
-    lost = dict(decided.lost)
+    lost, rows = dict(decided.lost), getattr(decided, "rows", None)
     if as_json:
         show_json(
             {
@@ -83,10 +86,13 @@ def accept(
                 "before": {str(p): o for p, o in decided.before.at.items()},
                 "after": {str(p): o for p, o in decided.after.at.items()},
                 "lost": {str(p): n for p, n in lost.items()},
+                **({} if rows is None else {"rows": rows}),
             }
         )
         return
     out().print(f"{pipeline.name}: {event} is accepted and {EVENTS[event]}", markup=False)
+    if rows is not None:
+        out().print(f"{number(rows)} rows were deleted", style="dim", markup=False)
     for partition, offset in decided.after.at.items():
         given_up = f", {number(lost[partition])} offsets given up" if lost.get(partition) else ""
         out().print(f"partition {partition} goes on at offset {number(offset)}{given_up}", style="dim", markup=False)

@@ -105,6 +105,8 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
         behind = found.history_behind
         at = "not begun yet" if behind is None else f"{number(behind)} commits behind"
         head.add_row("history", f"{found.history}, {at}")
+    if found.deleted_by_others:
+        head.add_row("deleted", f"{number(found.deleted_by_others)} rows, by other engines")
     head.add_row("location", found.location or "none yet; the first run creates the table")
     head.add_row("lag", f"{number(found.lag)} records" if found.lag is not None else "–")
     if found.newest_record_at is not None:
@@ -115,6 +117,11 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
         console.print(plain(f"Stopped. {found.stopped}"), style="red", markup=False, soft_wrap=True)
     if found.why:
         console.print(f"The lag is unknown. {found.why}", style="yellow", markup=False, soft_wrap=True)
+    if found.foreign_commits:
+        what = (
+            f"Other engines changed rows in {number(found.foreign_commits)} commits, so the number of rows may differ"
+        )
+        console.print(f"{what}; `frazil verify {found.pipeline}` counts", style="yellow", markup=False, soft_wrap=True)
     for note in found.stale:
         console.print(note, style="yellow", markup=False, soft_wrap=True)
     if found.waiting:

@@ -144,6 +144,11 @@ def _table(rows: Sequence[Row]) -> RenderableType:
         files = number(sums["data_files"] + sums["delete_files"])
         shown.add_row("total", *cells, size(sums["bytes"]), files, f"{len(rows)} pipelines", style="bold")
     notes = [Text(plain(f"{one.pipeline}: {note}"), style="yellow") for one in rows for note in one.differences]
+    notes += [
+        Text(f"{one.pipeline}: {number(one.deleted_by_others)} rows deleted by other engines, as accepted", style="dim")
+        for one in rows
+        if one.deleted_by_others
+    ]
     return Group(shown, *notes) if notes else shown
 
 

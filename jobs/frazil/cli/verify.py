@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,17 +16,20 @@ from rich.text import Text
 
 from frazil.cli.console import duration, err, number, out, show_json, size, table
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
-from frazil.errors import InvalidInput
+from frazil.errors import FrazilError, InvalidInput
+from frazil.exit_codes import Exit, exit_of, worst
 from frazil.project import declaration_file, environments, project_file
 
 if TYPE_CHECKING:
     from frazil.audit.count import Read
     from frazil.audit.estimate import Estimate
+    from frazil.audit.proofs import ProofFolder
     from frazil.audit.verification import Replayed, Verification
     from frazil.declaration import Environment, Pipeline
+    from frazil.lake.read.stored_tables import Lake
 
 PROOFS, REPLAYS = "proofs", "replays"
 """Folders in `.frazil`: of proofs, one for each environment, and of topics that are landed again."""
@@ -36,6 +41,7 @@ TERMS = {
     "skipped": "skipped",
     "gaps": "gaps",
     "pending": "pending",
+    "deleted": "deleted by other engines",
 }
 """The members of an account, and their names on screen (docs/exactly-once.md)."""
 
@@ -47,7 +53,10 @@ FINDINGS = 20
 LONG_SECONDS = 10.0
 """What takes longer is announced before it begins."""
 
-WORDS = {"proven": "PROVEN", "not_proven": "NOT PROVEN", "unchecked": "NOT CHECKED"}
+WORDS = {"counted": "COUNTED", "proven": "PROVEN", "not_proven": "NOT PROVEN", "unchecked": "NOT CHECKED"}
+
+CAUTIONS = 6
+"""Cautions that are shown without `--verbose`."""
 
 REASONS = {
     "missing": "{} records missing",
@@ -84,10 +93,10 @@ REASONS = {
 
 def verify(
     context: typer.Context,
-    name: PipelineName,
+    names: PipelineNames = None,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
-    deep: Annotated[bool, typer.Option("--deep", help="Read every data file; trust no manifest.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Read all values of all files; check checksums.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Use no remembered proof.")] = False,
     replay: Annotated[bool, typer.Option("--replay", help="Land a state's topic again; compare all rows.")] = False,
     plan: Annotated[bool, typer.Option("--plan", help="Print the files to read, without reading them.")] = False,
@@ -102,23 +111,27 @@ def verify(
 
     \b
     Reads the tables' files, without Kafka or a JVM.
+    COUNTED: commits and manifests agree; rows not all read.
+    PROVEN (keys read): after commits of other engines, for example.
+    PROVEN (values read): with --deep or --replay.
     Unchanged files are read once; --fresh reads them again.
     --replay reads the topic again, with Java and on disk.
+    Without PIPELINE, all pipelines.
 
     \b
-    Exit codes:
-      0 proven
+    Exit codes, the worst of all pipelines:
+      0 counted or proven
       1 not proven
       2 invalid input
       3 the catalog is unavailable
       5 not checked
     """
-    from frazil.audit import verify as audit
     from frazil.audit.estimate import Estimate
     from frazil.audit.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
 
-    (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
+    declared = declaration_file.declared(file)
+    pipelines = declaration_file.chosen(declared, names or [pipeline.name for pipeline in declared])
     secrets: Secrets = context.find_root().obj
     environment = environments.environment(env)
     if replay and plan:
@@ -128,29 +141,68 @@ def verify(
     if replay:
         from frazil.ingest.replay import check_is_state
 
-        check_is_state(pipeline)
+        for pipeline in pipelines:
+            check_is_state(pipeline)
     lake, proofs = Lake(environment, secrets.read), ProofFolder(project_file.state_folder() / PROOFS / environment.name)
-    planning = audit.plan(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs) if plan else None
-    if isinstance(planning, Estimate):
-        if as_json:
-            show_json({"pipeline": pipeline.name, "estimate": planning.document()})
-        else:
-            out().print(f"{pipeline.name}: {planned(planning)}", markup=False)
-        return
-
-    def announce(estimate: Estimate) -> None:
-        if estimate.seconds >= LONG_SECONDS:
-            err().print(f"{pipeline.name}: {planned(estimate)}", style="dim", markup=False)
-
-    found = planning or audit.verify(pipeline, lake, deep=deep, fresh=fresh, proofs=proofs, announce=announce)
-    if replay:
-        found = found.with_replay(_replayed(pipeline, environment, secrets, master, memory))
+    reading = _Reading(
+        lake, proofs, secrets, environment, master, memory, deep=deep or replay, fresh=fresh, replay=replay
+    )
+    codes, documents = list[Exit](), list[Mapping[str, Any]]()
+    for pipeline in pipelines:
+        try:
+            found = reading.planned(pipeline) if plan else reading.verified(pipeline)
+        except FrazilError as error:
+            if len(pipelines) == 1:
+                raise
+            err().print(f"{pipeline.name}: {error}", style="red", markup=False, soft_wrap=True)
+            codes.append(exit_of(error))
+            documents.append({"pipeline": pipeline.name, "error": str(error)})
+            continue
+        if isinstance(found, Estimate):
+            documents.append({"pipeline": pipeline.name, "estimate": found.document()})
+            if not as_json:
+                out().print(f"{pipeline.name}: {planned(found)}", markup=False)
+            continue
+        codes.append(Exit(found.exit_code))
+        documents.append(found.document())
+        if not as_json:
+            print_result(found, out(), verbose=verbose or deep)
     if as_json:
-        show_json(found.document())
-    else:
-        print_result(found, out(), verbose=verbose or deep)
-    if found.exit_code:
-        raise typer.Exit(found.exit_code)
+        show_json(documents[0] if len(names or ()) == 1 else {"pipelines": documents})
+    if code := worst(codes):
+        raise typer.Exit(code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How pipelines are verified, one after the other."""
+
+    lake: Lake
+    proofs: ProofFolder
+    secrets: Secrets
+    environment: Environment
+    master: str
+    memory: str
+    deep: bool
+    fresh: bool
+    replay: bool
+
+    def planned(self, pipeline: Pipeline) -> Estimate | Verification:
+        from frazil.audit.verify import plan
+
+        return plan(pipeline, self.lake, deep=self.deep, fresh=self.fresh, proofs=self.proofs)
+
+    def verified(self, pipeline: Pipeline) -> Verification:
+        from frazil.audit.verify import verify
+
+        def announce(estimate: Estimate) -> None:
+            if estimate.seconds >= LONG_SECONDS:
+                err().print(f"{pipeline.name}: {planned(estimate)}", style="dim", markup=False)
+
+        found = verify(pipeline, self.lake, deep=self.deep, fresh=self.fresh, proofs=self.proofs, announce=announce)
+        if not self.replay:
+            return found
+        return found.with_replay(_replayed(pipeline, self.environment, self.secrets, self.master, self.memory))
 
 
 def _replayed(pipeline: Pipeline, place: Environment, secrets: Secrets, master: str, memory: str) -> Replayed:
@@ -183,18 +235,22 @@ def print_result(found: Verification, console: Console, *, verbose: bool = False
         for read in found.reads:
             console.print(f"{read.table}: {counted(read)}", style="dim", markup=False)
         console.print(f"{len(found.partitions)} partitions in {found.seconds:.1f} s", style="dim", markup=False)
+    shown = set(found.cautions if verbose else found.cautions[:CAUTIONS])
     for note in found.notes:
-        if verbose or found.findings or note in found.cautions:
-            console.print(note, style="yellow" if note in found.cautions else "dim", markup=False)
+        if note in shown or (note not in found.cautions and (verbose or found.findings)):
+            console.print(note, style="yellow" if note in shown else "dim", markup=False)
+    if len(found.cautions) > len(shown):
+        console.print(f"… and {number(len(found.cautions) - len(shown))} more; --verbose has all", style="yellow")
 
 
 def headline(found: Verification) -> str:
-    """Return the result as one sentence: the equation if it is proven, else the reasons."""
-    begin = f"{WORDS[found.outcome]} {found.pipeline}: "
+    """Return the result as one sentence: what was read, and the equation if it holds; else the reasons."""
+    read = f" ({found.depth.replace('_', ' ')})" if found.verdict == "proven" else ""
+    begin = f"{WORDS[found.verdict]} {found.pipeline}{read}: "
     if found.outcome == "proven":
         shown = [name for name in TERMS if name in ALWAYS or found.sum_of(name)]
-        read, *rest = (_counted(f"{number(found.sum_of(name))} {TERMS[name]}") for name in shown)
-        return f"{begin}{read} = {' + '.join(rest)}"
+        total, *rest = (_counted(f"{number(found.sum_of(name))} {TERMS[name]}") for name in shown)
+        return f"{begin}{total} = {' + '.join(rest)}"
     counts: dict[str, int] = {}
     for finding in found.findings:
         counts[finding.flaw] = counts.get(finding.flaw, 0) + (finding.count or 0)

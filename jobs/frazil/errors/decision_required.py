@@ -18,6 +18,7 @@ EVENTS = {
     "ledger-lost": "derives the offsets from the rows",
     "counts-recount": "counts the rows and reduces the number of gaps",
     "rejected-records": "keeps these records as dead letters and lands the others",
+    "rows-deleted": "counts the rows that another engine deleted as deleted",
     "rejected-share": "lands the records that the topic holds, whatever share is rejected",
     "late-records": "leaves out the late records, whatever share of those that the topic holds they are",
     "keys-moved": "lands what the topic holds by the times of its records, then takes each key from its new partition",

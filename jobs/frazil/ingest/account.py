@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from frazil.clients.kafka import Kafka
 from frazil.declaration import Pipeline
@@ -54,7 +55,7 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
     )
 
 
-def _of_state(staged: StagedRows) -> dict[str, int]:
+def _of_state(staged: StagedRows) -> dict[str, Any]:
     """Return how the records that have a row took effect; `written` alone in an append table."""
     changes, written = staged.changes, staged.files.rows
     if changes is None:

@@ -23,6 +23,8 @@ class KeyAccount:
     those that it replaced or deleted. `doubled` is how many rows it took away beside one of each key: a key has several
     if it changed its partition against the declaration.
 
+    `removed` is how many rows other engines deleted since the pipeline began, as operators accepted.
+
     The last three are 0 or empty unless keys are declared to keep their partition. `confirmed` is how many keys were searched
     everywhere since then without a row in another partition, and `unchecked` how many commits there were since the last such
     search.
@@ -42,6 +44,7 @@ class KeyAccount:
     cleared: int = 0
     copied: int = 0
     doubled: int = 0
+    removed: int = 0
     confirmed: int = 0
     unchecked: int = 0
     promise: str = ""
@@ -51,7 +54,17 @@ class KeyAccount:
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
         more = {
             name: value
-            for name in ("until", "late", "cleared", "copied", "doubled", "confirmed", "unchecked", "promise")
+            for name in (
+                "until",
+                "late",
+                "cleared",
+                "copied",
+                "doubled",
+                "removed",
+                "confirmed",
+                "unchecked",
+                "promise",
+            )
             if (value := getattr(self, name))
         }
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}

@@ -60,6 +60,7 @@ LATE_RECORDS = "late-records"  # the decision, in EVENTS, that accepts late reco
 SOURCE_TRUNCATED = "source-truncated"  # the decision, in EVENTS, that keeps the rows of a truncated source
 UNTIL = "until"  # in the JSON of such a decision: the offsets, by partition, before which it counts
 RECOUNT = "counts-recount"  # the decision, in EVENTS, that takes back what earlier commits counted as gaps by mistake
+ROWS_DELETED = "rows-deleted"  # the decision, in EVENTS, that takes rows that another engine deleted as deleted
 
 
 def window_of(event: str) -> str:

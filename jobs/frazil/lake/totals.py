@@ -23,7 +23,8 @@ class Counts:
 
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
     `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
-    topic and the markers of transactions leave them; on a plain topic there are none.
+    topic and the markers of transactions leave them; on a plain topic there are none. `deleted_at` are rows that another engine
+    deleted, by partition, as an operator accepted.
     """
 
     read: int = 0
@@ -38,6 +39,7 @@ class Counts:
     marked: int = 0
     order_ties: int = 0
     repeated_deletes: int = 0
+    deleted_at: Mapping[int, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
@@ -50,6 +52,7 @@ class Counts:
                 "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
                 "gaps": {str(p): n for p, n in self.gaps.items()},
                 **{name: number for name in _OF_STATES if (number := getattr(self, name))},
+                **({"deleted_at": {str(p): n for p, n in self.deleted_at.items()}} if self.deleted_at else {}),
             }
         )
 
@@ -65,6 +68,7 @@ class Counts:
             {int(p): n for p, n in document["skipped_at"].items()},
             {int(p): n for p, n in document["gaps"].items()},
             **{name: document.get(name, 0) for name in _OF_STATES},
+            deleted_at={int(p): n for p, n in document.get("deleted_at", {}).items()},
         )
 
     @property
@@ -80,11 +84,15 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One partition's account since `start`, the offset its reading began at: declared skips, and offsets without a record."""
+    """One partition's account since `start`, the offset its reading began at.
+
+    It has declared skips, offsets without a record, and rows that another engine deleted.
+    """
 
     start: int
     skipped: int = 0
     gaps: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,7 @@ class Closed:
     gaps: int = 0
     topic: str | None = field(default=None, compare=False)
     """The topic's name; None where the ledger does not say. Version 0.1.0 drops it, so equality leaves it out."""
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +121,13 @@ class Totals:
     closed: tuple[Closed, ...] = ()
 
     def __str__(self) -> str:
-        """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each."""
-        document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps] for p, t in self.at.items()}
+        """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each.
+
+        The number of deleted rows is one more member, if there are any.
+        """
+        document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps, *_some(t)] for p, t in self.at.items()}
         if self.closed:
-            document["closed"] = [[c.partition, c.start, c.end, c.skipped, c.gaps] for c in self.closed]
+            document["closed"] = [[c.partition, c.start, c.end, c.skipped, c.gaps, *_some(c)] for c in self.closed]
         return canonical(document)
 
     @property
@@ -131,7 +143,10 @@ class Totals:
         names = json.loads(topics) if topics is not None else []
         names += [None] * (len(accounts) - len(names))  # accounts that version 0.1.0 closed come after named ones
         named = zip(accounts, names, strict=False)
-        closed = tuple(Closed(p, start, end, skipped, gaps, name) for (p, start, end, skipped, gaps), name in named)
+        closed = tuple(
+            Closed(p, start, end, skipped, gaps, name, sum(deleted))
+            for (p, start, end, skipped, gaps, *deleted), name in named
+        )
         return cls({int(p): Total(*account) for p, account in document.items()}, closed)
 
     def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
@@ -145,12 +160,26 @@ class Totals:
             closed = [replace(c, topic=c.topic or start.topic) for c in closed]
         for p, here in start.at.items():
             before = at.get(p, Total(here))
-            now = Total(before.start, before.skipped + counts.skipped_at.get(p, 0), before.gaps + counts.gaps.get(p, 0))
+            now = Total(
+                before.start,
+                before.skipped + counts.skipped_at.get(p, 0),
+                before.gaps + counts.gaps.get(p, 0),
+                before.deleted + counts.deleted_at.get(p, 0),
+            )
             if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
                 at[p] = now
             else:
-                closed.append(Closed(p, now.start, here, now.skipped, now.gaps, start.topic))
+                closed.append(Closed(p, now.start, here, now.skipped, now.gaps, start.topic, now.deleted))
                 at.pop(p, None)
         for p, there in end.at.items():
             at.setdefault(p, Total(there))
         return Totals(dict(sorted(at.items())), tuple(closed))
+
+    @property
+    def deleted(self) -> int:
+        """The rows that other engines deleted, as operators accepted."""
+        return sum(one.deleted for one in self.at.values()) + sum(one.deleted for one in self.closed)
+
+
+def _some(account: Total | Closed) -> list[int]:
+    return [account.deleted] if account.deleted else []

@@ -66,6 +66,8 @@ class Row:
     is_all_rejected: bool = True
     last_commit_seconds: float | None = None
     rows: int | None = None
+    deleted_by_others: int = 0
+    """Rows that other engines deleted, as operators accepted."""
     bytes: int | None = None
     data_files: int | None = None
     delete_files: int | None = None
@@ -118,6 +120,7 @@ def row(
         is_all_rejected=is_all,
         last_commit_seconds=committed,
         rows=found.rows,
+        deleted_by_others=found.deleted_by_others,
         bytes=size,
         data_files=data_files,
         delete_files=delete_files,

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from frazil.audit.manifests import undecided_commits
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import history
 from frazil.errors import KafkaUnavailable, TokenUnavailable
@@ -57,6 +58,10 @@ class PipelineStatus:
     location: str | None = None
     rows: int | None = None
     """Rows that readers see, as the table's commits count them."""
+    deleted_by_others: int = 0
+    """Rows that other engines deleted, as operators accepted."""
+    foreign_commits: int = 0
+    """Snapshots by which other engines changed rows since then, as far as they are kept: `rows` may not be what readers see."""
     stale_keys: int | None = None
     """Keys of a table of current state whose newest record was rejected; None if that was not counted."""
     unknown_keys: int | None = None
@@ -138,6 +143,8 @@ def table_status(
         table=pipeline.table.identifier,
         location=table.location,
         rows=_rows(table, entry),
+        deleted_by_others=_deleted(entry),
+        foreign_commits=len(undecided_commits(table)),
         **_of_stale_keys(entry),
         **_of_history(pipeline, lake, table),
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
@@ -174,6 +181,12 @@ def _rows(table: StoredTable, newest: Entry | None) -> int:
     if newest is not None and newest.keys is not None:
         return newest.keys.rows
     return int(table.head.summary.get("total-records", 0)) if table.head else 0
+
+
+def _deleted(newest: Entry | None) -> int:
+    if newest is None:
+        return 0
+    return (newest.keys.removed if newest.keys is not None else 0) + (newest.totals.deleted if newest.totals else 0)
 
 
 def _of_stale_keys(newest: Entry | None) -> dict[str, Any]:

@@ -113,9 +113,9 @@ def publish(
             if restore and base.tagged is not None and not base.head_follows_tag:
                 transaction.manageSnapshots().setCurrentSnapshot(base.tagged.snapshot_id).commit()
             if clear:
-                transaction.newDelete().deleteFromRowFilter(
-                    iceberg.classes.static("expressions.Expressions", "alwaysTrue")
-                ).commit()
+                everything = iceberg.classes.static("expressions.Expressions", "alwaysTrue")
+                cleared = transaction.newDelete().deleteFromRowFilter(everything)
+                _set(cleared, {ledger.RUN: batch.run, ledger.VERSION: batch.version}).commit()
             snapshot_id = fill(iceberg, transaction, table, staged, batch, summary, deletes)
             job.failpoint("publish.filled")
             transaction.commitTransaction()

@@ -74,7 +74,7 @@ def _keys(
         account = changes.account(before, deletes, batch.counts.landed)
         staged = max(before.staged, batch.staged_us or 0)
     elif before is not None:
-        account, staged = before.unchanged, before.staged
+        account, staged = batch.keys or before.unchanged, before.staged
     else:
         return {}
     until = staged if ends else before.staged if closes else before.until

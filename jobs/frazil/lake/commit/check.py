@@ -32,7 +32,8 @@ class CommitRequest:
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
     is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
-    finished. `mode` is the write mode of the rows with their key, as `ledger.made_for` gives it; None for a commit without rows.
+    finished. `keys` is the account of the keys that an operator's decision makes; other commits carry it on. `mode` is
+    the write mode of the rows with their key, as `ledger.made_for` gives it; None for a commit without rows.
     """
 
     pipeline: str
@@ -53,6 +54,7 @@ class CommitRequest:
     on: int | None = None
     on_head: int | None = None
     settled: int | None = None
+    keys: KeyAccount | None = None
     mode: str | None = None
 
     def summary(self, table_uuid: str) -> dict[str, str]:

@@ -197,6 +197,7 @@ class KeyChanges:
         if deletes.clears:
             before = replace(before, rows=0, hash=0)
         return KeyAccount(
+            removed=before.removed,
             rows=before.rows + self.writes - found.rows,
             hash=(before.hash + self._written_hash - found.hash) % 2**64,
             records=before.records + records,

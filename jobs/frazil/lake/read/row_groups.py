@@ -68,7 +68,7 @@ def open_file(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Ite
     with translated_errors(file.path):
         stream = table.iceberg.io.new_input(file.path).open()
     with stream:
-        parquet: Any = pq.ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False)
+        parquet: Any = pq.ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True)
         ids = field_ids(table, columns)
         paths = _paths(parquet.schema_arrow)
         if any(number not in paths for number, _ in ids.values()):

@@ -1,0 +1,129 @@
+"""Damages that leave a file's size as it was: what a deep verification finds in pages and vectors, and what has no checksum."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyroaring import BitMap
+
+from frazil.audit.file_scan import Source
+from frazil.audit.finding import Depth, Flaw, Outcome
+from frazil.audit.page_checksums import check_vectors, is_with_checksum, read_pages
+from frazil.audit.snapshot_files import files_of
+from frazil.audit.verify import FLAT
+from frazil.audit.window import Role
+from tests.audit.audited_table import Landed
+from tests.audit.test_state_rows import delete_file
+
+
+@pytest.fixture
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Landed:
+    """A table whose writer stores checksums, as Spark and Iceberg do."""
+    writer = pq.ParquetWriter
+
+    def with_checksums(*files: Any, **options: Any) -> pq.ParquetWriter:
+        return writer(*files, **{**options, "write_page_checksum": True})
+
+    for module in ("pyarrow.parquet", "pyarrow.parquet.core"):
+        monkeypatch.setattr(f"{module}.ParquetWriter", with_checksums)
+    lake = Landed(tmp_path, partitions=1)
+    lake.land({0: 40}, rejected={(0, 7): b"\x00bad"})
+    return lake
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 0x10
+    file.write_bytes(bytes(content))
+
+
+def ends_of_pages(file: Path) -> list[int]:
+    """The last byte of each column, which is of a page."""
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    starts = [c.dictionary_page_offset if c.has_dictionary_page else c.data_page_offset for c in columns]
+    return [start + c.total_compressed_size - 1 for start, c in zip(starts, columns, strict=True)]
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+def test_a_changed_byte_in_a_page_of_any_column_is_found(checked: Landed, *, is_dead: bool) -> None:
+    (file,) = checked.paths(checked.dead if is_dead else checked.table)
+    whole = checked.verify(deep=True)
+    assert (whole.outcome, whole.depth, whole.cautions) == (Outcome.PROVEN, Depth.VALUES_READ, ())
+    for at in ends_of_pages(file):
+        flip(file, at)
+        found = checked.verify(deep=True)
+        damaged = [one.what for one in found.findings if one.flaw is Flaw.FILE_UNREADABLE]
+        assert len(damaged) == 1, at
+        assert str(file) in damaged[0]
+        flip(file, at)
+
+
+def test_files_without_checksums_are_said(landed: Landed) -> None:
+    found = landed.verify(deep=True)
+    assert found.outcome is Outcome.PROVEN
+    assert [text.split(", so")[0] for text in found.cautions] == [
+        "table shop.orders: 4 files have no checksums",
+        "table shop.orders__dead_letters: 1 files have no checksums",
+    ]
+
+
+def test_a_footer_has_no_checksum(checked: Landed) -> None:
+    """So a changed byte there may be unseen, as docs/exactly-once.md says: here it is the name of the writer."""
+    (file,) = checked.paths()
+    flip(file, file.read_bytes().rindex(b"parquet-cpp") + 2)
+    assert checked.verify(deep=True).outcome is Outcome.PROVEN
+
+
+def source_of(lake: Landed) -> Source:
+    table = lake.lake.table(lake.pipeline.table.identifier)
+    assert table is not None
+    return files_of(Role.TABLE, table, table.head, FLAT)[0]
+
+
+def test_files_of_deletes_and_of_remembered_deletes_are_read(checked: Landed, tmp_path: Path) -> None:
+    source = source_of(checked)
+    deletes = delete_file(tmp_path, 0, [(source.files[0].path, position) for position in range(9)])
+    remembered = tmp_path / "deletes-1.parquet"
+    delete_file(tmp_path, 1, [("key", 1)])
+    source = replace(source, files=(replace(source.files[0], deletes=(deletes,)),))
+    assert read_pages(source, [f"file://{remembered}"]).findings == ()
+    for file in (tmp_path / "deletes-0.parquet", remembered):
+        flip(file, ends_of_pages(file)[-1])
+    found = read_pages(source, [f"file://{remembered}"])
+    assert [one.flaw for one in found.findings] == [Flaw.FILE_UNREADABLE] * 2
+
+
+def vector_file(positions: list[int]) -> tuple[bytes, range]:
+    """A Puffin file with one deletion vector; and where that is."""
+    body = b"\xd1\xd3\x39\x64" + (1).to_bytes(8, "little") + (0).to_bytes(4, "little") + BitMap(positions).serialize()
+    blob = len(body).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
+    named = {"type": "deletion-vector-v1", "fields": [], "snapshot-id": 1, "sequence-number": 1, "offset": 4}
+    footer = json.dumps(
+        {"blobs": [{**named, "length": len(blob), "properties": {"referenced-data-file": "f"}}]}
+    ).encode()
+    end = len(footer).to_bytes(4, "little") + bytes(4) + b"PFA1"
+    return b"PFA1" + blob + b"PFA1" + footer + end, range(4, 4 + len(blob))
+
+
+def test_a_changed_byte_of_a_deletion_vector_is_found() -> None:
+    content, vector = vector_file([1, 5, 70_000])
+    check_vectors(content)
+    for at in vector:
+        with pytest.raises(ValueError, match="differs from its checksum"):
+            check_vectors(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+
+
+@pytest.mark.parametrize("has_checksum", [False, True])
+def test_a_page_says_whether_it_has_a_checksum(tmp_path: Path, *, has_checksum: bool) -> None:
+    import pyarrow as pa
+
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["x" * 70_000, "y"]}), file, write_page_checksum=has_checksum, compression="none")
+    assert is_with_checksum(file.read_bytes()[4:36]) is has_checksum

@@ -1,0 +1,163 @@
+"""Another engine deletes rows on purpose: `rows-deleted` makes the proof hold again, and is for deleted rows only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Changelog, KeyFormat, Upsert
+from frazil.declaration.environment import Environment
+from frazil.errors import Fenced, InvalidInput
+from frazil.job.failpoints import ACCEPT_STEPS
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.read.stored_tables import Lake
+from frazil.recovery.rows_deleted import RowsDeleted, rows_deleted
+from frazil.status.pipeline_status import table_status
+from tests.scenarios.test_upserts import State
+from tests.support.jobs import nothing
+from tests.support.ledgers import Crash, Ledgers, crash_at
+from tests.support.shop import Shop
+
+pytestmark = pytest.mark.spark
+ShopOf = Callable[..., Shop]
+
+
+@pytest.fixture
+def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
+    """An append table of two batches, each with two dead letters."""
+    made = Ledgers(spark, iceberg, lake_environment, name)
+    made.land_with_dead_letters()
+    made.land_with_dead_letters()
+    return made
+
+
+def accepted(stock: Ledgers, failpoint: Callable[[str], None] = nothing) -> RowsDeleted:
+    lake = Lake(stock.environment, Secrets({}).read)
+    return rows_deleted(stock.pipeline, lake, "erased, ticket 7", stock.job(failpoint=failpoint))
+
+
+def delete(stock: Ledgers, *offsets: int, table: str = "") -> None:
+    offset = "offset" if table else "_kafka_offset"
+    listed = ", ".join(map(str, offsets))
+    stock.spark.sql(f"DELETE FROM lake.{table or stock.table} WHERE {offset} IN ({listed})")
+
+
+def test_deleted_rows_are_accepted_once_and_later_batches_carry_them_on(stock: Ledgers) -> None:
+    with pytest.raises(InvalidInput, match="there is nothing to accept: rows-deleted has not happened"):
+        accepted(stock)
+    delete(stock, 2, 13)
+    assert (stock.verified().exit_code, accepted(stock).deleted) == (1, {0: 2})
+    stock.start()
+    stock.land_with_dead_letters()
+    stock.assert_proven()
+    found = stock.verified()
+    assert (found.sum_of("deleted"), all(one.adds_up for one in found.partitions)) == (2, True)
+    lake = Lake(stock.environment, Secrets({}).read)
+    status = table_status(stock.pipeline, lake, lake.table(stock.table), {})
+    assert (status.deleted_by_others, status.foreign_commits) == (2, 0)
+    with pytest.raises(InvalidInput, match="nothing to accept"):
+        accepted(stock)
+    delete(stock, 8, table=stock.dead_letters)
+    assert accepted(stock).deleted == {0: 1}
+    stock.assert_proven()
+    assert stock.verified().sum_of("deleted") == 3
+
+
+def test_rows_that_were_added_or_changed_are_not_accepted(stock: Ledgers) -> None:
+    columns = stock.spark.table(f"lake.{stock.table}").columns
+    changed = next(name for name in columns if not name.startswith("_"))
+    delete(stock, 2)
+    stock.spark.sql(f"UPDATE lake.{stock.table} SET {changed} = {changed} + 1 WHERE _kafka_offset IN (3, 4)")
+    with pytest.raises(InvalidInput, match="of another engine, added or changed 2 rows"):
+        accepted(stock)
+    stock.spark.sql(f"INSERT INTO lake.{stock.table} SELECT * FROM lake.{stock.table} WHERE _kafka_offset = 5")
+    with pytest.raises(InvalidInput, match="not only are rows missing"):
+        accepted(stock)
+
+
+@pytest.mark.parametrize("step", ["accept.decided", "publish.filled", "publish.committed"])
+def test_a_killed_decision_is_made_once(stock: Ledgers, step: str) -> None:
+    assert step in ACCEPT_STEPS
+    delete(stock, 2)
+    with pytest.raises(Crash):
+        accepted(stock, crash_at(step))
+    if step == "publish.committed":
+        with pytest.raises(InvalidInput, match="nothing to accept"):
+            accepted(stock)
+    else:
+        accepted(stock)
+    stock.start()
+    stock.land_with_dead_letters()
+    assert stock.verified().sum_of("deleted") == 1
+    stock.assert_proven()
+
+
+def test_a_row_that_goes_while_an_operator_decides_is_not_accepted_with_the_others(stock: Ledgers) -> None:
+    delete(stock, 2)
+    done: list[str] = []
+
+    def meanwhile(step: str) -> None:
+        if step == "accept.decided" and not done:
+            done.append(step)
+            delete(stock, 3)
+
+    with pytest.raises(Fenced):
+        accepted(stock, meanwhile)
+    assert accepted(stock).deleted == {0: 2}
+    stock.assert_proven()
+
+
+# ── Keyed tables ────────────────────────────────────────────────────────────────────────────────
+def decided(shop: Shop) -> RowsDeleted:
+    return rows_deleted(shop.pipeline, Lake(shop.lake, Secrets({}).read), "erased", shop.job())
+
+
+def proof(shop: Shop) -> Verification:
+    return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
+
+
+@pytest.mark.e2e
+def test_rows_of_an_upsert_table_are_accepted_and_an_exchange_is_not(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number in range(6):
+        state.put(number, "first")
+    shop.drain()
+    table = f"lake.{shop.pipeline.table.identifier}"
+    shop.spark.sql(f"DELETE FROM {table} WHERE order_id IN (2, 3)")
+    state.put(3, "again")
+    state.put(7, "new")
+    shop.drain()
+    assert [finding.flaw for finding in proof(shop).findings] == ["missing"]
+    assert decided(shop).rows == 2
+    state.now.pop(2)
+    state.check()
+    state.put(2, "back")
+    state.delete(4)
+    shop.drain()
+    state.check()
+    shop.spark.sql(f"UPDATE {table} SET _kafka_key = 'other' WHERE order_id = 5")
+    with pytest.raises(InvalidInput, match="not only are rows missing"):
+        decided(shop)
+    shop.spark.sql(f"DELETE FROM {table} WHERE order_id = 7")
+    with pytest.raises(InvalidInput, match="added or changed 1 rows"):
+        decided(shop)
+
+
+@pytest.mark.e2e
+def test_rows_of_a_changelog_are_accepted(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    state = State(shop)
+    for number in range(4):
+        state.put(number, "first")
+    shop.drain()
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE order_id = 2")
+    assert json.dumps(decided(shop).deleted) == '{"0": 1}'
+    found = proof(shop)
+    assert (found.exit_code, found.sum_of("deleted")) == (0, 1)
