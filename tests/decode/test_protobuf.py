@@ -589,3 +589,20 @@ def _varint(number: int) -> bytes:
         out.append(number & 0x7F | 0x80)
         number >>= 7
     return bytes([*out, number])
+
+
+@pytest.mark.parametrize("place", ["_handler", "canonical"])
+def test_what_the_libraries_refuse_is_bad_and_fails_no_batch(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """A type that one of them cannot make, whose panic is no `Exception`; a body at which the other raises anything."""
+
+    class Panic(BaseException):
+        pass
+
+    def refusing(*_: Any) -> Any:
+        raise Panic
+
+    monkeypatch.setattr(f"frazil.decode.protobuf.{place}", refusing)
+    of, target = schema("int32 a = 1;"), Struct((Field("a", INT),))
+    bodies = pa.array([b"\x08\x01", b"\x08"], pa.binary())
+    out = decoded(bodies, pa.array([0, 0], pa.int32()), [reading(of, "M", target)], arrow(target))
+    assert [row is not None for row in out.to_pylist()] == [place != "_handler", False]

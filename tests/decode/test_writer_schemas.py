@@ -22,6 +22,7 @@ from frazil.decode.occurring import NEWEST
 from frazil.decode.writer_schemas import TooMany, WriterSchemas
 from frazil.envelopes.debezium import DebeziumEvents
 from frazil.errors import InvalidInput, RegistryUnavailable
+from frazil.schemas import avro
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
@@ -148,6 +149,42 @@ def test_a_schema_that_cannot_be_read_is_refused_and_says_why() -> None:
     assert not found.refresh()
     assert decoding(found).refused[frame(schema_id)] is Reason.UNREADABLE_SCHEMA
     assert set(found.problems) == {schema_id, other}
+
+
+@pytest.mark.parametrize("error", [TypeError("unhashable type"), KeyError("x"), RecursionError(), ZeroDivisionError()])
+def test_a_schema_at_which_reading_fails_is_refused_and_ends_no_topic(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    registry = FakeRegistry()
+    good = registry.register("orders-value", json.dumps(ORDER))
+    bad = registry.register("orders-value", json.dumps(LATER))
+    parse = avro.parse
+
+    def failing(text: str, *rest: Any, **more: Any) -> Any:
+        if "note" in text:
+            raise error
+        return parse(text, *rest, **more)
+
+    monkeypatch.setattr("frazil.schemas.avro.parse", failing)
+    found = writers(registry)
+    assert found.refresh()
+    assert decoding(found).refused[frame(bad)] is Reason.UNREADABLE_SCHEMA
+    assert found.problems[bad].startswith(type(error).__name__)
+    assert frame(good) in decoding(found).frames
+
+
+def test_a_first_message_that_makes_no_columns_does_not_hide_the_others() -> None:
+    """Records name them; none is known at once."""
+    registry = FakeRegistry()
+    text = 'syntax = "proto3"; package shop; message Empty {} message Order { int32 id = 1; }'
+    schema_id = registry.register("orders-value", text, SchemaType.PROTOBUF)
+    found = writers(registry, ValueFormat.PROTOBUF)
+    assert not found.refresh()
+    assert found.may_begin_without
+    assert meet(found, frame(schema_id, 1))
+    assert [row.fields[0].name for _, row in found.versions] == ["id"]
+    assert decoding(found).refused[frame(schema_id, 0)] is Reason.UNREADABLE_SCHEMA
+    assert "no fields" in found.problems[schema_id]
 
 
 def test_a_version_that_the_envelope_cannot_unwrap_stops_nothing_if_another_one_can() -> None:

@@ -157,6 +157,18 @@ def test_message_types_of_one_file_land_side_by_side_when_they_are_met(shop: Sho
 
 
 @pytest.mark.long
+def test_a_first_message_without_fields_does_not_hold_up_the_others(shop: Shop) -> None:
+    schema_id = register(shop, TWO.replace("message Placed", "message Beat {}\nmessage Placed"))
+    placed = protobuf(TWO, {"orderId": 1, "user": "ada"})
+    shop.produce([framed(schema_id, b"", 0), framed(schema_id, placed, 1), framed(schema_id, b"", 0)])
+    total = shop.drain()
+    assert (total.written, total.rejected) == (1, {"unreadable_schema": 2})
+    assert by_id(shop)[1]["user"] == "ada"
+    assert {row["schema_id"] for row in shop.dead()} == {schema_id}
+    shop.assert_each_record_once()
+
+
+@pytest.mark.long
 def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> None:
     money = 'syntax = "proto3"; package common; message Money { int64 units = 1; string currency = 2; }'
     order = """syntax = "proto3"; package shop; import "common/money.proto";

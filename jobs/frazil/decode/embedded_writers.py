@@ -12,8 +12,8 @@ from frazil.decode.decoding import Decoding
 from frazil.decode.json_nulls import null_of
 from frazil.decode.met import MOST, Met
 from frazil.decode.occurring import Occurring
-from frazil.decode.record_type import RecordType
-from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
+from frazil.decode.record_type import UNREADABLE, RecordType, why
+from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
@@ -74,8 +74,8 @@ class EmbeddedWriters:
             )
         try:
             made = self._made(text.decode())
-        except UnreadableSchema as problem:
-            self._refused[text], self.problems[len(self.problems)] = Reason.UNREADABLE_SCHEMA, str(problem)
+        except UNREADABLE as problem:
+            self._refused[text], self.problems[len(self.problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
             return
         self._frames[text] = len(self._types)
         self._types.append(made)

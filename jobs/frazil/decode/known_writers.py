@@ -12,7 +12,7 @@ from frazil.clients.registry.retry import several
 from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.decode.met import MOST
 from frazil.decode.recent import Recent
-from frazil.decode.record_type import RecordType, protobuf_type
+from frazil.decode.record_type import UNREADABLE, RecordType, protobuf_type, why
 from frazil.decode.subjects import Ownership
 from frazil.errors import UnreadableSchema
 from frazil.schemas.reasons import Reason
@@ -71,6 +71,15 @@ class KnownWriters:
     def is_protobuf(self) -> bool:
         """Whether frames hold the path of a message type."""
         return self._format is ValueFormat.PROTOBUF
+
+    @property
+    def may_begin_without(self) -> bool:
+        """Whether no message type that is known at once can be read, and records may name another one of its file."""
+        return (
+            not self.writers
+            and self._owner.record_name is None
+            and any(len(f.indexes) > 1 for f in self._files.values())
+        )
 
     def is_undecided(self, schema_id: int, subject: str) -> bool:
         """Return whether a version of a subject is new, and may change the verdict on its schema."""
@@ -151,8 +160,8 @@ class KnownWriters:
                 else:
                     self.writers[schema_id], self._verdicts[schema_id] = written, None
             self._verdicts.setdefault(schema_id, None)
-        except UnreadableSchema as problem:
-            self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, str(problem)
+        except UNREADABLE as problem:
+            self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
         self._judged |= {(schema_id, subject) for subject in subjects}
 
     def _name_first(self, schema_id: int, guid: str | None) -> None:
@@ -203,8 +212,8 @@ class KnownWriters:
             return Reason.FOREIGN_SCHEMA
         try:
             self.writers[number] = protobuf_type(file, name)
-        except UnreadableSchema as problem:
-            self.problems[schema_id] = str(problem)
+        except UNREADABLE as problem:
+            self.problems[schema_id] = why(problem)
             return Reason.UNREADABLE_SCHEMA
         return number
 

@@ -7,8 +7,8 @@ that record is alone; the official library then says what it means, or that it i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from frazil.decode.protobuf_projection import ROOT, Reading
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.types import Struct
 
+_T = TypeVar("_T")
 _CONFIG = PtarsConfig(list_nullable=True, map_nullable=True)
 
 
@@ -74,8 +75,11 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
             continue
         at = np.flatnonzero(numbers == number)
         chosen = bodies if len(at) == len(bodies) else bodies.take(pa.array(at))
-        make = _maker(readings[number], arrow_type)
-        parts += _halved(chosen, make, readings[number], pa.nulls(1, arrow_type))
+        make = _made(partial(_maker, readings[number], arrow_type))
+        if make is None:
+            parts.append(pa.nulls(len(chosen), arrow_type))
+        else:
+            parts += _halved(chosen, make, readings[number], pa.nulls(1, arrow_type))
         places.append(at)
     if len(parts) == 1 and len(parts[0]) == len(bodies):
         return parts[0]
@@ -88,25 +92,26 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
 
 def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Reading, bad: pa.Array) -> list[pa.Array]:
     """Return the rows of the bodies, in order: in one part if all can be read."""
-    rows = _tried(bodies, make)
+    is_one = len(bodies) == 1
+    rows = _made(partial(make, bodies), is_one=is_one)
     if rows is not None:
         return [rows]
-    if len(bodies) == 1:
-        body = canonical(bodies[0].as_py(), reading.schema, reading.message)
-        rows = None if body is None else _tried(pa.array([body], pa.binary()), make)
+    if is_one:
+        body = _made(partial(canonical, bodies[0].as_py(), reading.schema, reading.message))
+        rows = None if body is None else _made(partial(make, pa.array([body], pa.binary())))
         return [bad if rows is None else rows]
     half = len(bodies) // 2
     return _halved(bodies[:half], make, reading, bad) + _halved(bodies[half:], make, reading, bad)
 
 
-def _tried(bodies: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
-    """Return the rows of the bodies; None if one of them cannot be read."""
+def _made(make: Callable[[], _T], *, is_one: bool = True) -> _T | None:
+    """Return what `make` makes; None if the libraries refuse a body or a type. `is_one` says that it is of one body at most."""
     try:
-        return make(bodies)
+        return make()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as problem:  # a panic of Rust code is no `Exception`
-        if isinstance(problem, MemoryError) and len(bodies) == 1:
+        if isinstance(problem, MemoryError) and is_one:
             raise
         return None
 

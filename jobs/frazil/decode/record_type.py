@@ -12,6 +12,7 @@ from frazil.decode.connect_json import connect_decoder
 from frazil.decode.decoder import Decoder
 from frazil.decode.json_envelope import NAME
 from frazil.envelopes.envelope import Envelope
+from frazil.errors import UnreadableSchema
 from frazil.schemas import avro, connect_schema, json_schema
 from frazil.schemas.connect_types import held, only, row_meaning
 from frazil.schemas.declared_columns import declared_type
@@ -21,6 +22,18 @@ from frazil.schemas.unknown_fields import with_unknown
 if TYPE_CHECKING:
     from frazil.decode.protobuf_projection import Reading
     from frazil.schemas.protobuf import ProtobufSchema
+
+
+UNREADABLE = (
+    UnreadableSchema,
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
+"""What reading a schema may raise: a schema that is none, or a defect of ours, which must not end the schema's topic."""
+
+
+def why(problem: Exception) -> str:
+    """Return why a schema cannot be read."""
+    return str(problem) if isinstance(problem, UnreadableSchema) else f"{type(problem).__name__}: {problem}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

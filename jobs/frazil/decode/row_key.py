@@ -24,7 +24,6 @@ from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
-_MARK = "_frazil_"
 _REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 
 
@@ -182,7 +181,6 @@ def row_key(
     Each of them is a column of the target, in whose order they come: schemas may list fields in any order, and hashes depend on
     it. Raises `InvalidInput` as `check_type` does.
     """
-    _check_names(target)
     if fields is None:
         _check(key, do=_OF_RECORD, has_own_scale=key.has_own_scale)
         return RowKey((Field(KEY_COLUMN, key.type),), {KEY_COLUMN: None}, landing=landing)
@@ -207,7 +205,6 @@ def value_key(
 
     Raises `InvalidInput` as `named` and `check_type` do.
     """
-    _check_names(target)
     columns = {field.name: same_field(field, target.fields) or field for field in named(names, values)}
     for field in named(names, values):
         _check(columns[field.name], do=_OF_VALUE, has_own_scale=field.has_own_scale)
@@ -237,13 +234,3 @@ def _check(column: Field, *, do: str, has_own_scale: bool) -> None:
             do=do,
         )
     check_type(column.name, column.type, do=do)
-
-
-def _check_names(target: Struct) -> None:
-    for field in target.fields:
-        if field.name.startswith(_MARK):
-            raise InvalidInput(
-                f"the column {field.name} begins with {_MARK}, as columns of a batch's own do that never land",
-                where=f"column {field.name}",
-                do="Rename the field, or choose write=Append()",
-            )

@@ -123,7 +123,7 @@ class WriterSchemas:
     @property
     def may_begin_without(self) -> bool:
         """Whether no version is known before a record has it, so that a run begins without any."""
-        return self._owner.may_begin_without
+        return self._owner.may_begin_without or self._known.may_begin_without
 
     @property
     def versions(self) -> tuple[tuple[int, Struct], ...]:

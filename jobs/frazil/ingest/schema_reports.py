@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from frazil.decode.decoding import schema_id_of
-from frazil.errors import IncompatibleSchema
 from frazil.ingest.events import Event, Reporter
 from frazil.schemas.schema_changes import Change
 
@@ -18,7 +17,7 @@ class SchemaReports:
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
-        self._reported: dict[int, str] = {}  # by writer, what was reported of it last
+        self._reported: set[tuple[int, str]] = set()  # writers, and what was reported of them
 
     def evolved(self, changes: Sequence[Change]) -> None:
         """Report what was changed, if anything was."""
@@ -26,9 +25,9 @@ class SchemaReports:
             more = [f"and {len(changes) - MOST_REPORTED} more"] if len(changes) > MOST_REPORTED else []
             self._report(Event.SCHEMA_EVOLVED, changes=[*(str(c) for c in changes[:MOST_REPORTED]), *more])
 
-    def incompatible(self, found: Sequence[tuple[int, IncompatibleSchema]]) -> None:
-        """Report what was not reported before: of many at once the last ones, which are the newest versions."""
-        new = [(number, str(problem)) for number, problem in found if self._reported.get(number) != str(problem)]
-        self._reported |= dict(new)
+    def incompatible(self, found: Sequence[tuple[int, str]]) -> None:
+        """Report why versions do not land, once: of many at once the last ones, which are the newest versions."""
+        new = [each for each in dict.fromkeys(found) if each not in self._reported]
+        self._reported |= set(new)
         for number, message in new[-MOST_REPORTED:]:
             self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)

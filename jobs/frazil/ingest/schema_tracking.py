@@ -27,7 +27,7 @@ from frazil.ingest.refused_records import Refused
 from frazil.ingest.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.schema_reports import SchemaReports
 from frazil.ingest.staging import Staging
-from frazil.ingest.state_columns import state_changes, state_fields, without_state_fields
+from frazil.ingest.state_columns import state_changes, state_fields, unfit, without_state_fields
 from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import has_records
@@ -139,7 +139,9 @@ class Evolution:
         there = self._evolved()
         landed, keys = self._landing(there)
         self._unfit = landed.incompatible, keys.incompatible if keys else {}
-        self._reports.incompatible([*landed.incompatible.items(), *(keys.incompatible.items() if keys else ())])
+        unread = [*self._writers.problems.items(), *(self._keys.writers.problems.items() if self._keys else ())]
+        misfits = [(number, str(problem)) for each in self._unfit for number, problem in each.items()]
+        self._reports.incompatible([*misfits, *unread])
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_value = identity.names if identity is not None and self._names is not None else ()
         target = landed.target.exact(of_value)
@@ -190,7 +192,8 @@ class Evolution:
         They come before all others, so that no field of a later value takes the name of the key's column. If the key is columns of
         the value, those that the record's key has too come last.
         """
-        fields, versions = self._key_fields if self._is_keyed else None, self._writers.versions
+        fields, refused = self._key_fields if self._is_keyed else None, self._refused
+        versions = tuple((number, row) for number, row in self._writers.versions if number not in refused)
         if self._pipeline.table.has_variants:
             versions = tuple((number, with_variants(row)) for number, row in versions)
         if self._names is not None:
@@ -198,9 +201,17 @@ class Evolution:
             return (*versions, (KEY_VERSION, also)) if also.fields else versions
         return versions if fields is None else ((KEY_VERSION, fields), *versions)
 
+    @property
+    def _refused(self) -> Mapping[int, IncompatibleSchema]:
+        """The versions that no table of this write mode takes; none if all are so, as then the declaration is to change."""
+        versions = self._writers.versions
+        found = {number: problem for number, row in versions if (problem := unfit(self._pipeline, row)) is not None}
+        return found if len(found) < len(versions) else {}
+
     def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
         """Return the key of rows of this type; `key` is the type of the record's key."""
-        values, fields = merge(self._writers.versions).type, self._key_fields
+        refused, fields = self._refused, self._key_fields
+        values = merge([each for each in self._writers.versions if each[0] not in refused]).type
         if self._names is not None:
             return value_key(row, values, self._names, fields, keys)
         single = self._keys.single if self._keys is not None else None
@@ -257,7 +268,7 @@ class Evolution:
             current = Struct(tuple(replace(field, required=False) for field in current.fields))
         found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
         self._check_types(found.incompatible)
-        return found, keys
+        return replace(found, incompatible={**found.incompatible, **self._refused}), keys
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:
         values, keys = self._landing(current)

@@ -11,7 +11,16 @@ from frazil.declaration import Pipeline
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
 from frazil.declaration.options import Deletes, Deletion
 from frazil.declaration.stable_partitions import stable_fields
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, history, remembered_seconds
+from frazil.declaration.write_modes import (
+    Append,
+    Changelog,
+    Upsert,
+    WriteMode,
+    declared_key,
+    history,
+    order_by,
+    remembered_seconds,
+)
 from frazil.decode import decoding
 from frazil.decode.decode import columns_of
 from frazil.decode.decoding import ROW, is_delete, is_truncate
@@ -19,9 +28,11 @@ from frazil.decode.row_key import RowKey
 from frazil.decode.row_order import row_order
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.rows_before import may_be_invented
-from frazil.errors import InvalidInput
+from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.lake.deletes.folding import Rules
 from frazil.lake.history.history_columns import check_names
+from frazil.schemas.column_names import folded
+from frazil.schemas.merge import incompatible
 from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, OF_CHANGELOGS, OF_STATES, OP, ORDER, UNAVAILABLE
 from frazil.schemas.schema_changes import Change, changes
 from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
@@ -81,6 +92,22 @@ def check_columns(pipeline: Pipeline, row: Struct) -> None:
             )
     if history(write) is not None:
         check_names(row, pipeline.table.history)
+
+
+def unfit(pipeline: Pipeline, row: Struct) -> IncompatibleSchema | None:
+    """Return why rows of this version, whose names are the source's, are of no table with a key; None if they are.
+
+    A later version must not end the pipeline: its records are dead letters.
+    """
+    taken = _names(pipeline.write)
+    by = (*(declared_key(pipeline.write) or ()), *order_by(pipeline.write))
+    for field in row.fields if taken else ():
+        name = folded(field.source)
+        if name in taken:
+            return incompatible((field.source,), f"the column {name} is Frazil's own in tables with a key")
+        if name in by and field.has_own_scale:
+            return incompatible((field.source,), "numbers that each have a scale of their own are no key and no order")
+    return None
 
 
 def without_state_fields(write: WriteMode, table: Struct) -> Struct:

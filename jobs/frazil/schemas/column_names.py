@@ -18,7 +18,7 @@ RESERVED = frozenset(
     | {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
     | {"_change_type", "_change_ordinal", "_commit_snapshot_id"}
 )
-"""Names at the top of a row that are not a source's to take; whatever starts with `_kafka_` is reserved too."""
+"""Names at the top of a row that are not a source's to take; what starts with `_kafka_` or `_frazil_` is reserved, too."""
 
 _NOT_ALLOWED = re.compile(r"[^a-z0-9_]")
 
@@ -53,4 +53,4 @@ def claimed(source: str, taken: Set[str], *, top: bool) -> str:
 
 def is_reserved(name: str) -> bool:
     """Return whether a top-level column of this name belongs to Frazil or Iceberg."""
-    return name in RESERVED or name.startswith("_kafka_")
+    return name in RESERVED or name.startswith(("_kafka_", "_frazil_"))

@@ -236,7 +236,7 @@ class _Parser:
         decimal = decimal_of(tree)
         if logical == "decimal" and decimal and decimal.precision <= max_precision(size):
             self.types[full] = Fixed(full, size, "decimal", decimal)
-        elif (logical, size) in {("duration", 12), ("uuid", 16)}:
+        elif (logical, size) in (("duration", 12), ("uuid", 16)):
             self.types[full] = Fixed(full, size, str(logical))
         else:
             self.types[full] = Fixed(full, size)
