@@ -28,7 +28,7 @@ UNREADABLE = (
     UnreadableSchema,
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
-"""What reading a schema may raise: a schema that is none, or a defect of ours, which must not end the schema's topic."""
+"""What the reading of a schema may raise: it is invalid, or Frazil has a defect, which must not end the topic."""
 
 
 def why(problem: Exception) -> str:
