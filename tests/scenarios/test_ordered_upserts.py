@@ -257,6 +257,28 @@ def test_records_without_an_order_are_dead_letters(shop_of: ShopOf) -> None:
     assert total.rejected == {"order_missing": 2}
 
 
+def test_a_value_that_its_column_of_the_order_cuts_is_a_dead_letter(shop_of: ShopOf) -> None:
+    """Else two records of one key tie, and the older one wins by its offset; and `9` is a text after `10`."""
+    shop = shop_of(
+        value_format="json",
+        columns=("id long", "at timestamptz", "code string", "word string"),
+        write=Upsert(key="id", order_by=("at", "code")),
+        on_error=ErrorMode.LOG,
+    )
+    at = "2026-03-01T00:00:00.123456"
+    records = [
+        {"at": f"{at}Z", "code": "a", "word": "kept"},
+        {"at": f"{at}789Z", "code": "a", "word": "newer"},
+        {"at": f"{at}1Z", "code": "a", "word": "older"},
+        {"at": f"{at}Z", "code": 9, "word": "no text"},
+        {"at": f"{at}000Z", "code": "A", "word": "late"},
+        {"at": f"{at[:-1]}5Z", "code": "z", "word": "late"},
+    ]
+    shop.produce([json.dumps({"id": 1, **record}).encode() for record in records], partition=0)
+    assert shop.drain().rejected == {"undecodable": 3}
+    assert [row["word"] for row in shop.landed()] == ["kept"]
+
+
 @pytest.mark.long
 def test_ties_are_counted_and_the_higher_place_wins(shop_of: ShopOf) -> None:
     state = state_of(shop_of, BY_VERSION)

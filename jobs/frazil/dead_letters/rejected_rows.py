@@ -19,7 +19,11 @@ COLUMNS = Struct(
     (
         Field("reason", _STRING, doc="reason code; schemas/reasons.py explains each"),
         Field("stage", _STRING, doc="where the record was rejected: decode or route"),
-        Field("message", _STRING, doc="the reason as a sentence; never holds a part of the record"),
+        Field(
+            "message",
+            _STRING,
+            doc="the reason as a sentence; of the record at most the beginning of a partition's value",
+        ),
         Field("schema_id", _LONG, doc="writer schema id in the record's frame, if it has one"),
         Field("pipeline", _STRING),
         Field("run", _STRING, doc="id of the run that rejected it"),

@@ -76,10 +76,15 @@ def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
     return records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
 
 
-def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey | None = None) -> DataFrame:
+def rows(
+    decoded: DataFrame,
+    decoding: Decoding | None = None,
+    row_key: RowKey | None = None,
+    unplaced: Column | None = None,
+) -> DataFrame:
     """Return the records that have a row; with `decoding`, those whose key has one too, if keys are decoded.
 
-    With `row_key` they have a valid key.
+    With `row_key` they have a valid key. `unplaced` says why the table's partitions cannot hold the row, null if they can.
     """
     is_row = F.col(ROW)[DECODED]
     if decoding is not None:
@@ -92,15 +97,21 @@ def rows(decoded: DataFrame, decoding: Decoding | None = None, row_key: RowKey |
             is_row = is_row & has_valid_key(decoding.key)
     if row_key is not None:
         is_row = is_row & _verdict(row_key, decoding).isNull()
+    if unplaced is not None:
+        is_row = is_row & unplaced.isNull()
     return decoded.where(is_row & (F.col(_ONCE) >= 0))
 
 
 def rejected(
-    decoded: DataFrame, decoding: Decoding, row_key: RowKey | None = None, unavailable: Column | None = None
+    decoded: DataFrame,
+    decoding: Decoding,
+    row_key: RowKey | None = None,
+    unavailable: Column | None = None,
+    unplaced: Column | None = None,
 ) -> DataFrame:
     """Return the records that have no row, with the reason, and in hex the frames that are unknown or wait.
 
-    `unavailable` says which of the others are changes that leave out a value that is nowhere.
+    `unavailable` says which of the others are changes that leave out a value that is nowhere. `unplaced` is as in `rows`.
     """
     sides = [side for side in (decoding, decoding.key) if side is not None and side.unframed is None]
     verdicts = {verdict_column(side): verdict_of(side) for side in sides}
@@ -128,11 +139,17 @@ def rejected(
         reason = reason.when(~has_valid_key(decoding.key), key_reason_of(decoding.key))
         columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)
         columns[WAITING_KEY] = waiting_frame(decoding.key, Reason.KEY_SCHEMA)
+    verdicts_of_row = []
     if row_key is not None:
-        verdict = _verdict(row_key, decoding)
-        if unavailable is not None:
-            verdict = F.coalesce(verdict, F.when(unavailable, Reason.VALUE_UNAVAILABLE.value))
-        reason = reason.otherwise(verdict)
+        verdicts_of_row.append(_verdict(row_key, decoding))
+    if unplaced is not None:
+        verdicts_of_row.append(F.when(unplaced.isNotNull(), Reason.PARTITION_VALUE.value))
+        of_value = F.when(F.col(REASON) == Reason.PARTITION_VALUE.value, unplaced)
+        columns[DETAIL] = F.coalesce(columns[DETAIL], of_value)
+    if unavailable is not None:
+        verdicts_of_row.append(F.when(unavailable, Reason.VALUE_UNAVAILABLE.value))
+    if verdicts_of_row:
+        reason = reason.otherwise(F.coalesce(*verdicts_of_row))
     return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
 
 

@@ -38,6 +38,7 @@ from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.layout import differences
 from frazil.lake.spark_session import infer_no_constraints
+from frazil.lake.stage import PartitionLimits, partition_values
 from frazil.schemas.iceberg import field_ids, row_type, schema_json
 from frazil.schemas.schema_changes import applied
 from frazil.schemas.sources import check_order, check_sources
@@ -83,6 +84,11 @@ class _Unwritten(Evolution):
         check_sources(table.partition_fields, ids, table=table.identifier, field="partition_by")
         check_sources(table.sort_fields, ids, table=table.identifier, field="sort_by")
         return row_type(schema)
+
+    def _limits(self, there: Struct) -> PartitionLimits:
+        if self.exists:
+            return super()._limits(there)
+        return PartitionLimits(partition_values(self._pipeline.table.partition_fields, there))
 
     def _has_records(self) -> bool:
         return True  # so that records without a key are rejected one by one
@@ -164,7 +170,8 @@ def _decoded(
 def _refused(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
     pipeline, thorough, observed = staging.pipeline, staging.decoding.thorough, Observation()
     skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
-    rejects = rejected(decode(_frame(staging, records), thorough), thorough, staging.row_key)
+    decoded = decode(_frame(staging, records), thorough)
+    rejects = rejected(decoded, thorough, staging.row_key, unplaced=staging.unplaced())
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
     message = message_of(REASON, DETAIL).alias("message")
     found = rejects.select("partition", "offset", REASON, message, SCHEMA_ID, skipped.alias("skipped")).collect()
@@ -184,7 +191,7 @@ def _refused(staging: Staging, records: Sequence[Record]) -> tuple[tuple[Preview
 
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
     thorough, write = staging.decoding.thorough, staging.pipeline.write
-    decoded = rows(decode(_frame(staging, records), thorough), thorough, staging.row_key)
+    decoded = rows(decode(_frame(staging, records), thorough), thorough, staging.row_key, staging.unplaced())
     values = staging.values()
     if staging.row_key is not None and not isinstance(write, Changelog):
         values += state_values(staging.table, staging.row_key)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
-from frazil.decode.decoding import REASON, SCHEMA_ID
+from frazil.decode.decoding import DETAIL, REASON, SCHEMA_ID
 from frazil.errors import RejectedRecords
 from frazil.ingest.plan import Plan
 from frazil.ingest.record_counts import Rejected
@@ -24,12 +24,13 @@ MOST_NAMED = 10_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Refused:
-    """A rejected record: its place, the reason and the schema id of its value's frame."""
+    """A rejected record: its place, the reason, the schema id of its value's frame, and what its decoding says besides."""
 
     partition: int
     offset: int
     reason: str
     schema_id: int | None = None
+    detail: str | None = None
 
 
 def refused(pipeline: Pipeline, letters: DataFrame) -> tuple[Refused, ...]:
@@ -37,8 +38,8 @@ def refused(pipeline: Pipeline, letters: DataFrame) -> tuple[Refused, ...]:
     if pipeline.on_error is not ErrorMode.SUSPEND:
         return ()
     wanted = letters.where(F.col(REASON) != Reason.TRUNCATED.value)  # a decision of its own
-    found = wanted.select("partition", "offset", REASON, SCHEMA_ID).orderBy("partition", "offset").limit(MOST_NAMED + 1)
-    return tuple(Refused(row["partition"], row["offset"], row[REASON], row[SCHEMA_ID]) for row in found.collect())
+    found = wanted.select("partition", "offset", REASON, SCHEMA_ID, DETAIL).orderBy("partition", "offset")
+    return tuple(Refused(*row) for row in found.limit(MOST_NAMED + 1).collect())
 
 
 def check_mode(

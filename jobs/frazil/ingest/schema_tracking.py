@@ -32,10 +32,12 @@ from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import has_records
 from frazil.lake.evolve import evolve
+from frazil.lake.stage import PartitionLimits
 from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
+from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.schema_changes import Change, renames
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
@@ -118,6 +120,8 @@ class Evolution:
 
     def explain(self, one: Refused) -> str:
         """Return what is wrong with a rejected record, as far as Kafka and the registry say it."""
+        if one.detail is not None:
+            return f"{MESSAGES[Reason(one.reason)]}: {one.detail}"
         topic, record = self._pipeline.topic.name, None
         with contextlib.suppress(ServiceUnavailable):
             found = self._job.kafka.records(topic, {one.partition: one.offset}, self._pipeline.isolation)
@@ -143,8 +147,9 @@ class Evolution:
         misfits = [(number, str(problem)) for each in self._unfit for number, problem in each.items()]
         self._reports.incompatible([*misfits, *unread])
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
-        of_value = identity.names if identity is not None and self._names is not None else ()
-        target = landed.target.exact(of_value)
+        of_key = identity.names if identity is not None and self._names is not None else ()
+        order = identity.order.columns.values() if identity is not None and identity.order is not None else ()
+        target = landed.target.exact({*of_key, *order})
         decoding = self._writers.decoding(with_texts(target), landed.incompatible, tombstones(self._pipeline.write))
         decoding = replace(decoding, variants=target)
         if self._is_keyed:
@@ -153,20 +158,26 @@ class Evolution:
             is_closed = self._is_keyed and not self._names
             of_keys = self._keys.decoding(keys, is_exact=self._is_keyed, is_closed=is_closed)
             decoding = replace(decoding, key=of_keys)
-        columns = tuple(f.name for f in landed.target.fields)
+        columns, limits = tuple(f.name for f in landed.target.fields), self._limits(there)
         if identity is None:
-            return Staging(self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness)
+            return Staging(
+                self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness, limits=limits
+            )
         decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
         keyless = Keyless(is_possible=self._names is None and not self._has_records())
         self._index = None if self._left_out.is_met else self._index
         remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)
-        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered)
+        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered, limits)
 
     def _evolved(self) -> Struct:
         """Bring the table's schema to what the known versions need; return its columns."""
         table = self._pipeline.table.identifier
         self._reports.evolved(evolve(self._job, table, self._needed))
         return tables.columns(self._job.iceberg, table)
+
+    def _limits(self, there: Struct) -> PartitionLimits:
+        """Return what the partitions of the table, whose columns are these, cannot hold."""
+        return PartitionLimits.of(self._job.iceberg.load(self._pipeline.table.identifier))
 
     def _has_records(self) -> bool:
         """Return whether the pipeline has landed a record in its table."""

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
-from frazil.declaration.options import MetadataColumns
-from frazil.declaration.write_modes import Changelog, tombstones
+from frazil.declaration.options import Deletion, MetadataColumns
+from frazil.declaration.write_modes import Changelog, Upsert, tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows, with_bytes_as_read
 from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
 from frazil.decode.keys import KeyLanding, key_column
@@ -33,7 +33,7 @@ from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
 from frazil.lake.key_index.indexed_search import IndexedSearch
 from frazil.lake.sort_order import order
-from frazil.lake.stage import Staged, stage
+from frazil.lake.stage import PartitionLimits, Staged, stage
 from frazil.schemas.types import Struct
 
 _UNRESOLVED = "_frazil_unresolved"
@@ -58,6 +58,7 @@ class Staging:
     left_out: LeftOut = field(default_factory=LeftOut)
     truncated: Truncated = field(default_factory=Truncated)
     index: IndexedSearch | None = None
+    limits: PartitionLimits = PartitionLimits()  # noqa: RUF009 # frozen
 
     def needs_rows(self, planned: Plan) -> bool:
         """Return whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
@@ -74,6 +75,19 @@ class Staging:
             return list(changelog_values(self.table, self.row_key, self.columns))
         return columns_of(self.columns, self.row_key.values())
 
+    def unplaced(self) -> Column | None:
+        """Return why a decoded record's row has no place in the table's partitions, null if it has; None if every row has."""
+        key = F.col("key") if self.key is None else key_column(self.key)
+        columns = {"_kafka_key": key, **{name: F.col(ROW)[name] for name in self.columns}}
+        if self.pipeline.table.metadata_columns is MetadataColumns.STRUCT:
+            columns["_kafka"] = F.struct(key.alias("key"))
+        if self.row_key is not None:
+            columns |= self.row_key.values()
+        problem, write = self.limits.problem(columns), self.pipeline.write
+        if problem is None or not isinstance(write, Upsert) or write.on_tombstone is Deletion.SOFT_DELETE:
+            return problem
+        return F.when(~is_delete(has_changes=self.decoding.has_changes), problem)  # a delete has no row
+
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
         """Stage the rows of a plan, and count its records as they are read.
 
@@ -89,7 +103,7 @@ class Staging:
         )
         decoded = decode(records, decoding)
         self.job.failpoint("stage.started")
-        landed, table = rows(decoded, decoding, self.row_key), self.pipeline.table
+        landed, table = rows(decoded, decoding, self.row_key, self.unplaced()), self.pipeline.table
         changes: StagedChanges | None = None
         if self.row_key is None or isinstance(self.pipeline.write, Changelog):
             files = stage(
@@ -164,7 +178,8 @@ class Staging:
             listed = listed.withColumn(_UNRESOLVED, F.lit(True))
             records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
             unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
-        rejects = rejected(decode(records, staged.thorough), staged.thorough, self.row_key, unavailable)
+        decoded = decode(records, staged.thorough)
+        rejects = rejected(decoded, staged.thorough, self.row_key, unavailable, self.unplaced())
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
         if staged.changes is None or self.row_key is None:
             letters = rejects.where(~skipped)

@@ -1,4 +1,4 @@
-"""Staging: write rows to data files that no snapshot refers to.
+"""Staging: write rows to data files that no snapshot refers to; and which rows have no place in a table's partitions.
 
 The files are written by Iceberg's own Spark writer through the catalog that its rewrite procedures use
 (`SparkRewriteTableCatalog`), which hands the files over instead of committing them. Without a commit they are
@@ -7,15 +7,23 @@ orphans, and orphan removal deletes them after days.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
+from operator import add
 from typing import Any
+from urllib.parse import quote_plus, urlsplit
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from frazil.declaration.partitioning import PartitionField as Declared
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
 from frazil.schemas.iceberg import field_ids
+from frazil.schemas.types import Struct, Type
 
 CATALOG = "staged"
 OPTIONS = {
@@ -25,6 +33,15 @@ OPTIONS = {
     "check-nullability": "false",
 }
 """Options of every write: the format, and how rows are dealt to files and ordered, whatever properties other engines set."""
+FOLDER_BYTES = 255
+"""So long is the name of a folder, and of a file, at most: `field=value`, in the encoding of URLs."""
+_KEY_BYTES = 1_024
+"""So long is an object's key in S3 at most."""
+_FILE_BYTES = 160
+"""Room for the name of a data file or delete file, and for the folders that `write.object-storage.enabled` adds."""
+_OTHER_BYTES = 45
+"""The longest value of a partition that is no text: an instant."""
+_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +64,135 @@ class Staged:
     def is_empty(self) -> bool:
         """Whether there is nothing to append."""
         return not self.files and not self.documents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionField:
+    """A field of a table's partitions: `transform` and the `type` of its source, which has dots if it is nested, are Iceberg's."""
+
+    name: str
+    source: str
+    transform: str
+    type: str
+
+    @property
+    def width(self) -> int:
+        """The width of a truncated text, number of digits, or bytes; 0 for another transform."""
+        return int(self.transform[9:-1]) if self.transform.startswith("truncate[") else 0
+
+    @property
+    def head(self) -> int:
+        """The bytes of the folder's name before the value."""
+        return len(quote_plus(self.name, safe="*-._")) + 1
+
+    @property
+    def most(self) -> int:
+        """The most bytes that the folder's name can have; what is longer than `FOLDER_BYTES` has no limit."""
+        if self.type not in ("string", "binary") or not (self.width or self.transform == "identity"):
+            return self.head + _OTHER_BYTES
+        return self.head + (self.width or FOLDER_BYTES) * (12 if self.type == "string" else 4)
+
+    def least(self) -> Decimal | None:
+        """Return the least decimal whose truncated value has no more digits than its type; None if there is no such limit."""
+        found = re.fullmatch(r"decimal\((\d+), ?(\d+)\)", self.type)
+        if found is None or not self.width:
+            return None
+        return Decimal((1, tuple(map(int, str((10 ** int(found[1]) - 1) // self.width * self.width))), -int(found[2])))
+
+    def text(self, value: Column) -> Column:
+        """Return the value as the folder's name has it, before it is encoded."""
+        if self.type == "binary":
+            return F.base64(F.substring(value, 1, self.width) if self.width else value)
+        return F.substring(value, 1, self.width) if self.width else value
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLimits:
+    """What the partitions of a table cannot hold: texts that make the name of a folder, or a path, too long, and decimals that
+    have too many digits when they are truncated. `room` is for the names of all folders together.
+    """
+
+    fields: tuple[PartitionField, ...] = ()
+    room: int = _KEY_BYTES
+
+    @classmethod
+    def of(cls, table: Java) -> PartitionLimits:
+        """Return the limits of a loaded table."""
+        schema, properties = table.schema(), dict(table.properties())
+        fields = tuple(
+            PartitionField(
+                name=str(field.name()),
+                source=str(schema.findColumnName(field.sourceId())),
+                transform=str(field.transform()),
+                type=str(schema.findType(field.sourceId())),
+            )
+            for field in items(table.spec().fields())
+            if schema.findField(field.sourceId()) is not None
+        )
+        if properties.get("write.object-storage.partitioned-paths") == "false":
+            fields = tuple(field for field in fields if field.least() is not None)
+        location = urlsplit(str(properties.get("write.data.path") or f"{table.location()}/data")).path
+        return cls(fields, max(_KEY_BYTES - _FILE_BYTES - len(location.encode()), FOLDER_BYTES))
+
+    def problem(self, columns: Mapping[str, Column]) -> Column | None:
+        """Return why a row has no partition, null if it has one; None if every row has one.
+
+        `columns` are those of the row by name: not all, and a field of another one has no limit.
+        """
+        values = {field: value for field in self.fields if (value := _of(columns, field.source)) is not None}
+        problem: Column | None = None
+        for field, value in values.items():
+            if (least := field.least()) is not None:
+                is_wrong = value < F.lit(least).cast(field.type)
+                what = f"{field.source} has too many digits for a partition, where it is truncated to {field.width}"
+            elif field.most > FOLDER_BYTES:
+                is_wrong = _is_longer(field.text(value), FOLDER_BYTES - field.head)
+                what = (
+                    f"{field.source} is too long for a partition, whose folder's name has at most {FOLDER_BYTES} bytes"
+                )
+            else:
+                continue
+            said = F.concat(F.lit(f"{what}: "), _short(value))
+            problem = F.when(is_wrong, said) if problem is None else problem.when(is_wrong, said)
+        texts = [field for field in values if field.most > field.head + _OTHER_BYTES]
+        others = sum(field.head + _OTHER_BYTES + 1 for field in self.fields if field not in texts)
+        room = self.room - others - sum(field.head + 1 for field in texts)
+        if sum(min(field.most, FOLDER_BYTES) - field.head for field in texts) > room:
+            all_texts = [F.coalesce(field.text(values[field]), F.lit("null")) for field in texts]
+            is_wrong = (reduce(add, map(F.octet_length, all_texts)) * 3 > room) & _is_longer(F.concat(*all_texts), room)
+            names = ", ".join(field.source for field in texts)
+            said = F.lit(f"{names} are too long for a partition: a path has at most {_KEY_BYTES:,} bytes")
+            problem = F.when(is_wrong, said) if problem is None else problem.when(is_wrong, said)
+        return problem
+
+
+def partition_values(declared: Sequence[Declared], row: Struct) -> tuple[PartitionField, ...]:
+    """Return the fields of the partitions of a new table with these columns."""
+    found = []
+    for field in declared:
+        of: Type = row
+        for name in field.source.split("."):
+            assert isinstance(of, Struct)
+            of = next(inner.type for inner in of.fields if inner.name == name)
+        transform = f"{field.transform}[{field.argument}]" if field.argument else str(field.transform)
+        found.append(PartitionField(name=field.name, source=field.source, transform=transform, type=str(of)))
+    return tuple(found)
+
+
+def _of(columns: Mapping[str, Column], source: str) -> Column | None:
+    root, *inner = source.split(".")
+    return reduce(lambda value, name: value[name], inner, columns[root]) if root in columns else None
+
+
+def _is_longer(text: Column, most: int) -> Column:
+    """Return whether a text has more bytes in the encoding of URLs, of which a byte takes up to three."""
+    size = F.octet_length(text)
+    return F.when(size * 3 <= most, False).when(size > most, True).otherwise(F.length(F.url_encode(text)) > most)
+
+
+def _short(value: Column) -> Column:
+    text = value.cast("string")
+    return F.when(F.length(text) > _SHOWN, F.concat(F.substring(text, 1, _SHOWN), F.lit("…"))).otherwise(text)
 
 
 def stage(

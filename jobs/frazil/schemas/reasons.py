@@ -25,7 +25,7 @@ class Reason(StrEnum):
     column of the table's key; in ordered ones, `ORDER_MISSING` lacks a field of its order. In change data: `OPERATION_UNKNOWN`
     says nothing that is known of its row, or writes none; `NO_CHANGE` is no change of a row, and always skipped; `TRUNCATED`
     empties the table; `VALUE_UNAVAILABLE` lacks a value that no earlier change of its key has; `BEFORE_MISSING` lacks the row
-    before it, where that is declared.
+    before it, where that is declared. The table: `PARTITION_VALUE` has a value that no partition of it can hold.
     """
 
     TOMBSTONE = "tombstone"
@@ -58,6 +58,7 @@ class Reason(StrEnum):
     TRUNCATED = "truncated"
     VALUE_UNAVAILABLE = "value_unavailable"
     BEFORE_MISSING = "before_missing"
+    PARTITION_VALUE = "partition_value"
 
 
 MESSAGES = {
@@ -93,5 +94,6 @@ MESSAGES = {
     Reason.NO_CHANGE: "the event changes no row, such as a logical decoding message",
     Reason.TRUNCATED: "the source's table was truncated",
     Reason.VALUE_UNAVAILABLE: "the change leaves out a value, and neither an earlier change nor the table has it",
+    Reason.PARTITION_VALUE: "no partition of the table can hold a value of the row",
     Reason.BEFORE_MISSING: "the update or delete lacks the row before it: the source's replica identity was not full",
 }

@@ -86,7 +86,7 @@ class Field:
     `required` says that no version leaves it out or writes null; columns are created optional all the same.
     `as_json` says that the source value is structured and lands as JSON: its text, or a variant (recursion, free-form objects).
     `has_own_scale` says that its bytes are numbers, each with a scale of its own: equal numbers may differ in their bytes.
-    `is_exact` says that a key has the value: a record is rejected if its value becomes another one in the column's type.
+    `is_exact` says that a key or an order has the value: a record is rejected if it becomes another one in the column's type.
     """
 
     name: str

@@ -1,0 +1,106 @@
+"""Values that no partition of the table can hold: their records are rejected, and the others land."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from frazil.declaration import Changelog, ErrorMode, KeyFormat, Upsert
+from frazil.errors import RejectedRecords
+from tests.scenarios.test_upserts import verified
+from tests.support.shop import Shop
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+ShopOf = Callable[..., Shop]
+COLUMNS = ("id long", "who string", "amount decimal(14, 4)", "at struct<place: string>")
+BY = ("who", "truncate(10, amount)", "at.place")
+
+
+def bodies(*values: dict[str, Any]) -> list[bytes]:
+    return [json.dumps(value).encode() for value in values]
+
+
+def test_a_value_that_no_partition_holds_is_a_dead_letter(shop_of: ShopOf) -> None:
+    """Of three fields, one of them nested, and in a record whose other values fit."""
+    shop = shop_of(value_format="json", columns=COLUMNS, table={"partition_by": BY})
+    fit = (
+        {"who": "w" * 251, "amount": -9999999999.9990, "at": {"place": "/é"}},
+        {"who": "", "amount": 9999999999.9999, "at": None},
+        {"who": None},
+    )
+    unfit = (
+        {"who": "w" * 252},
+        {"who": "中" * 30, "amount": 1},
+        {"who": "a", "amount": -9999999999.9999},
+        {"at": {"place": " " + "%" * 90}},
+    )
+    shop.produce(bodies(*({"id": n, **one} for n, one in enumerate(fit + unfit))), partition=0)
+    assert shop.drain().rejected == {"partition_value": len(unfit)}
+    assert sorted(row["id"] for row in shop.landed()) == [0, 1, 2]
+    what = "no partition of the table can hold a value of the row: "
+    assert [row["message"].removeprefix(what) for row in sorted(shop.dead(), key=lambda row: row["offset"])] == [
+        f"who is too long for a partition, whose folder's name has at most 255 bytes: {'w' * 20}…",
+        f"who is too long for a partition, whose folder's name has at most 255 bytes: {'中' * 20}…",
+        "amount has too many digits for a partition, where it is truncated to 10: -9999999999.9999",
+        f"at.place is too long for a partition, whose folder's name has at most 255 bytes:  {'%' * 19}…",
+    ]
+    assert verified(shop).outcome == "proven"
+
+
+def test_a_key_that_no_partition_holds_has_no_row_and_its_delete_is_a_delete(shop_of: ShopOf) -> None:
+    table = {"partition_by": ("_kafka_key",)}
+    shop = shop_of(
+        value_format="json",
+        columns=("id long",),
+        write=Upsert(),
+        key_format=KeyFormat.TEXT,
+        table=table,
+        on_error=ErrorMode.LOG,
+    )
+    long = b"k" * 300
+    shop.produce(bodies({"id": 1}), key=b"k", partition=0)
+    shop.produce(bodies({"id": 2}), key=long, partition=0)
+    shop.produce([None], key=long, partition=0)
+    assert shop.drain().rejected == {"partition_value": 1}
+    shop.produce(bodies({"id": 3}), key=b"k", partition=0)
+    shop.drain()
+    assert [row["id"] for row in shop.landed()] == [3]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("soft", [False, True])
+def test_changes_that_no_partition_holds_are_dead_letters(shop_of: ShopOf, soft: bool) -> None:
+    """In a changelog, and as a soft delete of a key that has no row: both write one."""
+    write = Upsert(key="who", order_by="_kafka_timestamp", on_tombstone="soft_delete") if soft else Changelog()
+    shop = shop_of(
+        value_format="json",
+        columns=("id long", "who string"),
+        write=write,
+        key_format=KeyFormat.JSON,
+        key_columns=("who string",),
+        table={"partition_by": ("who",)},
+        on_error=ErrorMode.LOG,
+    )
+    for who in ("short", "w" * 300):
+        key = json.dumps({"who": who}).encode()
+        shop.produce(bodies({"id": 1, "who": who}), key=key, partition=0)
+        shop.produce([None], key=key, partition=0)
+    assert shop.drain().rejected == {"partition_value": 2}
+    assert {row["who"] for row in shop.landed()} == {"short"}
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_such_a_record_suspends_a_pipeline_that_says_so(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format="json", columns=COLUMNS, table={"partition_by": BY}, on_error=ErrorMode.SUSPEND)
+    shop.produce(bodies({"id": 1, "who": "w" * 300, "amount": 1}), partition=0)
+    with pytest.raises(
+        RejectedRecords,
+        match=r"1 partition_value: record partition 0 offset 0: no partition .*: who is too long for a partition.*w{20}…",
+    ):
+        shop.drain()
+    assert not shop.landed()
