@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.declaration import ValueFormat
-from frazil.declaration.options import SubjectStrategy, Tombstones
+from frazil.declaration import Upsert, ValueFormat
+from frazil.declaration.options import KeyFormat, SubjectStrategy, Tombstones
 from tests.support import oracle
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, frame
@@ -112,6 +112,39 @@ def test_a_field_that_is_added_and_one_that_is_widened_change_the_table_mid_way(
     kinds = {f.name: str(f.field_type) for f in oracle.table(shop.lake, shop.pipeline.table.identifier).schema().fields}
     assert (kinds["order_id"], kinds["note"]) == ("long", "string")
     shop.assert_each_record_once()
+
+
+def test_a_field_is_its_number_whatever_its_name_is(shop_of: ShopOf) -> None:
+    """Keys and values, also inside of lists; the registry forgets the first version in between."""
+    shop = shop_of(value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.PROTOBUF, write=Upsert())
+    key = 'syntax = "proto3"; message Key { int32 order_id = 1; }'
+    first = 'syntax = "proto3"; message R { int32 order_id = 1; string user = 2; repeated Line lines = 3; } '
+    first += "message Line { string sku = 1; string lot = 2; }"
+    second = first.replace("order_id", "number").replace("string user", "string customer").replace(" lines", " items")
+    second = second.replace("string sku = 1; string lot = 2;", "string lot = 1; string sku = 2;")
+    third = second.replace("string customer = 2;", "int32 points = 2;")
+
+    def send(key_text: str, text: str, key: dict[str, Any], value: dict[str, Any]) -> None:
+        key_id = register(shop, key_text, subject=f"{shop.topic}-key")
+        body = framed(register(shop, text), protobuf(text, value))
+        shop.produce([body], key=framed(key_id, protobuf(key_text, key)), partition=0)
+
+    send(key, first, {"orderId": 1}, {"orderId": 1, "user": "ada", "lines": [{"sku": "a", "lot": "b"}]})
+    send(key, first, {"orderId": 2}, {"orderId": 2, "user": "bob"})
+    shop.drain()
+    for subject in (f"{shop.topic}-key", f"{shop.topic}-value"):
+        shop.registry_admin.delete_subject(subject)
+        shop.registry_admin.delete_subject(subject, permanent=True)
+    renamed = key.replace("order_id", "number")
+    send(renamed, second, {"number": 1}, {"number": 1, "customer": "eve", "items": [{"lot": "c", "sku": "d"}]})
+    send(renamed, third, {"number": 3}, {"number": 3, "points": 7})
+    shop.drain()
+    rows = {row["order_id"]: {n: v for n, v in row.items() if not n.startswith("_")} for row in shop.landed()}
+    assert rows == {
+        1: {"order_id": 1, "user": "eve", "lines": [{"sku": "c", "lot": "d"}], "points": None},
+        2: {"order_id": 2, "user": "bob", "lines": [], "points": None},
+        3: {"order_id": 3, "user": None, "lines": [], "points": 7},
+    }
 
 
 @pytest.mark.long

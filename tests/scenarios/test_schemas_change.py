@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from frazil.declaration import Limits
 from frazil.declaration.options import SchemaEvolution
 from tests.support import oracle
-from tests.support.shop import ORDER, Shop
+from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -117,8 +118,6 @@ def test_records_of_a_version_that_cannot_land_are_kept_and_later_ones_still_flo
 
     buffer = io.BytesIO()
     fastavro.schemaless_writer(buffer, fastavro.parse_schema(AS_TEXT), {"order_id": "x", "user": "u", "amount": None})
-    from tests.support.shop import frame
-
     shop.produce(
         [*shop.orders(3, good), frame(bad, buffer.getvalue()), *shop.orders(3, good_again, first=3, schema=ADDED)]
     )
@@ -140,14 +139,75 @@ def test_a_renamed_field_keeps_its_column(shop: Shop) -> None:
             {**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f for f in ORDER["fields"]
         ],
     }
-    from tests.support.shop import avro, frame
-
     schema_id = shop.register(renamed)
     shop.produce([frame(schema_id, avro(renamed, {"order_id": 9, "customer": "new", "amount": None}))])
     shop.drain()
     after = oracle.table(shop.lake, shop.pipeline.table.identifier).schema()
     assert after.find_field("customer").field_id == before
     assert sorted(r["customer"] for r in shop.landed()) == ["new", "u0", "u1", "u2"]
+
+
+def test_a_members_values_stay_in_its_column_whatever_other_members_a_version_has(shop: Shop) -> None:
+    """The registry forgets the first version in between, so only the table says which member has which column."""
+
+    def record(name: str, **fields: Any) -> dict[str, Any]:
+        return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields.items()]}
+
+    card, iban, gift = (record(name, number="string") for name in ("pay.Card", "pay.Iban", "gift.Card"))
+
+    def send(value: dict[str, Any], how: list[Any], many: list[Any], alone: list[Any]) -> None:
+        schema = record("Pay", order_id="long", how=how, many={"type": "array", "items": many}, alone=alone)
+        defined: set[str] = set()
+        schema = json.loads(json.dumps(schema), object_hook=lambda tree: once(tree, defined))
+        shop.produce([frame(shop.register(schema), avro(schema, value))])
+
+    def once(tree: dict[str, Any], defined: set[str]) -> Any:
+        is_second = tree.get("type") == "record" and tree["name"] in defined
+        defined.add(tree.get("name", "")) if tree.get("type") == "record" else None
+        return tree["name"] if is_second else tree
+
+    def of(name: str, number: str) -> tuple[str, dict[str, str]]:
+        return name, {"number": number}
+
+    one = {
+        "order_id": 1,
+        "how": of("pay.Card", "a"),
+        "many": [of("pay.Card", "b"), of("gift.Card", "c")],
+        "alone": None,
+    }
+    send(one, ["null", card, iban], ["null", card, gift], ["null", card])
+    shop.drain()
+    shop.registry_admin.delete_subject(f"{shop.topic}-value")
+    shop.registry_admin.delete_subject(f"{shop.topic}-value", permanent=True)
+    two = {
+        "order_id": 2,
+        "how": of("pay.Card", "d"),
+        "many": [None, of("gift.Card", "e")],
+        "alone": of("pay.Card", "f"),
+    }
+    send(two, ["null", card], ["null", gift], ["null", card])
+    three = {"order_id": 3, "how": of("pay.Iban", "g"), "many": [of("pay.Card", "h")], "alone": of("pay.Card", "i")}
+    send(three, [iban, "int", card], ["null", gift, card], [card])
+    send({**three, "order_id": 4}, ["null", iban], ["null", card], ["null", card, iban])
+    total = shop.drain()
+    assert total.rejected == {"incompatible_schema": 1}
+    (event, *_) = shop.seen("schema_incompatible")
+    assert "alone: the column holds one type, and the field may be pay.Card and pay.Iban now" in event["message"]
+    rows = {row["order_id"]: row for row in shop.landed()}
+    a, c, d, e, f, g, h, i = ({"number": letter} for letter in "acdefghi")
+    b = {"number": "b"}
+    assert [rows[n]["how"] for n in (1, 2, 3)] == [
+        {"member_card": a, "member_iban": None, "member_int": None},
+        {"member_card": d, "member_iban": None, "member_int": None},
+        {"member_card": None, "member_iban": g, "member_int": None},
+    ]
+    assert [rows[n]["many"] for n in (1, 2, 3)] == [
+        [{"member_card": b, "member_gift_card": None}, {"member_card": None, "member_gift_card": c}],
+        [None, {"member_card": None, "member_gift_card": e}],
+        [{"member_card": h, "member_gift_card": None}],
+    ]
+    assert [rows[n]["alone"] for n in (1, 2, 3)] == [None, f, i]
+    shop.assert_each_record_once()
 
 
 @pytest.mark.long

@@ -63,7 +63,8 @@ class DeclaredWriters:
         made = body_decoder if framing is Framing.SINGLE_OBJECT else partial(plain_decoder, heads=heads)
         found = []
         for file in files:
-            written = _written(file, message or "", made, connect_types=envelope is not None, keeps_unknown=keeps)
+            connect_types = envelope is not None
+            written = _written(file, message or "", made, connect_types=connect_types, keeps_unknown=keeps, is_key=keys)
             found.append(_unwrapped(written, of_rows))
         return cls(value_format, found, heads if framing is Framing.SINGLE_OBJECT else None)
 
@@ -129,6 +130,7 @@ def _written(
     *,
     connect_types: bool,
     keeps_unknown: bool,
+    is_key: bool,
 ) -> RecordType:
     try:
         match file.format:
@@ -138,7 +140,7 @@ def _written(
                 return json_type(file.content, {}, connect_types=connect_types, keeps_unknown=keeps_unknown)
         from frazil.schema_files.descriptors import message_schema  # loads Protobuf, which most drivers do not need
 
-        return protobuf_type(message_schema(file.data, message), message)
+        return protobuf_type(message_schema(file.data, message), message, is_key=is_key)
     except UnreadableSchema as problem:
         raise named(file, problem) from None
 

@@ -20,7 +20,7 @@ from frazil.decode.writer_schemas import WriterSchemas
 from frazil.envelopes.envelope import Envelope
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.merge import brief, incompatible, merge
-from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
+from frazil.schemas.schema_changes import Change, CommentColumn
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
@@ -177,7 +177,4 @@ def key_column(landed: KeyLanding) -> Column:
 
 
 def _under(root: tuple[str, ...], change: Change, *, at: int) -> Change:
-    path = (*root, *change.path[at:])
-    match change:
-        case AddColumn() | WidenColumn() | RelaxColumn() | CommentColumn() | RenameColumn():
-            return replace(change, path=path)
+    return replace(change, path=(*root, *change.path[at:]))

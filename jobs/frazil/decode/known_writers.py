@@ -211,7 +211,7 @@ class KnownWriters:
         ):
             return Reason.FOREIGN_SCHEMA
         try:
-            self.writers[number] = protobuf_type(file, name)
+            self.writers[number] = protobuf_type(file, name, is_key=self._owner.is_key)
         except UNREADABLE as problem:
             self.problems[schema_id] = why(problem)
             return Reason.UNREADABLE_SCHEMA

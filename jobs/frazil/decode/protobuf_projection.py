@@ -18,7 +18,8 @@ from enum import StrEnum
 from google.protobuf import wrappers_pb2
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 
-from frazil.schemas.protobuf import FieldKind, Message, MessageField, ProtobufSchema, well_known
+from frazil.schemas.merge import same_field
+from frazil.schemas.protobuf import FieldKind, Message, MessageField, ProtobufSchema, row_type, well_known
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 
 ROOT = "frazil.Row"
@@ -84,10 +85,10 @@ class Reading:
     message: str
 
 
-def reading(schema: ProtobufSchema, message: str, target: Struct) -> Reading:
-    """Return how to read the message of this full name into `target`; fields are found by `Field.source` and `aliases`."""
-    building = _Building(schema)
-    row = building.message("Row", schema.messages[message], target)
+def reading(schema: ProtobufSchema, message: str, target: Struct, *, is_key: bool = False) -> Reading:
+    """Return how to read the message of this full name into `target`; `is_key` is that of `protobuf.row_type`."""
+    building, written = _Building(schema), row_type(schema, message, is_key=is_key)
+    row = building.message("Row", schema.messages[message], written, target)
     descriptors = FileDescriptorSet()
     wrappers_pb2.DESCRIPTOR.CopyToProto(descriptors.file.add())
     descriptors.file.append(building.file)
@@ -100,10 +101,14 @@ class _Building:
         self.file.dependency.append(wrappers_pb2.DESCRIPTOR.name)
         self._schema = schema
 
-    def message(self, name: str, message: Message, target: Struct) -> Column:
+    def message(self, name: str, message: Message, written: Struct, target: Struct) -> Column:
         """Add a message with the fields that `target` wants; what its columns become."""
         made = self.file.message_type.add(name=name)
-        children = tuple(self._column(made, message, wanted) for wanted in target.fields)
+        found = _columns(message, written, target)
+        children = tuple(
+            self._column(made, message, *found[wanted.name], wanted) if wanted.name in found else Column(How.ABSENT)
+            for wanted in target.fields
+        )
         oneofs: dict[str, list[str]] = {}
         for field_ in message.fields:
             if field_.oneof:
@@ -118,24 +123,25 @@ class _Building:
             if found.kind is FieldKind.MESSAGE:
                 added.type = FieldDescriptorProto.TYPE_BYTES
             else:
-                self._single(added, found, None)
+                self._single(added, found, None, None)
             _with_presence(made, added)
         return name
 
-    def _column(self, made: DescriptorProto, message: Message, wanted: Field) -> Column:
-        names = (wanted.source, *wanted.aliases)
-        found = next((f for name in names if (f := message.field(name)) is not None), None)
-        if found is None:
-            return Column(How.ABSENT)
+    def _column(
+        self, made: DescriptorProto, message: Message, found: MessageField, written: Field, wanted: Field
+    ) -> Column:
         added = made.field.add(name=f"f{found.number}", number=found.number, label=FieldDescriptorProto.LABEL_OPTIONAL)
         entry = self._schema.messages.get(found.type_name)
         if wanted.as_json:
             column = self._json(added, message, found)
         elif entry is not None and entry.is_map_entry:
-            column = self._map(made, added, entry, wanted.type)
+            column = self._map(made, added, entry, written.type, wanted.type)
         else:
-            of = wanted.type.element if found.repeated and isinstance(wanted.type, ListOf) else wanted.type
-            column = self._single(added, found, of, is_exact=wanted.is_exact)
+            own, of = (
+                each.element if found.repeated and isinstance(each, ListOf) else each
+                for each in (written.type, wanted.type)
+            )
+            column = self._single(added, found, own, of, is_exact=wanted.is_exact)
             if found.repeated:
                 added.label = _REPEATED
                 column = Column(How.LIST, children=(column,))
@@ -151,25 +157,33 @@ class _Building:
         if found.kind is FieldKind.MESSAGE:
             added.type = FieldDescriptorProto.TYPE_BYTES
             return Column(How.JSON, source=(message.name, found.name))
-        inner = self._single(added, found, None)
+        inner = self._single(added, found, None, None)
         return Column(How.JSON_LIST, children=(inner,)) if found.repeated else inner
 
-    def _map(self, made: DescriptorProto, added: FieldDescriptorProto, entry: Message, of: Type) -> Column:
+    def _map(
+        self, made: DescriptorProto, added: FieldDescriptorProto, entry: Message, written: Type, of: Type
+    ) -> Column:
         """Return a list of entries: an entry whose key or value is absent, which means the default, shows."""
         nested = made.nested_type.add(name=f"F{added.number}Entry")
         added.label = _REPEATED
         added.type = FieldDescriptorProto.TYPE_MESSAGE
         added.type_name = f".{self.file.package}.{made.name}.{nested.name}"
         children = []
-        kinds = (of.key, of.value) if isinstance(of, MapOf) else (None, None)
-        for field_, kind in zip(entry.fields, kinds, strict=True):
+        owns, kinds = ((each.key, each.value) if isinstance(each, MapOf) else (None, None) for each in (written, of))
+        for field_, own, kind in zip(entry.fields, owns, kinds, strict=True):
             part = nested.field.add(name=field_.name, number=field_.number, label=FieldDescriptorProto.LABEL_OPTIONAL)
-            column = _once(part, self._single(part, field_, kind))
+            column = _once(part, self._single(part, field_, own, kind))
             children.append(replace(column, name=field_.name))
         return Column(How.MAP, children=tuple(children))
 
     def _single(
-        self, added: FieldDescriptorProto, found: MessageField, of: Type | None, *, is_exact: bool = False
+        self,
+        added: FieldDescriptorProto,
+        found: MessageField,
+        written: Type | None,
+        of: Type | None,
+        *,
+        is_exact: bool = False,
     ) -> Column:
         """Return one value of the field, whatever its label."""
         if found.kind is FieldKind.ENUM:
@@ -186,8 +200,8 @@ class _Building:
             return Column(How.AS_IS)
         name = f"M{len(self.file.message_type)}"
         added.type_name = f".{self.file.package}.{name}"
-        inner = of if isinstance(of, Struct) else Struct(())
-        return self.message(name, self._schema.messages[found.type_name], inner)
+        own, inner = (each if isinstance(each, Struct) else Struct(()) for each in (written, of))
+        return self.message(name, self._schema.messages[found.type_name], own, inner)
 
     def _time(self, added: FieldDescriptorProto, how: How, *, is_exact: bool) -> Column:
         """Return a time that is read as two numbers: ptars would cut it, and take numbers that are out of their range."""
@@ -197,6 +211,19 @@ class _Building:
         for number, (part, kind) in enumerate(_PARTS, start=1):
             made.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL, type=kind)
         return Column(how, is_exact=is_exact)
+
+
+def _columns(message: Message, written: Struct, target: Struct) -> dict[str, tuple[MessageField, Field]]:
+    """Return the target's column -> the field of the message that it is, and the same in the message's row type."""
+    by_id = {each: column for column in target.fields for each in column.ids}
+    found: dict[str, tuple[MessageField, Field]] = {}
+    for field_, own in zip(
+        message.fields, written.fields, strict=False
+    ):  # deep inside itself, a message has no columns
+        column = next((by_id[each] for each in own.ids if each in by_id), None) or same_field(own, target.fields)
+        if column is not None:
+            found[column.name] = (field_, own)
+    return found
 
 
 def _once(added: FieldDescriptorProto, column: Column) -> Column:

@@ -139,11 +139,13 @@ def _avro_decoder(reader: avro.Reader, target: Struct) -> Decoder:
     return avro_decoder(reader, target)
 
 
-def protobuf_type(schema: ProtobufSchema, message: str) -> RecordType:
-    """Return one message type of a Protobuf schema. Raises `UnreadableSchema`."""
+def protobuf_type(schema: ProtobufSchema, message: str, *, is_key: bool = False) -> RecordType:
+    """Return one message type of a Protobuf schema; `is_key` is that of `protobuf.row_type`. Raises `UnreadableSchema`."""
     from frazil.decode.protobuf_projection import reading  # loads Protobuf, which most drivers do not need
     from frazil.schemas.protobuf import row_type
 
     return RecordType(
-        name=message, row=row_type(schema, message), reading=lambda target: reading(schema, message, target)
+        name=message,
+        row=row_type(schema, message, is_key=is_key),
+        reading=lambda target: reading(schema, message, target, is_key=is_key),
     )

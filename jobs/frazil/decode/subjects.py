@@ -13,7 +13,7 @@ class Ownership:
     """The subjects of a topic's values; with `keys`, of its keys, whose strategy is the topic's name."""
 
     def __init__(self, topic: Topic, *, keys: bool = False) -> None:
-        self._topic, self._is_key = topic.name, keys
+        self._topic, self.is_key = topic.name, keys
         self.strategy = SubjectStrategy.TOPIC if keys else topic.subject_strategy
         self.record_name = topic.key_record_name if keys else topic.record_name
 
@@ -30,7 +30,7 @@ class Ownership:
     def subjects(self, registry: Registry) -> Sequence[str]:
         """Return the subjects that can be known before a record is met. Raises `RegistryUnavailable`."""
         if self.strategy is SubjectStrategy.TOPIC:
-            return (f"{self._topic}-{'key' if self._is_key else 'value'}",)
+            return (f"{self._topic}-{'key' if self.is_key else 'value'}",)
         if self.record_name is not None:
             return (f"{self._prefix}{self.record_name}",)
         return [s for s in registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()

@@ -147,6 +147,6 @@ def _row(
 
             compiled = compile_proto(schema.text, references)
             named = [n for path, n in compiled.indexes.items() if n == owner.record_name or path == _FIRST]
-            return protobuf.row_type(compiled, named[-1]), True
+            return protobuf.row_type(compiled, named[-1], is_key=owner.is_key), True
         case _:
             raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {of}")

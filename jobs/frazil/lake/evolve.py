@@ -10,9 +10,18 @@ from frazil.errors import IncompatibleSchema
 from frazil.lake.commit.committer import Committer
 from frazil.lake.iceberg_java import Iceberg, failed, said
 from frazil.lake.java_classes import Java
-from frazil.lake.tables import is_refused
-from frazil.schemas.iceberg import row_type, schema_json
-from frazil.schemas.schema_changes import AddColumn, Change, CommentColumn, RelaxColumn, RenameColumn, WidenColumn
+from frazil.lake.tables import columns_of, field_ids_of, is_refused
+from frazil.schemas.iceberg import schema_json
+from frazil.schemas.schema_changes import (
+    AddColumn,
+    Change,
+    CommentColumn,
+    IdentifyColumn,
+    RelaxColumn,
+    RenameColumn,
+    WidenColumn,
+    applied,
+)
 from frazil.schemas.types import Field, Struct, Type
 
 ATTEMPTS = 10
@@ -29,15 +38,24 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
         if attempt:
             job.wait(min(2.0, 0.05 * 2**attempt))
         loaded = iceberg.load(table)
-        wanted = tuple(changes(row_type(iceberg.schema_json(loaded))))
+        columns = columns_of(iceberg, loaded)
+        wanted = tuple(changes(columns))
         if not wanted:
             return ()
-        update = loaded.updateSchema()
+        transaction = loaded.newTransaction()
+        update = transaction.updateSchema()
         for change in wanted:
             _add_to(update, iceberg, change)
         job.failpoint("evolve.filled")
         try:
             update.commit()
+            kept = field_ids_of(applied(columns, wanted), iceberg.schema_json(transaction.table()))
+            if kept:
+                properties = transaction.updateProperties()
+                for name, value in kept.items():
+                    properties.set(name, value)
+                properties.commit()
+            transaction.commitTransaction()
         except Py4JJavaError as error:
             failure = error
             if is_refused(error):
@@ -72,3 +90,5 @@ def _add_to(update: Java, iceberg: Iceberg, change: Change) -> None:
             update.updateColumnDoc(name, doc)
         case RenameColumn(name=new_name):
             update.renameColumn(name, new_name)
+        case IdentifyColumn():  # a property of the table
+            pass

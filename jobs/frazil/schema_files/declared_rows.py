@@ -21,12 +21,12 @@ def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = Fal
     `connect_types` is that of `avro.parse`. Raises `UnreadableSchema`, which names the file.
     """
     files, message = (topic.key_schema, topic.key_record_name) if keys else (topic.schema, topic.record_name)
-    rows = (row_of(file, message, connect_types=connect_types) for file in files or ())
+    rows = (row_of(file, message, connect_types=connect_types, is_key=keys) for file in files or ())
     return tuple(with_unknown(row, keeps=topic.keeps_unknown and not keys) for row in rows)
 
 
-def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False) -> Struct:
-    """Return the row type of a file; `message` is the one of a descriptor set."""
+def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False, is_key: bool = False) -> Struct:
+    """Return the row type of a file; `message` is the one of a descriptor set, `is_key` that of `protobuf.row_type`."""
     try:
         match file.format:
             case ValueFormat.AVRO:
@@ -35,7 +35,7 @@ def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False
                 parsed = json_schema.parse(file.content, {})
                 return row_meaning(json_schema.row_type(parsed, connect_types=connect_types))
             case _:
-                return _message(file, message or "")
+                return _message(file, message or "", is_key=is_key)
     except UnreadableSchema as problem:
         raise named(file, problem) from None
 
@@ -66,10 +66,10 @@ def named(file: SchemaFile, problem: UnreadableSchema) -> UnreadableSchema:
     return UnreadableSchema(problem.what, where=where, do=do)
 
 
-def _message(file: SchemaFile, message: str) -> Struct:
+def _message(file: SchemaFile, message: str, *, is_key: bool) -> Struct:
     from frazil.schema_files.descriptors import message_schema  # loads Protobuf, which most declarations do not need
 
-    return protobuf.row_type(message_schema(file.data, message), message)
+    return protobuf.row_type(message_schema(file.data, message), message, is_key=is_key)
 
 
 def file_problems(pipeline: Pipeline) -> Iterator[Problem]:

@@ -119,7 +119,8 @@ def row_meaning(of: Struct) -> Struct:
                 field, type=meaning(field.type), has_own_scale=field.has_own_scale or isinstance(field.type, Number)
             )
             for field in of.fields
-        )
+        ),
+        origins=of.origins,
     )
 
 

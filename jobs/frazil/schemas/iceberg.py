@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -47,14 +47,40 @@ def column_names(schema: Mapping[str, Any]) -> dict[int, str]:
     return {column["id"]: column["name"] for column in schema["fields"]}
 
 
-def row_type(schema: dict[str, Any]) -> Struct:
-    """Return the row type of a table's schema JSON, without the field ids."""
+def row_type(schema: dict[str, Any], known: Mapping[int, Sequence[str]] | None = None) -> Struct:
+    """Return the row type of a table's schema JSON, without the field ids; `known` has the `Field.ids` by them."""
+    known = known or {}
     return Struct(
         tuple(
-            Field(f["name"], _type(f["type"]), required=bool(f.get("required", False)), doc=f.get("doc", ""))
+            Field(
+                f["name"],
+                _type(f["type"], known),
+                required=bool(f.get("required", False)),
+                doc=f.get("doc", ""),
+                ids=tuple(known.get(f["id"], ())),
+            )
             for f in schema["fields"]
         )
     )
+
+
+def known_ids(row: Struct, schema: dict[str, Any]) -> dict[int, tuple[str, ...]]:
+    """Return the `Field.ids` of a table's columns by field id; `schema` is the table's, `row` has the same columns."""
+    ids = field_ids(schema)
+    return {ids[path]: field.ids for path, field in _fields(row, "") if field.ids and path in ids}
+
+
+def _fields(of: Type, prefix: str) -> Iterator[tuple[str, Field]]:
+    match of:
+        case Struct(fields):
+            for field in fields:
+                yield prefix + field.name, field
+                yield from _fields(field.type, f"{prefix}{field.name}.")
+        case ListOf(element):
+            yield from _fields(element, prefix + "element.")
+        case MapOf(key, value):
+            yield from _fields(key, prefix + "key.")
+            yield from _fields(value, prefix + "value.")
 
 
 def field_ids(schema: dict[str, Any]) -> dict[str, int]:
@@ -100,7 +126,7 @@ def _type_json(of: Type, ids: Iterator[int]) -> Any:
             return str(of)
 
 
-def _type(of: Any) -> Type:
+def _type(of: Any, known: Mapping[int, Sequence[str]]) -> Type:
     if isinstance(of, str):
         if decimal := _DECIMAL.fullmatch(of):
             return Decimal(int(decimal[1]), int(decimal[2]))
@@ -109,11 +135,12 @@ def _type(of: Any) -> Type:
         return Primitive(_READ_AS.get(of) or Kind(of))
     match of["type"]:
         case "list":
-            return ListOf(_type(of["element"]), bool(of.get("element-required", False)))
+            return ListOf(_type(of["element"], known), bool(of.get("element-required", False)))
         case "map":
-            return MapOf(_type(of["key"]), _type(of["value"]), bool(of.get("value-required", False)))
+            required = bool(of.get("value-required", False))
+            return MapOf(_type(of["key"], known), _type(of["value"], known), required)
         case _:
-            return row_type(of)
+            return row_type(of, known)
 
 
 def _ids(of: Any, prefix: str) -> Iterator[tuple[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from frazil.schemas.field_ids import made_of, origins
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 VARIANT = Primitive(Kind.VARIANT)
@@ -43,12 +44,12 @@ def variant_columns(row: Struct) -> tuple[str, ...]:
 
 
 def _structs(row: Struct, json: Primitive) -> Struct:
-    return Struct(tuple(_field(field, json) for field in row.fields))
+    return Struct(tuple(_field(field, json) for field in row.fields), origins=row.origins)
 
 
 def _field(field: Field, json: Primitive) -> Field:
     if field.as_json or field.type == VARIANT:
-        return replace(field, type=json, as_json=True)
+        return replace(field, type=made_of(json, *origins(field.type)), as_json=True)
     return replace(field, type=_type(field.type, json))
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from frazil.schemas.connect_types import DECIMAL, NUMBER, VARIABLE_SCALE_DECIMAL, Number, named, unscaled_decimal
+from frazil.schemas.field_ids import SINGLE_VALUE, made_of
 from frazil.schemas.json_documents import JsonSchema, parse
 from frazil.schemas.json_keywords import NO_VALUE, Keywords, keywords
 from frazil.schemas.json_shapes import Shape, union
@@ -54,9 +56,12 @@ def row_type(schema: JsonSchema, *, connect_types: bool = False) -> Struct:
     """
     shape = _root(schema, connect_types=connect_types)
     if isinstance(shape.type, Struct) and _is_object(shape):
-        return shape.type
-    required = not shape.nullable
-    return Struct((Field(VALUE_COLUMN, shape.type or _TEXT, required=required, doc=shape.doc, as_json=shape.as_json),))
+        return replace(shape.type, origins=(_OBJECT,))
+    required, of = not shape.nullable, shape.type or _TEXT
+    value = Field(
+        VALUE_COLUMN, made_of(of, _OBJECT) if shape.as_json else of, required, shape.doc, as_json=shape.as_json
+    )
+    return Struct((value,), origins=(SINGLE_VALUE,))
 
 
 def is_single_value(schema: JsonSchema, *, connect_types: bool = False) -> bool:
@@ -74,6 +79,7 @@ def _is_object(shape: Shape) -> bool:
     return isinstance(shape.type, Struct) and not isinstance(shape.type, Number)
 
 
+_OBJECT = ("object",)
 _JSON = Shape(_TEXT, nullable=True, as_json=True)
 
 

@@ -8,6 +8,19 @@ from dataclasses import dataclass, replace
 
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.column_names import claimed, folded
+from frazil.schemas.field_ids import (
+    MEMBER,
+    SINGLE_VALUE,
+    as_union,
+    identified,
+    is_member,
+    is_other,
+    is_renamed,
+    is_union,
+    made_of,
+    origins,
+    with_ids,
+)
 from frazil.schemas.type_promotion import becomes, holds
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
 
@@ -26,7 +39,8 @@ def merge(versions: Sequence[tuple[int, Struct]]) -> Merged:
     A version that cannot be merged with the versions before it is left out entirely and listed in `incompatible`. New
     fields go after the existing ones; a field that a version leaves out is not required; the newest comment that is not
     empty wins; a field whose aliases name an earlier field renames it and keeps its place. A further version never
-    changes the name that an earlier one gave, unless by such an alias.
+    changes the name that an earlier one gave, unless by such an alias. If a version has several types for a field and others
+    have one of them, the field has one member for each type.
     """
     merged: Struct | None = None
     incompatible: dict[int, IncompatibleSchema] = {}
@@ -43,7 +57,23 @@ def with_version(merged: Struct | None, version: Struct) -> Struct:
 
     Raises `IncompatibleSchema`.
     """
-    return adopted(version, top=True) if merged is None else _structs(merged, version, (), top=True)
+    if merged is None:
+        return replace(adopted(version, top=True), origins=version.origins)
+    _check_values(merged, version)
+    both = _structs(merged, version, (), top=True)
+    names = tuple(dict.fromkeys((*merged.origins, *version.origins)))
+    return both if names == merged.origins else replace(both, origins=names)
+
+
+def _check_values(old: Struct, new: Struct) -> None:
+    """Raise `IncompatibleSchema` if a record is the row in one of these, and a value in the column `value` in the other."""
+    for rows, values in ((old, new), (new, old)):
+        records = {name for names in rows.origins for name in names}
+        for field in values.fields if SINGLE_VALUE in values.origins else ():
+            held = set(type_names(field.type).split(" and ")) & records
+            if field.source == "value" and held:
+                what = "has its fields as columns in one version, and is the column `value` in another"
+                raise incompatible((field.source,), f"{held.pop()} {what}")
 
 
 def adopted(row: Struct, *, top: bool) -> Struct:
@@ -52,7 +82,11 @@ def adopted(row: Struct, *, top: bool) -> Struct:
 
 
 def same_field(field: Field, among: Sequence[Field]) -> Field | None:
-    """Return the one of these that a version's field is: by its name, else by a former name, else by a name before a rename."""
+    """Return the one of these that a version's field is: by its id, its name, a former name, or a name before a rename."""
+    if field.ids:
+        if known := identified(field, among):
+            return known
+        among = [known for known in among if not is_other(known, field)]
     names = (field.source, *field.aliases)
     return (
         next((known for known in among if known.source == field.source), None)
@@ -67,10 +101,13 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
     sources = {field.source for field in new.fields}
     known_now = {known.name for known in old.fields if known.source in sources}
     places = {f.source: at for at, f in reversed(list(enumerate(old.fields))) if f.source not in f.aliases}
+    by_id = {each: at for at, f in enumerate(old.fields) for each in f.ids}
     met: set[str] = set()
     for field in new.fields:
-        if not field.aliases and field.source in places:  # nearly always, and then no other field matters
-            place = places[field.source]
+        place = next((by_id[each] for each in field.ids if each in by_id), None)
+        if place is None and not field.aliases and not field.ids:
+            place = places.get(field.source)
+        if place is not None:  # nearly always, and then no other field matters
             _meet(old.fields[place], field, met, path)
             fields[place] = _same(old.fields[place], field, path)
             continue
@@ -89,7 +126,8 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
         fields[fields.index(known)] = _merged(known, field, others, path, top=top)
     absent = {f.name for f in old.fields} - met
     merged = tuple(replace(f, required=False) if f.name in absent and f.required else f for f in fields)
-    return old if len(merged) == len(old.fields) and all(map(operator.is_, merged, old.fields)) else Struct(merged)
+    is_old = len(merged) == len(old.fields) and all(map(operator.is_, merged, old.fields))
+    return old if is_old else Struct(merged, origins=old.origins)
 
 
 def _meet(known: Field, field: Field, met: set[str], path: tuple[str, ...]) -> None:
@@ -107,6 +145,7 @@ def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
     kind, as_json = _types(known, field, (*path, field.source))
     required, doc = known.required and field.required, field.doc or known.doc
     has_own_scale = known.has_own_scale or field.has_own_scale
+    known = with_ids(known, field.ids)
     now = (as_json, required, doc, has_own_scale)
     if kind is known.type and now == (known.as_json, known.required, known.doc, known.has_own_scale):
         return known
@@ -114,7 +153,9 @@ def _same(known: Field, field: Field, path: tuple[str, ...]) -> Field:
 
 
 def _new(field: Field, others: Sequence[Field], *, required: bool, top: bool) -> Field:
-    name = claimed(field.source, _taken(others), top=top)
+    taken = _taken(others)
+    is_second = is_member(field) and folded(field.source) in taken  # of this short name
+    name = claimed(field.ids[0] if is_second else field.source, taken, top=top)
     return replace(field, name=name, type=_folded(field.type), required=required)
 
 
@@ -137,11 +178,17 @@ def _merged(known: Field, field: Field, others: Sequence[Field], path: tuple[str
         aliases=tuple(name for name in names if name != source),
         as_json=as_json,
         has_own_scale=known.has_own_scale or field.has_own_scale,
+        ids=tuple(dict.fromkeys((*known.ids, *field.ids))),
     )
 
 
 def _types(known: Field, field: Field, path: tuple[str, ...]) -> tuple[Type, bool]:
     """Return the type of a column that holds both, and whether it is JSON text: that holds every structure."""
+    if is_union(known.type) is not is_union(field.type):
+        old, new = (_lifted(each.type, as_json=each.as_json) for each in (known, field))
+        if not (is_union(old) and is_union(new)):
+            raise incompatible(path, f"{column_kind(known)} cannot become {column_kind(field)}")
+        return _type(old, new, path), False
     if known.as_json and (field.as_json or not isinstance(field.type, Primitive | Decimal)):
         return known.type, True
     if known.as_json or field.as_json:
@@ -150,6 +197,19 @@ def _types(known: Field, field: Field, path: tuple[str, ...]) -> tuple[Type, boo
 
 
 def _type(old: Type, new: Type, path: tuple[str, ...]) -> Type:
+    if is_union(old) is not is_union(new):
+        old, new = _lifted(old), _lifted(new)
+    if is_renamed(old, new):
+        raise incompatible(path, f"{type_names(old)} cannot become {type_names(new)}: an alias would rename it")
+    merged = _same_kind(old, new, path)
+    return made_of(merged, *origins(old), *origins(new))
+
+
+def _lifted(of: Type, *, as_json: bool = False) -> Type:
+    return of if is_union(of) else _folded(as_union(of, as_json=as_json))
+
+
+def _same_kind(old: Type, new: Type, path: tuple[str, ...]) -> Type:
     match old, new:
         case Struct(), Struct():
             return _structs(old, new, path, top=False)
@@ -172,9 +232,18 @@ def incompatible(path: Sequence[str], what: str) -> IncompatibleSchema:
     return IncompatibleSchema(what, where=".".join(path), do="See https://iceberg.apache.org/spec/#schema-evolution")
 
 
+def type_names(of: Type) -> str:
+    """Return the names of a writer's types that a column is made of, for messages; of a union its members."""
+    if isinstance(of, Struct) and is_union(of):
+        return " and ".join(field.ids[0].removeprefix(MEMBER) for field in of.fields if is_member(field))
+    return " and ".join(names[0] for names in origins(of)) or brief(of)
+
+
 def brief(of: Type) -> str:
     """Return the type in a word or two, for messages."""
     match of:
+        case Struct() if is_union(of):
+            return f"a union of {type_names(of)}"
         case Struct():
             return "a struct"
         case ListOf():
@@ -193,7 +262,7 @@ def column_kind(field: Field) -> str:
 def _folded(of: Type) -> Type:
     match of:
         case Struct():
-            return adopted(of, top=False)
+            return replace(adopted(of, top=False), origins=of.origins)
         case ListOf(element, required):
             return ListOf(_folded(element), required)
         case MapOf(key, value, required):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.errors import UnreadableSchema
+from frazil.schemas.field_ids import numbered_id
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 RECURSION_DEPTH = 3
@@ -125,6 +126,7 @@ _WELL_KNOWN: Mapping[str, Type] = {
     "google.protobuf.BytesValue": Primitive(Kind.BINARY),
 }
 
+_WIDENED = {Kind.LONG: "int", Kind.DOUBLE: "float"}
 _JSON = frozenset({"google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"})
 
 
@@ -133,23 +135,24 @@ def well_known(type_name: str) -> Type | None:
     return _WELL_KNOWN.get(type_name)
 
 
-def row_type(schema: ProtobufSchema, message: str | None = None) -> Struct:
+def row_type(schema: ProtobufSchema, message: str | None = None, *, is_key: bool = False) -> Struct:
     """Return the columns of a message, by its full name; by default of the file's first one.
 
+    `is_key` says that records have it as their key: numbers of its fields are not those of the same message as a value.
     Raises `UnreadableSchema` for a message without fields, a group, or more than `FIELD_LIMIT` columns.
     """
     name = message or schema.indexes.get((0,), "")
     if name not in schema.messages:
         raise UnreadableSchema(f"the file defines no message {name}".rstrip(), where="schema")
-    row = _Rows(schema).struct(schema.messages[name], Counter())
+    row = _Rows(schema, f"key {name}" if is_key else name).struct(schema.messages[name], Counter())
     if row is None:
         raise UnreadableSchema("the message has no fields, so it makes no columns", where=name)
     return row
 
 
 class _Rows:
-    def __init__(self, schema: ProtobufSchema) -> None:
-        self._schema = schema
+    def __init__(self, schema: ProtobufSchema, record: str) -> None:
+        self._schema, self._record = schema, record
         self._fields = 0
 
     def struct(self, message: Message, around: Counter[str]) -> Struct | None:
@@ -171,10 +174,10 @@ class _Rows:
                 do="Make it a message field",
             )
         required = not field.has_presence
-        of = self._type(field, inside)
+        of, ids = self._type(field, inside), (numbered_id(self._record, field.number, _type_name(field)),)
         if of is None:
-            return Field(field.name, Primitive(Kind.STRING), required, field.doc, as_json=True)
-        return Field(field.name, of, required, field.doc)
+            return Field(field.name, Primitive(Kind.STRING), required, field.doc, as_json=True, ids=ids)
+        return Field(field.name, of, required, field.doc, ids=ids)
 
     def _type(self, field: MessageField, inside: Counter[str]) -> Type | None:
         """Return the field's type; None if only JSON text fits."""
@@ -192,3 +195,12 @@ class _Rows:
         if field.type_name in _JSON:
             return None
         return well_known(field.type_name) or self.struct(self._schema.messages[field.type_name], inside)
+
+
+def _type_name(field: MessageField) -> str:
+    """Return the type of a field as its id has it: one that another is widened to has the same name."""
+    of = _SCALARS.get(field.kind)
+    name = field.type_name
+    if not name:
+        name = _WIDENED.get(of.kind, of.kind.value) if isinstance(of, Primitive) else "unsigned"
+    return f"repeated {name}" if field.repeated else name

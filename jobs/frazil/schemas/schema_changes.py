@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
 from frazil.schemas.column_names import folded, is_reserved, suffixed
-from frazil.schemas.merge import brief, incompatible
+from frazil.schemas.field_ids import is_other, is_union, with_ids
+from frazil.schemas.merge import brief, incompatible, type_names
 from frazil.schemas.type_promotion import Scalar, becomes, holds
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
 
@@ -16,11 +18,12 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new optional column, after those of its struct; `path` ends with its name."""
+    """A new optional column, after those of its struct; `path` ends with its name, and `ids` are those of `Field`."""
 
     path: Path
     type: Type
     doc: str = ""
+    ids: tuple[str, ...] = dataclass_field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"column {'.'.join(self.path)} added, {self.type}"
@@ -70,14 +73,25 @@ class RenameColumn:
         return f"column {'.'.join(self.path)} renamed to {self.name}"
 
 
-Change = AddColumn | WidenColumn | RelaxColumn | CommentColumn | RenameColumn
+@dataclass(frozen=True, slots=True)
+class IdentifyColumn:
+    """A column gets further ids, those of `Field`: more fields of writers are this column, whatever their names are."""
+
+    path: Path
+    ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"column {'.'.join(self.path)} is the field {', '.join(self.ids)}"
+
+
+Change = AddColumn | WidenColumn | RelaxColumn | CommentColumn | RenameColumn | IdentifyColumn
 
 
 def changes(table: Struct, rows: Struct, *, may_add: bool = True, may_widen: bool = True) -> tuple[Change, ...]:
     """Return the changes that `table` needs before `rows` (a merged row type) can land; none if they are all made.
 
     No change depends on another: every path is the table's as it is now, and renames come last, the deepest first.
-    `may_add` allows new columns, and with them renames and comments; `may_widen` allows wider types and optional
+    `may_add` allows new columns, and with them renames, comments and ids; `may_widen` allows wider types and optional
     columns. What is not allowed, or forbidden by Iceberg, raises `IncompatibleSchema` with the path; but a rename or a
     comment that is not allowed is left out, as rows land without it. A column is never narrowed.
     """
@@ -94,16 +108,24 @@ def applied(table: Struct, made: Sequence[Change]) -> Struct:
 
 
 def columns_of(table: Struct, rows: Struct, *, top: bool) -> dict[str, Field]:
-    """Return field of the rows -> the table's column for it: the one of its name, else of an earlier name of it.
+    """Return field of the rows -> the table's column for it: the one of its id, of its name, else of an earlier name of it.
 
     `top` is the row itself: no field of it was ever a column that belongs to Frazil, whatever an alias says.
     """
     free = {column.name: column for column in table.fields}
-    found = {field.name: free.pop(field.name) for field in rows.fields if field.name in free}
+    by_id = {each: column.name for column in table.fields for each in column.ids}
+    found: dict[str, Field] = {}
+    for field in rows.fields:
+        name = next((by_id[each] for each in field.ids if each in by_id), None)
+        if name in free:
+            found[field.name] = free.pop(name)
+    for field in rows.fields:
+        if field.name not in found and field.name in free and not is_other(free[field.name], field):
+            found[field.name] = free.pop(field.name)
     for name_of in (suffixed, folded):  # an earlier name that met a collision is recognised by its suffix
         for field in rows.fields:
             names = [name for name in map(name_of, reversed(field.aliases)) if not (top and is_reserved(name))]
-            earlier = next((name for name in names if name in free), None)
+            earlier = next((name for name in names if name in free and not is_other(free[name], field)), None)
             if field.name not in found and earlier:
                 found[field.name] = free.pop(earlier)
     return found
@@ -122,7 +144,7 @@ def _structs(table: Struct, rows: Struct, path: Path, allowed: _Allowed) -> Iter
         if column is None:
             if not allowed.add:
                 raise incompatible((*path, field.name), "the table has no such column, and none may be added")
-            yield AddColumn((*path, field.name), plain(field.type), field.doc)
+            yield AddColumn((*path, field.name), plain(field.type), field.doc, field.ids)
             continue
         here = (*path, column.name)
         if column.required and not field.required:
@@ -130,6 +152,8 @@ def _structs(table: Struct, rows: Struct, path: Path, allowed: _Allowed) -> Iter
         yield from _types(column.type, field.type, here, allowed)
         if field.doc and field.doc != column.doc and allowed.add:
             yield CommentColumn(here, field.doc)
+        if with_ids(column, field.ids) is not column and allowed.add:
+            yield IdentifyColumn(here, tuple(each for each in field.ids if each not in column.ids))
         if field.name != column.name and allowed.add:
             yield RenameColumn(here, field.name)
     met = {column.name for column in columns.values()}
@@ -145,6 +169,10 @@ def _relaxed(path: Path, allowed: _Allowed) -> RelaxColumn:
 
 
 def _types(column: Type, value: Type, path: Path, allowed: _Allowed) -> Iterator[Change]:
+    if is_union(value) and not is_union(column):
+        raise incompatible(path, f"the column holds one type, and the field may be {type_names(value)} now")
+    if is_union(column) and not is_union(value):
+        raise incompatible(path, f"the column is {brief(column)}, and the field is {type_names(value)}")
     match column, value:
         case Struct(), Struct():
             yield from _structs(column, value, path, allowed)
@@ -178,10 +206,10 @@ def renames(made: Sequence[Change]) -> dict[str, str]:
 
 
 def plain(of: Type) -> Type:
-    """Return the type as a table has it: names, types and comments, everything optional."""
+    """Return the type as a table has it: names, types, comments and ids, everything optional."""
     match of:
         case Struct(fields):
-            return Struct(tuple(Field(f.name, plain(f.type), doc=f.doc) for f in fields))
+            return Struct(tuple(Field(f.name, plain(f.type), doc=f.doc, ids=f.ids) for f in fields))
         case ListOf(element):
             return ListOf(plain(element))
         case MapOf(key, value):
@@ -193,7 +221,7 @@ def plain(of: Type) -> Type:
 def _in_struct(struct: Struct, path: Path, change: Change) -> Struct:
     name, rest = path[0], path[1:]
     if isinstance(change, AddColumn) and not rest:
-        return Struct((*struct.fields, Field(name, change.type, doc=change.doc)))
+        return Struct((*struct.fields, Field(name, change.type, doc=change.doc, ids=change.ids)))
     return Struct(tuple(_in_field(f, rest, change) if f.name == name else f for f in struct.fields))
 
 
@@ -207,6 +235,8 @@ def _in_field(field: Field, rest: Path, change: Change) -> Field:
             return replace(field, required=False)
         case CommentColumn(doc=doc):
             return replace(field, doc=doc)
+        case IdentifyColumn(ids=ids):
+            return with_ids(field, ids)
         case RenameColumn(name=name):
             return replace(field, name=name, source=name if field.source == field.name else field.source)
     return field

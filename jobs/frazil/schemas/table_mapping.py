@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.errors import IncompatibleSchema
-from frazil.schemas.column_names import is_reserved
-from frazil.schemas.merge import Merged, brief, column_kind, incompatible, merge, same_field, with_version
+from frazil.schemas.column_names import claimed, is_reserved
+from frazil.schemas.field_ids import as_union, is_member, is_union, with_ids
+from frazil.schemas.merge import Merged, adopted, brief, column_kind, incompatible, merge, same_field, with_version
 from frazil.schemas.schema_changes import Change, applied, changes, columns_of
 from frazil.schemas.type_promotion import holds
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
@@ -30,6 +31,8 @@ def landing(
     A version that does not fit the table and the versions before it, under these flags, is left out and listed in
     `incompatible`; it changes nothing.
     """
+    if _has_unions(table):
+        versions = [(number, as_members(table, version)) for number, version in versions]
     try:
         return _landing(table, merge(versions), may_add=may_add, may_widen=may_widen)
     except IncompatibleSchema:
@@ -40,7 +43,7 @@ def landing(
         try:
             attempt = with_version(merged, version)
             if attempt is not merged:
-                changes(table, attempt, may_add=may_add, may_widen=may_widen)
+                changes(table, named_as(table, attempt), may_add=may_add, may_widen=may_widen)
             merged = attempt
         except IncompatibleSchema as problem:
             unfit[schema_id] = problem
@@ -49,8 +52,81 @@ def landing(
 
 
 def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -> Landing:
-    made = changes(table, merged.type, may_add=may_add, may_widen=may_widen)
-    return Landing(changes=made, target=target(applied(table, made), merged.type), incompatible=merged.incompatible)
+    rows = named_as(table, merged.type)
+    made = changes(table, rows, may_add=may_add, may_widen=may_widen)
+    return Landing(changes=made, target=target(applied(table, made), rows), incompatible=merged.incompatible)
+
+
+def as_members(table: Struct, version: Struct, *, top: bool = True) -> Struct:
+    """Return the version (a row type not yet folded) with a type alone as a member where the table's column is a union."""
+    folded = adopted(version, top=top).fields
+    columns = columns_of(table, Struct(folded), top=top)
+    fields: list[Field] = []
+    for field, name in zip(version.fields, (each.name for each in folded), strict=True):
+        column = columns.get(name)
+        if column is not None and is_union(column.type) and not is_union(field.type):
+            field = replace(field, type=as_union(field.type, as_json=field.as_json), as_json=False)
+        elif column is not None:
+            field = replace(field, type=_as_members(column.type, field.type))
+        fields.append(field)
+    return Struct(tuple(fields), origins=version.origins)
+
+
+def _as_members(column: Type, value: Type) -> Type:
+    if is_union(column) and not is_union(value):
+        value = as_union(value)
+    match column, value:
+        case Struct(), Struct():
+            return replace(value, fields=as_members(column, value, top=False).fields)
+        case ListOf(element), ListOf(inner):
+            return replace(value, element=_as_members(element, inner))
+        case MapOf(_, held), MapOf(_, inner):
+            return replace(value, value=_as_members(held, inner))
+        case _:
+            return value
+
+
+def _has_unions(of: Type) -> bool:
+    match of:
+        case Struct(fields):
+            return is_union(of) or any(_has_unions(field.type) for field in fields)
+        case ListOf(inner) | MapOf(_, inner):
+            return _has_unions(inner)
+        case _:
+            return False
+
+
+def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
+    """Return the rows (a merged row type) with the table's names for the fields that their ids identify.
+
+    A field does not get the name of a column that is another field.
+    """
+    columns = columns_of(table, rows, top=top)
+    taken = {column.name for column in table.fields} | {field.name for field in rows.fields}
+    fields: list[Field] = []
+    for field in rows.fields:
+        column = columns.get(field.name)
+        if column is not None:
+            name = field.name if set(column.ids).isdisjoint(field.ids) else column.name
+            field = replace(field, name=name, type=_named_as(column.type, field.type))
+        elif any(column.name == field.name for column in table.fields):
+            own = field.ids[0] if is_member(field) else field.source
+            field = replace(field, name=claimed(own, taken, top=top))
+            taken.add(field.name)
+        fields.append(field)
+    return Struct(tuple(fields), origins=rows.origins)
+
+
+def _named_as(column: Type, value: Type) -> Type:
+    match column, value:
+        case Struct(), Struct():
+            return named_as(column, value, top=False)
+        case ListOf(element), ListOf(inner):
+            return replace(value, element=_named_as(element, inner))
+        case MapOf(_, held), MapOf(_, inner):
+            return replace(value, value=_named_as(held, inner))
+        case _:
+            return value
 
 
 def target(table: Struct, rows: Struct) -> Struct:
@@ -66,7 +142,7 @@ def target(table: Struct, rows: Struct) -> Struct:
 def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
     """Return why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
     try:
-        _fit(target, version, ())
+        _fit(target, as_members(target, version), ())
     except IncompatibleSchema as problem:
         return problem
     return None
@@ -89,6 +165,7 @@ def _landed(column: Field, field: Field | None) -> Field:
         aliases=field.aliases,
         as_json=field.as_json,
         has_own_scale=field.has_own_scale,
+        ids=with_ids(column, field.ids).ids,
     )
 
 
@@ -128,7 +205,7 @@ def _fit(target: Struct, version: Struct, path: tuple[str, ...]) -> None:
 
 def _fit_type(column: Type, value: Type, path: tuple[str, ...]) -> None:
     match column, value:
-        case Struct(), Struct():
+        case Struct(), Struct() if is_union(column) is is_union(value):
             _fit(column, value, path)
         case ListOf(), ListOf():
             if column.element_required and not value.element_required:

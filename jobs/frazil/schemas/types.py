@@ -7,7 +7,7 @@ Writer schemas are converted to a `Struct`; versions of one subject are merged t
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast
 
@@ -38,6 +38,8 @@ class Primitive:
     """A primitive type without parameters."""
 
     kind: Kind
+    origins: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True, compare=False, repr=False)
+    """The names of each type of a writer that it is made of, its full name first; empty for formats without unions."""
 
     def __str__(self) -> str:
         return self.kind.value
@@ -49,6 +51,7 @@ class Decimal:
 
     precision: int
     scale: int
+    origins: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"decimal({self.precision}, {self.scale})"
@@ -87,6 +90,7 @@ class Field:
     `as_json` says that the source value is structured and lands as JSON: its text, or a variant (recursion, free-form objects).
     `has_own_scale` says that its bytes are numbers, each with a scale of its own: equal numbers may differ in their bytes.
     `is_exact` says that a key or an order has the value: a record is rejected if it becomes another one in the column's type.
+    `ids` identify the field where its name does not: see `field_ids.py`. Equal fields may differ in them.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Field:
     as_json: bool = False
     has_own_scale: bool = False
     is_exact: bool = False
+    ids: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.source is None:
@@ -109,6 +114,7 @@ class Struct:
     """A struct, in the order of its fields. A row type is a struct."""
 
     fields: tuple[Field, ...]
+    origins: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True, compare=False, repr=False)
 
     def exact(self, names: Collection[str] | None = None) -> Struct:
         """Return the struct with these fields, or all, `is_exact`."""

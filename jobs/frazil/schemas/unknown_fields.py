@@ -13,4 +13,4 @@ _FIELD = Field(
 
 def with_unknown(row: Struct, *, keeps: bool) -> Struct:
     """Return the row type, with the column of unknown fields at its end if they are kept."""
-    return Struct((*row.fields, _FIELD)) if keeps else row
+    return Struct((*row.fields, _FIELD), origins=row.origins) if keeps else row

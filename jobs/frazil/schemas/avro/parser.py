@@ -70,18 +70,19 @@ def parse(schema_text: str, references: Mapping[str, str] | None = None, *, conn
                 do="Give its elements a field",
             )
     if isinstance(root, Named) and isinstance(record := types[root.name], Record) and not record.is_number:
-        return AvroSchema(record, types)
+        return AvroSchema(record, types, aliases=parser.aliases)
     wrapper = "value"
     while wrapper in types:
         wrapper += "_"
     types[wrapper] = record = Record(wrapper, (RecordField("value", root),))
-    return AvroSchema(record, types, is_single_value=True)
+    return AvroSchema(record, types, is_single_value=True, aliases=parser.aliases)
 
 
 class _Parser:
     def __init__(self, references: Mapping[str, str], *, connect_types: bool) -> None:
         self._connect_types = connect_types
         self.types: dict[str, NamedType] = {}
+        self.aliases: dict[str, tuple[str, ...]] = {}  # earlier full names of named types
         self.lists: list[tuple[str, Node]] = []  # the path of each list, and its elements
         self._opened: set[str] = set()  # records whose fields are being read: already nameable
         self._unread = dict(references)
@@ -189,6 +190,8 @@ class _Parser:
             raise self._unreadable(f"{full!r} is a primitive type's name")
         if full in self.types or full in self._opened:
             raise self._unreadable(f"{full!r} is defined twice")
+        if earlier := names_of(tree.get("aliases")):
+            self.aliases[full] = tuple(a if "." in a or not namespace else f"{namespace}.{a}" for a in earlier)
         return full, namespace
 
     def _record(self, tree: dict[str, Any], namespace: str, depth: int) -> Node:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from frazil.schemas.avro.row_type import MEMBER
 from frazil.schemas.avro.scalars import LEGAL_KINDS, LEGAL_NAME, Once, Sides, decimal
+from frazil.schemas.field_ids import MEMBER
 from frazil.schemas.merge import incompatible
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
@@ -40,7 +40,7 @@ class Absent:
 
         `full` is its name if it is a record, an enum or a fixed.
         """
-        own = field.source.removeprefix(MEMBER)
+        own = next(iter(field.ids), field.source).removeprefix(MEMBER)
         match field.type:
             case Struct():
                 avro, kind = self.type_of(field.type, path, full)

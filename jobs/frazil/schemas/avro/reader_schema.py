@@ -15,9 +15,10 @@ from typing import Any
 
 from frazil.schemas.avro.json_text import Texts
 from frazil.schemas.avro.placeholders import Absent, legal_names, type_name
-from frazil.schemas.avro.row_type import MEMBER, collapsed, members, only_null
+from frazil.schemas.avro.row_type import collapsed, names_of, only_null
 from frazil.schemas.avro.scalars import UNNAMED, Sides, branch_name, leaf, leaf_type, number, settled
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
+from frazil.schemas.field_ids import MEMBER, is_union, member
 from frazil.schemas.merge import brief, incompatible, same_field
 from frazil.schemas.type_promotion import holds
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -122,6 +123,8 @@ class _Rendering:
         return self._type(node, column.type, path, full)
 
     def _type(self, node: Node, column: Type, path: tuple[str, ...], full: str = "") -> Sides:
+        if is_union(column) and isinstance(column, Struct):
+            return self._members(node, column, path)
         match node, column:
             case Array(items), ListOf(element):
                 inner = self._type(items, element, (*path, "element"))
@@ -152,7 +155,7 @@ class _Rendering:
     def _union(self, union: Union, column: Type, path: tuple[str, ...]) -> Sides:
         one = collapsed(union)
         if one is None and len(union.values) != 1:
-            return self._members(union, column, path)
+            raise incompatible(path, f"a union of several types does not land in a column of {brief(column)}")
         if one:
             inner = self._type(one, column, path)
             reader = ["null", inner.reader] if union.nullable else inner.reader
@@ -162,9 +165,8 @@ class _Rendering:
         same_order = ["null" if is_null(branch) else inner.reader for branch in union.branches]
         return Sides(writer, same_order if union.nullable else inner.reader, inner.yields)
 
-    def _members(self, union: Union, column: Type, path: tuple[str, ...]) -> Sides:
-        if not isinstance(column, Struct):
-            raise incompatible(path, f"a union of several types does not land in a column of {brief(column)}")
+    def _members(self, node: Node, column: Struct, path: tuple[str, ...]) -> Sides:
+        """Return a union, or a type alone that is a member of other versions' unions, for a column of members."""
         found: dict[str, Sides] = {}
         written: list[Any] = []
         taken = set(UNNAMED)
@@ -172,18 +174,18 @@ class _Rendering:
         names = {
             f.name: branch_name(name, taken, next(self._numbers)) for f, name in zip(column.fields, own, strict=True)
         }
-        branches = iter(members(union))
-        for branch in union.branches:
+        branches = node.branches if isinstance(node, Union) else (node,)
+        for branch in branches:
             if is_null(branch):
                 written.append("null")
                 continue
-            name, _ = next(branches)
-            field = same_field(Field(name, _STRING), column.fields)
+            wanted = member(names_of(self._schema, branch), _STRING)
+            field = same_field(wanted, column.fields)
             if field is None or field.name in found:
-                raise incompatible((*path, name), "the table has no column for this type of the union")
-            found[field.name] = self._column(branch, field, (*path, name), names[field.name])
+                raise incompatible((*path, wanted.name), "the table has no column for this type of the union")
+            found[field.name] = self._column(branch, field, (*path, wanted.name), names[field.name])
             written.append(found[field.name].writer)
-        read: list[Any] = ["null"] if union.nullable else []
+        read: list[Any] = ["null"] if "null" in written else []
         yields: list[Field] = []
         met = [type_name(sides.reader).lower() for sides in found.values()]
         if len(set(met)) < len(met):
@@ -198,7 +200,7 @@ class _Rendering:
                 met.append(type_name(sides.reader).lower())
             read.append(sides.reader)
             yields.append(Field(MEMBER + type_name(sides.reader), sides.yields, as_json=sides.as_json))
-        return Sides(written, read, Struct(tuple(yields)))
+        return Sides(written if isinstance(node, Union) else written[0], read, Struct(tuple(yields)))
 
     def _is_structure(self, node: Node) -> bool:
         match node:

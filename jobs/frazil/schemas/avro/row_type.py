@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from frazil.errors import UnreadableSchema
 from frazil.schemas.avro.parser import NESTING_LIMIT
@@ -20,8 +21,8 @@ from frazil.schemas.avro.schema import (
     Simple,
     Union,
     is_null,
-    short,
 )
+from frazil.schemas.field_ids import SINGLE_VALUE, made_of, member
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 RECURSION_DEPTH = 3
@@ -29,9 +30,6 @@ RECURSION_DEPTH = 3
 
 FIELD_LIMIT = 10_000
 """Columns of a row type, nested ones included."""
-
-MEMBER = "member_"
-"""What Spark puts before a union branch's type name (https://spark.apache.org/docs/4.1.1/sql-data-sources-avro.html)."""
 
 LARGEST = 38
 """Digits of the largest decimal in Spark and Iceberg."""
@@ -61,7 +59,8 @@ def row_type(schema: AvroSchema) -> Struct:
 
     Raises `UnreadableSchema` for more than `FIELD_LIMIT` columns, or records in records beyond `NESTING_LIMIT`.
     """
-    return _Rows(schema).struct(schema.root, 1 if schema.root.name in schema.recursive else 0)
+    row = _Rows(schema).struct(schema.root, 1 if schema.root.name in schema.recursive else 0)
+    return replace(row, origins=(SINGLE_VALUE if schema.is_single_value else (schema.root.name,),))
 
 
 def scalar(of: Simple | Fixed) -> Primitive | Decimal:
@@ -90,22 +89,15 @@ def collapsed(union: Union) -> Simple | None:
     return None
 
 
-def members(union: Union) -> tuple[tuple[str, Node], ...]:
-    """Return the fields of the struct that a union of several types lands as: the name of each, and its branch.
-
-    A second type of the same short name has its full name.
-    """
-    named: dict[str, Node] = {}
-    for branch in union.values:
-        match branch:
-            case Named(name):
-                own = MEMBER + short(name)
-                named[MEMBER + name if own in named else own] = branch
-            case Simple(name):
-                named[MEMBER + name] = branch
-            case _:
-                named[MEMBER + ("array" if isinstance(branch, Array) else "map")] = branch
-    return tuple(named.items())
+def names_of(schema: AvroSchema, branch: Node) -> tuple[str, ...]:
+    """Return what a type is called in a union, its full name, and its aliases."""
+    match branch:
+        case Named(name):
+            return (name, *schema.aliases.get(name, ()))
+        case Simple(name):
+            return (name,)
+        case _:
+            return ("array" if isinstance(branch, Array) else "map",)
 
 
 class _Text(Exception):
@@ -134,9 +126,14 @@ class _Rows:
                 kind = self._type(node, level)
                 yield Field(name, kind, required, doc, name, aliases, has_own_scale=self._has_own_scale(node))
             except _Text:
-                yield Field(name, Primitive(Kind.STRING), required, doc, name, aliases, as_json=True)
+                text = made_of(Primitive(Kind.STRING), *(names_of(self._schema, each) for each in _types(node)))
+                yield Field(name, text, required, doc, name, aliases, as_json=True)
 
     def _type(self, node: Node, level: int) -> Type:
+        found = self._column(node, level)
+        return found if isinstance(node, Union) else made_of(found, names_of(self._schema, node))
+
+    def _column(self, node: Node, level: int) -> Type:
         match node:
             case Simple("null"):
                 raise _Text
@@ -179,9 +176,11 @@ class _Rows:
         if len(union.values) == 1:
             return self._type(union.values[0], level)
         if one := collapsed(union):
-            return scalar(one)
-        fields = self._columns(((name, branch, "", ()) for name, branch in members(union)), level)
-        return Struct(tuple(Field(f.name, f.type, as_json=f.as_json) for f in fields))
+            return made_of(scalar(one), *(names_of(self._schema, branch) for branch in union.values))
+        names = [names_of(self._schema, branch) for branch in union.values]
+        branches = ((each[0], branch, "", ()) for each, branch in zip(names, union.values, strict=True))
+        found = self._columns(branches, level)
+        return Struct(tuple(member(each, f.type, as_json=f.as_json) for each, f in zip(names, found, strict=True)))
 
     def _has_own_scale(self, node: Node) -> bool:
         match node:
@@ -192,6 +191,10 @@ class _Rows:
                 return isinstance(kind, Record) and kind.is_number
             case _:
                 return isinstance(node, Simple) and node.logical == "big-decimal"
+
+
+def _types(node: Node) -> tuple[Node, ...]:
+    return node.values if isinstance(node, Union) else (node,)
 
 
 def _required(node: Node) -> bool:

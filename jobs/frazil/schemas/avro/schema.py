@@ -112,12 +112,13 @@ Node = Simple | Array | Map | Union | Named
 class AvroSchema:
     """A writer schema. Its root is a record: another value becomes its field `value`, the encoding is the same.
 
-    `is_single_value` says that the root is such a wrapper.
+    `is_single_value` says that the root is such a wrapper. `aliases` are the earlier full names of named types.
     """
 
     root: Record
     types: Mapping[str, NamedType]
     is_single_value: bool = False
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     recursive: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
