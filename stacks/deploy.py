@@ -220,7 +220,7 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("stacks", nargs="+", choices=(OWNER, *STACKS), help="the stacks to deploy, in their order")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil acceptances printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
     parser.add_argument("--group", default="", metavar="NAME", help="of the stacks of ingestion, that of one group")
     parser.add_argument(

@@ -218,7 +218,7 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what `frazil acceptances` printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil acceptances printed")
     parser.add_argument(
         "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
     )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+import frazil
 from frazil import errors
+from frazil.declaration import Append, Changelog, Pipeline, Table, Topic, Upsert
 from frazil.errors import (
     EVENTS,
     ColumnsMissing,
@@ -43,18 +46,22 @@ from frazil.errors import (
     WriteModeDiffers,
 )
 from frazil.lake import ledger
-from frazil.recovery.decisions import Accepted
+from frazil.recovery.decisions import Accepted, can_happen
+from tests.cli.test_named_commands import check
 
 CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
 DECISIONS = {name: each for name, each in CLASSES.items() if issubclass(each, DecisionRequired)}
 EXAMPLES: dict[str, DecisionRequired] = {
-    "rejected records": RejectedRecords.of("p", "t", counts={"too_short": 2}, first=(0, 7, "too_short")),
+    "rejected records": RejectedRecords.of(
+        "p", "t", counts={"too_short": 2}, first=(0, 7, "too_short"), records={0: [[7, 9]]}
+    ),
     "too many rejected": TooManyRejected.of(
         "p", offsets="1 to 9", read=9, counts={"too_short": 8}, most_percent=50, is_unframed=True
     ),
     "a batch that does not add up": CountsDisagree.of_batch("p", offsets="1 to 9", number=8, counts={"read": 7}),
     "gaps": CountsDisagree.of_gaps("p", offsets="1 to 9", number=8, read=7, gaps={0: 1}),
-    "a lost ledger": LedgerLost.of("p", "s.t"),
+    "a lost ledger": LedgerLost.of("p", "s.t", is_state=False),
+    "a lost ledger of a state": LedgerLost.of("p", "s.t", is_state=True),
     "a table of another engine": ForeignTable.of("p", "s.t"),
     "a view": ForeignTable.of("p", "s.t", is_iceberg=False),
     "a renamed column": ColumnsMissing.of("p", "s.t", {"_kafka_offset": "off"}),
@@ -70,7 +77,8 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "missing partitions": LogTruncated.missing("p", "t", {3, 1}),
     "a log that ends too early": LogTruncated.at_end("p", "t", partition=0, committed=9, end=7),
     "a log with other records": LogTruncated.replaced("p", "t", partitions={2, 1}, offset=8),
-    "records without keys": KeysMissing.of("p", "t", 3),
+    "records without keys": KeysMissing.of("p", "t", 3, write="Upsert", may_name_key=True),
+    "changes without keys": KeysMissing.of("p", "t", 3, write="Upsert", may_name_key=False),
     "a key in two partitions": KeysMoved.of("p", "s.t", 3),
     "keys that do not keep their partition": PartitionsMoved.of("p", "s.t", 3),
     "lost deletes": DeletesLost.of("p", "s.t", gaps=3, caught_up=1_700_000_000_000_000, retention_ms=86_400_000),
@@ -80,8 +88,21 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "a truncated source": SourceTruncated.of("p", "s.t", offsets="0 to 9", number=2),
     "another history": HistoryMismatch.of("p", "s.t__changes", "it was rolled back"),
     "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
+    "another key": WriteModeDiffers.of_key(
+        "p", "s.t", kind="upsert", key=["id", "line"], made_for=["id"], is_of_records=False, may_identify=True
+    ),
+    "another key of the source": WriteModeDiffers.of_key(
+        "p", "s.t", kind="upsert", key=["id", "line"], made_for=["id"], is_of_records=True, may_identify=False
+    ),
     "lost offsets": OffsetsLost.of("p", "t", partition=0, first=3, earliest=8),
 }
+WRITES: dict[str, tuple[Append | Upsert | Changelog, ...]] = {
+    **dict.fromkeys(("KeysMoved", "RejectedRecords"), (Upsert(),)),
+    **dict.fromkeys(("TooManyLate", "RememberedDeletesLost"), (Upsert(order_by="n"),)),
+    "DeletesLost": (Upsert(), Changelog()),
+    "SourceTruncated": (Upsert(),),
+}
+"""The write modes in which an error occurs, where these are not all."""
 NOT_BY_ACCEPT = {"counts-recount", "rows-deleted"}
 """Events that `frazil verify` names, not an error."""
 
@@ -121,6 +142,34 @@ def test_a_decision_names_its_pipeline_its_place_and_its_commands(name: str) -> 
     assert re.findall(r"`frazil accept p ([a-z-]+) --reason …`", error.do) == list(error.events)
     assert error.events or error.do
     assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_command_of_a_decision_is_accepted_and_decides_where_the_error_occurs(name: str) -> None:
+    error = EXAMPLES[name]
+    for command in re.findall(r"`frazil ([^`]+)`", str(error)):
+        check(command.split())
+    for write in WRITES.get(type(error).__name__, (Append(), Upsert(), Changelog())):
+        assert all(can_happen(Accepted(event), write) for event in error.events), write
+    assert set(error.commands) == {f"frazil accept p {event} --reason …" for event in error.events} | (
+        {"frazil verify p --deep"} if isinstance(error, PartitionsMoved) else set()
+    )
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_declaration_that_a_remedy_names_is_valid(name: str) -> None:
+    given = {"key=…": 'key="id"', "At(…)": "At(datetime(2026, 1, 1, tzinfo=UTC))"}
+    code = EXAMPLES[name].do
+    for text, value in given.items():
+        code = code.replace(text, value)
+    for field, value in re.findall(r'\b(write|start|on_error)=("\w+"|\w+\((?:[^()]|\([^()]*\))*\))', code):
+        chosen = eval(value, {**vars(frazil), "datetime": datetime, "UTC": UTC})
+        Pipeline(
+            topic=Topic("t", value_format="avro", key_format="avro"),
+            table=Table("s.t"),
+            **({"write": Upsert()} | {field: chosen}),
+            envelope="debezium" if "on_truncate" in value else None,
+        )
 
 
 def test_the_example_of_a_message_is_stable() -> None:

@@ -37,14 +37,15 @@ def in_comments(content: Mapping[str, Any], environment: str, digest: str) -> It
     """
     if content.get("environment") != environment or not isinstance(content.get("accepted"), list):
         raise ValueError(
-            f"the acceptances are not those of {environment}. Write them with `frazil acceptances {environment}`"
+            f"the acceptances are not those of {environment}. "
+            f"Write them with `frazil acceptances {environment} --pull-request NUMBER`"
         )
     for each in content["accepted"]:
         named = str(each["digest"])
         if len(named) != DIGITS:
             raise ValueError(
                 f"the acceptance of {each['by']} names {len(named)} digits of a plan, and {DIGITS} are needed. "
-                f"Write the acceptances with `frazil acceptances {environment}`"
+                f"Write the acceptances with `frazil acceptances {environment} --pull-request NUMBER`"
             )
         if named == digest:
             codes = tuple(map(str, each["codes"]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from pyspark.errors import AnalysisException
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, Changelog, ErrorMode, KeyFormat, Latest, Limits, Upsert, ValueFormat
+from frazil.declaration import Append, At, Changelog, ErrorMode, KeyFormat, Latest, Limits, Table, Upsert, ValueFormat
 from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
 from frazil.lake.commit.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -335,18 +336,40 @@ def test_a_key_that_gains_a_field_stops_before_the_table_changes(shop_of: ShopOf
     state.key_schema = {**KEY, "fields": [*KEY["fields"], line]}
     state.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(state.key_schema))
     key = frame(state.key_id, avro(state.key_schema, {"order_id": 2, "region": "r0", "line": 1}))
+    changed = datetime.now(UTC).replace(microsecond=0)
     shop.produce([frame(state.schema_id, avro(ORDER, {"order_id": 2, "user": "new", "amount": None}))], key=key)
     for _ in range(2):  # the second run finds nothing half done
         with pytest.raises(
-            WriteModeDiffers, match="by order_id, region, and the declaration has upsert by line, order_id"
-        ):
+            WriteModeDiffers, match="by order_id, region, and the records have upsert by line, order_id"
+        ) as refused:
             shop.drain()
+        assert "the source's primary key changed, name another table with start=At(…)" in refused.value.do
+        assert "IDENTIFIER" not in refused.value.do  # Iceberg takes no optional column, nor one that does not exist
         after = stored(shop)
         assert (after.metadata.current_schema_id, after.metadata.last_column_id) == (
             before.metadata.current_schema_id,
             before.metadata.last_column_id,
         )
     assert [row["user"] for row in shop.landed()] == ["first"]
+    shop.pipeline = replace(shop.pipeline, table=Table(f"{shop.pipeline.table.identifier}_2"), start=At(changed))
+    shop.drain()
+    assert [(row["user"], row["line"]) for row in shop.landed()] == [("new", 1)]
+
+
+@pytest.mark.long
+def test_fields_of_one_name_and_two_types_in_key_and_value_are_named_with_a_way_on(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, partitions=1)
+    written = {"type": "record", "name": "Key", "fields": [{"name": "order_id", "type": "string"}]}
+    key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(written))
+    shop.produce(shop.orders(2, shop.register()), key=frame(key_id, avro(written, {"order_id": "o1"})))
+    with pytest.raises(
+        InvalidInput, match="key has the field order_id as string, and the value .* order_id as long"
+    ) as no:
+        shop.drain()
+    assert "write=Append()" in no.value.do
+    assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)
+    shop.pipeline = replace(shop.pipeline, write=Append(), on_error="log")
+    assert shop.drain().written == 2
 
 
 @pytest.mark.long

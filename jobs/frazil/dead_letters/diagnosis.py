@@ -35,6 +35,7 @@ class Undecodable(Exception):
 
     def __init__(self, what: str, at: int | None = None, path: str = "", *, value: str = "") -> None:
         self.what, self.at, self.path, self.value = what, at, path, value
+        self.document: Any = None  # what was decoded, if something was
         super().__init__(what)
 
 
@@ -43,12 +44,16 @@ def attempt(body: bytes, decode: Callable[[bytes], Any], *, success: str = "it c
     try:
         value = decode(body)
     except Undecodable as problem:
-        return Attempt(what=problem.what, at=problem.at, path=problem.path, value=problem.value)
+        decoded = None if problem.document is None else _shown(problem.document)
+        return Attempt(what=problem.what, at=problem.at, path=problem.path, value=problem.value, decoded=decoded)
     except RecursionError:
         return Attempt(what="it is nested too deeply")
+    return Attempt(what=success, succeeded=True, decoded=_shown(value))
+
+
+def _shown(value: Any) -> str:
     shown = json.dumps(value, default=str, ensure_ascii=False)
-    cut = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
-    return Attempt(what=success, succeeded=True, decoded=cut)
+    return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
 
 
 def text(body: bytes) -> str:

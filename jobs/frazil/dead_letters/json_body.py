@@ -62,12 +62,15 @@ def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
     """
     found = json_value(body)
     exact = json.loads(body, parse_float=Number, parse_constant=str)
-    if in_payload:
-        if not isinstance(exact, dict) or "payload" not in exact:
+    try:
+        if in_payload and not (isinstance(exact, dict) and "payload" in exact):
             raise Undecodable("it has no member payload")
-        exact = exact["payload"]
-    if exact is not None:
-        _check(exact, of, "")
+        value = exact["payload"] if in_payload else exact
+        if value is not None:
+            _check(value, of, "")
+    except Undecodable as problem:
+        problem.document = found
+        raise
     return found
 
 

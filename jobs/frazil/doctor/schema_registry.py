@@ -42,7 +42,7 @@ def of_columns(pipeline: Pipeline, rows: TopicRows, table: Struct | None) -> Che
     """Return the check of the columns that a topic would become, as a new table or in one that exists."""
     name = f"columns {pipeline.name}"
     if rows.are_in_records:
-        return Check.ok(name, "the schema is in each record; `frazil preview` shows the columns")
+        return Check.ok(name, f"the schema is in each record; `frazil preview {pipeline.name}` shows the columns")
     subjects = ", ".join(rows.subjects)
     if not rows.versions:
         if rows.problems:

@@ -109,13 +109,14 @@ class LedgerLost(DecisionRequired):
     """No snapshot of the table says which offsets it holds."""
 
     @classmethod
-    def of(cls, pipeline: str, table: str) -> Self:
-        """Return the error of a table."""
+    def of(cls, pipeline: str, table: str, *, is_state: bool) -> Self:
+        """Return the error of a table. The rows of a state do not say which records have landed."""
         return cls(
             "the table has snapshots, and none says which offsets it holds",
             pipeline=pipeline,
             place=f"table {table}",
-            events=("ledger-lost",),
+            events=() if is_state else ("ledger-lost",),
+            do="Name another table: it is made from the declared start" if is_state else "",
             facts={"table": table},
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
@@ -15,21 +16,60 @@ def _quoted(name: str) -> str:  # as Spark SQL quotes a name
     return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"`{name}`"
 
 
+def _identified(table: str, key: Iterable[str]) -> str:
+    return f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(_quoted, key))}"
+
+
 class WriteModeDiffers(DecisionRequired):
     """The table was made for another write mode, or another key, than the declaration has."""
 
     @classmethod
     def of(cls, pipeline: str, table: str, *, declared: str, made_for: str) -> Self:
-        """Return the error; both are write modes, with the columns of the key if there is one."""
+        """Return the error; both are write modes, with the columns of the key if there is one.
+
+        Of a key alone, another engine changed the table's identifier fields since the batch was staged.
+        """
         do = f"Declare {made_for} again, or name another table: it is made for the declared mode, from the declared start"
         of_table, of_rows = _STATE.fullmatch(made_for), _STATE.fullmatch(declared)
         if of_table and of_rows and of_rows["key"] and of_table.group("of", "order") == of_rows.group("of", "order"):
-            names = ", ".join(_quoted(name) for name in of_rows["key"].split(", "))
-            if_so = "If another engine changed the identifier fields, run" if of_table["key"] else "Run"
-            again = f". Else declare {made_for} again" if of_table["key"] else ""
-            do = f"{if_so} ALTER TABLE {table} SET IDENTIFIER FIELDS {names}{again}, or name another table"
+            do = f"Run {_identified(table, of_rows['key'].split(', '))}, or name another table"
+        return cls._of(pipeline, table, declared, made_for, do=do)
+
+    @classmethod
+    def of_key(
+        cls,
+        pipeline: str,
+        table: str,
+        *,
+        kind: str,
+        key: Sequence[str],
+        made_for: Sequence[str],
+        is_of_records: bool,
+        may_identify: bool,
+    ) -> Self:
+        """Return the error of a table whose key has other columns.
+
+        The key `is_of_records` if no columns of it are declared. It may be the table's identifier fields if `may_identify`: its
+        columns exist and are required.
+        """
+        names = ", ".join(f'"{name}"' for name in made_for)
+        do = f"Declare key=({names}) again, or name another table"
+        if is_of_records:
+            do = (
+                "If the source's primary key changed, name another table with start=At(…) after the change, and have the source "
+                "write all rows again, such as by a snapshot of the connector"
+            )
+        if may_identify:
+            do = f"{do}. If another engine changed the identifier fields, run {_identified(table, key)}"
+        modes = [kind + " by " * bool(of) + ", ".join(sorted(of)) for of in (key, made_for)]
+        return cls._of(pipeline, table, *modes, do=do, whose="records have" if is_of_records else "declaration has")
+
+    @classmethod
+    def _of(
+        cls, pipeline: str, table: str, declared: str, made_for: str, *, do: str, whose: str = "declaration has"
+    ) -> Self:
         return cls(
-            f"the table was made for write mode {made_for}, and the declaration has {declared}",
+            f"the table was made for write mode {made_for}, and the {whose} {declared}",
             pipeline=pipeline,
             place=f"table {table}",
             do=do,
@@ -41,14 +81,15 @@ class KeysMissing(DecisionRequired):
     """No record of a table's first batch has a key, which the table needs for each row."""
 
     @classmethod
-    def of(cls, pipeline: str, topic: str, number: int) -> Self:
-        """Return the error for a batch of `number` records."""
+    def of(cls, pipeline: str, topic: str, number: int, *, write: str, may_name_key: bool) -> Self:
+        """Return the error for a batch of `number` records; `write` is the mode, which has no key of the value in change data."""
+        of_value = f", or with columns of the value as write={write}(key=…)" if may_name_key else ""
         return cls(
             f"none of the first {number:,} records has a key, and each row of the table needs one; nothing of the batch was "
             "committed",
             pipeline=pipeline,
             place=f"topic {topic}",
-            do="Name columns of the value with write=Upsert(key=…), or choose write=Append()",
+            do=f"Name another table, with write=Append(){of_value}",
             facts={"topic": topic, "number": number},
         )
 
@@ -103,7 +144,7 @@ class KeysMoved(DecisionRequired):
             place=f"table {table}",
             events=("keys-moved",),
             do="If partitions were not added, have producers choose the partition by the columns of the table's key, or land the "
-            "topic with write=Append()",
+            "topic in another table with write=Append()",
             facts={"table": table, "number": number},
         )
 
@@ -120,7 +161,7 @@ class PartitionsMoved(DecisionRequired):
             pipeline=pipeline,
             place=f"table {table}",
             do="Remove stable_partition from write=Upsert(): then rows may move. Earlier batches may have left rows behind "
-            "that no check had: `frazil verify --deep` counts them",
+            f"that no check had: `frazil verify {pipeline} --deep` counts them",
             facts={"table": table, "number": number},
         )
 
@@ -138,7 +179,7 @@ class SourceTruncated(DecisionRequired):
             place=f"table {table}",
             events=("source-truncated",),
             do='Declare write=Upsert(on_truncate="delete_all") if the topic has one partition; else name another table, with '
-            "start=At(…) behind the truncate",
+            "start=At(…) after the truncate",
             facts={"table": table, "offsets": offsets, "number": number},
         )
 

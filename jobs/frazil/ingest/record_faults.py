@@ -58,6 +58,10 @@ def _schema(record: Record, writers: WriterSchemas, unfit: Unfit, *, is_key: boo
     found = next((p for n, p in unfit.items() if number is not None and schema_id_of(n) == number), None)
     if found is not None:
         problem = f"field {found.where}: {found.what}"
+        if writers.is_in_records and not is_key:
+            is_number = len(re.findall(r"\b(?:int|long|float|double)\b", found.what)) > 1
+            column = f"{found.where.partition('.')[0]} {'double' if is_number else 'string'}"
+            problem += f'; another table holds both if Topic() declares the columns, with "{column}"'
     return f"{name}, {problem}" if problem else name
 
 

@@ -36,7 +36,7 @@ from frazil.lake.stage import PartitionLimits
 from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
-from frazil.schemas.merge import merge
+from frazil.schemas.merge import merge, same_field
 from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.schema_changes import Change, renames
 from frazil.schemas.table_mapping import Landing, landing
@@ -89,6 +89,7 @@ class Evolution:
             self._check_types(merge(self._versions).incompatible)
             return self._key_of(self.types[0]).names
         self.framed_keys.check_subject()
+        self._check_key_fields()
         row, key = self.types
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
@@ -241,6 +242,21 @@ class Evolution:
                 do="With key_format=bytes the columns come from the value alone. A table keeps its format: name another one",
             )
 
+    def _check_key_fields(self) -> None:
+        """Raise `InvalidInput` if no version of the values fits with a field of the key that has the same name."""
+        fields, unfit = self._key_fields, merge(self._versions).incompatible
+        if fields is None or not {number for number, _ in self._writers.versions} <= unfit.keys():
+            return
+        for field in fields.fields:
+            other = same_field(field, merge(self._writers.versions).type.fields)
+            if other is not None and merge(((0, Struct((field,))), (1, Struct((other,))))).incompatible:
+                raise InvalidInput(
+                    f"the record's key has the field {field.source} as {field.type}, and the value has the field {other.source} "
+                    f"as {other.type}: both would be the column {field.name}",
+                    where=f"pipeline {self._pipeline.name}",
+                    do="Land the topic with write=Append(), or have its producer rename the key's field, in a new topic",
+                )
+
     def _identity(self, there: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
         """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another.
 
@@ -261,9 +277,16 @@ class Evolution:
         found, renamed = self._key_of(target, key, keys), renames(changes)
         made_for = tuple(renamed.get(name, name) for name in self._made_for(found))
         if set(made_for) != set(found.names):
-            name, table, kind = self._pipeline.name, self._pipeline.table.identifier, self._pipeline.write.kind
-            declared, made = (kind + " by " * bool(of) + ", ".join(sorted(of)) for of in (found.names, made_for))
-            raise WriteModeDiffers.of(name, table, declared=declared, made_for=made)
+            required = {field.name for field in there.fields if field.required}
+            raise WriteModeDiffers.of_key(
+                self._pipeline.name,
+                self._pipeline.table.identifier,
+                kind=self._pipeline.write.kind,
+                key=found.names,
+                made_for=made_for,
+                is_of_records=self._names is None,
+                may_identify=required.issuperset(found.names) and not self._is_changelog,
+            )
         return found, made_for
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:

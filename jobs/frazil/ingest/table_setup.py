@@ -165,7 +165,7 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     if newest is None:
         if table.currentSnapshot() is None:
             return None
-        raise LedgerLost.of(pipeline.name, pipeline.table.identifier)
+        raise LedgerLost.of(pipeline.name, pipeline.table.identifier, is_state=isinstance(pipeline.write, Upsert))
     if not head_follows(iceberg, table, newest):
         raise RolledBack.of_table(pipeline.name, pipeline.table.identifier)
     return newest

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, Upsert
 from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
 from frazil.ingest import existing_table
 from frazil.ingest.plan import plan
@@ -166,7 +166,7 @@ def _state(
         existing_table.columns_to_add(pipeline, table.layout)
         newest = table.newest(pipeline.name)
         if newest is None:
-            raise LedgerLost.of(pipeline.name, table.identifier)
+            raise LedgerLost.of(pipeline.name, table.identifier, is_state=isinstance(pipeline.write, Upsert))
         if not table.follows_tag(pipeline.name):
             raise RolledBack.of_table(pipeline.name, table.identifier)
         end = newest.entry.end

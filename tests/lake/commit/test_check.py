@@ -121,8 +121,7 @@ def test_a_table_of_another_mode_is_not_written() -> None:
         (
             "upsert of debezium events by id, line-no",
             "upsert of debezium events by other",
-            "If another engine changed the identifier fields, run ALTER TABLE db.t SET IDENTIFIER FIELDS id, `line-no`. Else "
-            "declare upsert of debezium events by other again, or name another table",
+            "Run ALTER TABLE db.t SET IDENTIFIER FIELDS id, `line-no`, or name another table",
         ),
         ("upsert by id ordered by v", "upsert by id", "Declare upsert by id again, or name another table"),
         ("upsert by id", "upsert by id ordered by v", "Declare upsert by id ordered by v again, or name another table"),

@@ -112,5 +112,5 @@ def _check(table: Java, files: int, live: int, found: Found, written: int) -> No
             f"{files} data files have {live} rows, of which {found.rows} are replaced or deleted; written again they have "
             f"{written}; nothing of it was committed",
             where=f"table {table.name()}",
-            do="`frazil verify --deep` reports whether a file was altered",
+            do="`frazil verify PIPELINE --deep` reports whether a file was altered",
         )

@@ -48,7 +48,7 @@ def rows(table: StoredTable, columns: Sequence[str], conditions: Sequence[Where]
             raise CatalogUnavailable(
                 f"a file of the table does not exist: {error}",
                 where=f"table {table.identifier}",
-                do="`frazil verify` lists what is lost",
+                do="`frazil verify PIPELINE` lists what is lost",
             ) from None
 
 

@@ -1,0 +1,72 @@
+"""Each command that a message of the source names is one that the command line accepts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer import Context
+from typer._click.exceptions import UsageError
+from typer.main import get_command
+
+from frazil.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+VALUES = {"NUMBER": "12", "X": "x"}
+"""What a number, or a value that is known at run time, is here."""
+OF_ONE_TEXT = {"jobs/frazil/cli/options.py", "jobs/frazil/local/services.py"}
+"""Modules whose messages name the command that runs, or the part that is missing."""
+
+
+def texts(module: Path) -> Iterator[str]:
+    """Yield the texts of a module, but its docstrings; each part that is known at run time is an X."""
+    tree = ast.parse(module.read_text())
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone | parts:
+            yield node.value
+
+
+def named() -> list[tuple[str, str]]:
+    found = set()
+    for folder in ("jobs", "stacks", "policies", "infra"):
+        for module in (ROOT / folder).rglob("*.py"):
+            place = str(module.relative_to(ROOT))
+            for text in texts(module) if place not in OF_ONE_TEXT else ():
+                found |= {(place, command) for command in re.findall(r"`frazil ([^`]+)`", text)}
+    return sorted(found)
+
+
+def check(words: Sequence[str]) -> None:
+    """Raise `UsageError` unless the command line accepts the words."""
+    command: Any = get_command(app)
+    context = Context(command, info_name="frazil")
+    while hasattr(command, "commands"):
+        _, command, words = command.resolve_command(context, list(words))
+        context = Context(command, parent=context)
+    command.parse_args(context, list(words))
+
+
+NAMED = named()
+
+
+def test_there_are_commands_in_messages() -> None:
+    assert len(NAMED) > 20
+
+
+@pytest.mark.parametrize(("place", "command"), NAMED)
+def test_a_named_command_is_accepted(place: str, command: str) -> None:
+    check([VALUES.get(word, word) for word in command.split()])
+
+
+@pytest.mark.parametrize("command", ["accept", "accept p", "verify p --deeper", "topic", "preview"])
+def test_a_command_that_does_not_exist_is_noticed(command: str) -> None:
+    with pytest.raises(UsageError):
+        check(command.split())
