@@ -20,7 +20,6 @@ from frazil.release.manifest import Architecture
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN
 from frazil.rollout.worker_sizes import Workers
-from infra.alarms import GROUP_ALARMS
 from policies.metric_alarms import TYPE
 from policies.resources import Resource
 from policies.review.cost import SERVICES, Estimate, estimate
@@ -30,8 +29,8 @@ from stacks.job_settings import SMALL
 
 GB_A_CORE_HOUR = Decimal(20)
 """GB that a vCPU of an executor lands in an hour; 43 were measured for Avro (docs/benchmarks.md)."""
-_OTHER_ALARMS = 4
-"""Alarms of an environment and of a reconciler: each is on one metric."""
+_GROUP_ALARMS, _OTHER_ALARMS = 7, 4
+"""Alarms with a time series for each pipeline; alarms of an environment and a reconciler, each on one metric."""
 _UNUSED = ("busy_share", "unknown_zones")
 _OF_TABLEFLOW = (
     "Tableflow's tables are as large as Frazil's, and its price includes its reads, requests and maintenance"
@@ -75,8 +74,8 @@ def _resources(topics: int, workers: Workers) -> Iterator[Resource]:
     query = {
         "metric_query": [{"expression": 'SELECT MAX(freshness_seconds) FROM SCHEMA("x", pipeline) GROUP BY pipeline'}]
     }
-    for n in range(GROUP_ALARMS + _OTHER_ALARMS):
-        yield Resource(f"{TYPE}.a{n}", TYPE, query if n < GROUP_ALARMS else {})
+    for n in range(_GROUP_ALARMS + _OTHER_ALARMS):
+        yield Resource(f"{TYPE}.a{n}", TYPE, query if n < _GROUP_ALARMS else {})
 
 
 def _document(name: str, content: dict[str, object]) -> Resource:

@@ -13,19 +13,8 @@ from frazil.cli import deployment_program, main
 from frazil.errors import LocalPartFailed
 from frazil.errors.missing_package import missing_package
 from frazil.local.process import await_ready, start
+from tests.support.missing_packages import BLOCKED
 
-BLOCKED = """
-import os, sys
-
-
-class Blocked:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == os.environ["BLOCKED"]:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-
-sys.meta_path.insert(0, Blocked())
-"""
 STARTED = "from frazil.cli.start import main; main()"
 
 

@@ -15,6 +15,7 @@ from policies.review.cost import SERVICES, Estimate, estimate
 from policies.review.prices import price_table
 from stacks.monthly_bill import bill, main
 from tests.stacks.synthesised import EXAMPLE, stacks_of
+from tests.support import missing_packages
 
 
 def cents(side: Estimate) -> dict[str, str]:
@@ -74,9 +75,11 @@ def test_a_volume_that_is_none_or_that_no_job_lands_is_2(
     assert "Write numbers above 0" in capsys.readouterr().err
 
 
-def test_the_command_needs_neither_project_nor_account(tmp_path: Path) -> None:
+def test_the_command_needs_neither_project_nor_account_nor_the_packages_of_deployment(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "frazil.cli.main", "cost", "--topics", "50", "--gb-a-day", "5", "--json"]
-    ended = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=False, timeout=60)
+    (tmp_path / "sitecustomize.py").write_text(missing_packages.BLOCKED)
+    shell = {"PYTHONPATH": str(tmp_path), "BLOCKED": "cdktf_cdktf_provider_aws"}
+    ended = subprocess.run(command, cwd=tmp_path, env=shell, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert found["date"] == price_table().date
