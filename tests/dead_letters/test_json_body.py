@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from frazil.dead_letters.diagnosis import attempt
 from frazil.dead_letters.json_body import fitting_json, json_of
 from frazil.dead_letters.show import part
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Append, Pipeline, Table, Topic, Upsert
 
 COLUMNS = (
     "id long", "n int", "price decimal(5,2)", "ratio double", "day date", "at timestamptz", "ok boolean", "name string",
@@ -48,6 +49,25 @@ def test_the_field_that_does_not_fit_is_named_with_its_value(member: str, path: 
     assert (found.path, found.value) == (path, value)
     assert " is not a " in found.what or " is not an " in found.what
     assert "two" not in found.what  # the log of a run has this text, and no value of a record
+
+
+@pytest.mark.parametrize(
+    ("member", "path"),
+    [
+        ('"at": "2026-02-01T10:00:00.1234567Z"', "at"),
+        ('"nanos": 1234', "nanos"),
+        ('"zoned": "2026-02-01T10:00:00.0000001+01:00"', "zoned"),
+        ('"name": 9', "name"),
+    ],
+)
+def test_a_value_of_the_key_or_order_that_its_column_would_change_is_named(member: str, path: str) -> None:
+    columns = (*COLUMNS, "nanos io.debezium.time.NanoTimestamp", "zoned io.debezium.time.ZonedTimestamp")
+    exact = Upsert(key="name", order_by=("at", "nanos", "zoned"))
+    for write, wanted in ((exact, path), (Append(), "")):
+        declared = replace(pipeline(columns=columns), write=write)
+        found = part(declared, f'{{"id": 1, {member}}}'.encode(), (), None).attempt
+        assert found is not None
+        assert found.path == wanted
 
 
 @pytest.mark.parametrize(

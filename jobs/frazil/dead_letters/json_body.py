@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from decimal import Decimal as Number
 from typing import Any
 
 from frazil.dead_letters.diagnosis import Undecodable, json_value
-from frazil.declaration import Pipeline
+from frazil.declaration import Append, Pipeline
+from frazil.declaration.write_modes import declared_key, order_by
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.errors import UnreadableSchema
 from frazil.schemas import connect_schema, json_schema
-from frazil.schemas.connect_types import Held
+from frazil.schemas.connect_types import Held, Notation
 from frazil.schemas.declared_columns import declared_type
-from frazil.schemas.json_times import WRITTEN, is_written
+from frazil.schemas.json_times import PAST_MICROSECONDS, WRITTEN, is_written
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 Written = tuple[str, Mapping[str, str]]
@@ -37,13 +39,13 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
     of_values = None if is_key else envelope(pipeline.envelope)
     try:
         if columns:
-            row = declared_type(columns)
+            row = _exact(pipeline, declared_type(columns), is_key=is_key)
             return row if of_values is None else of_values.record(row)
         if files:
             registered = files[-1].content, {}
         if registered is not None:
             schema = json_schema.parse(*registered)
-            row = json_schema.row_type(schema, connect_types=unwraps)
+            row = _exact(pipeline, json_schema.row_type(schema, connect_types=unwraps), is_key=is_key)
             return row.fields[0].type if json_schema.is_single_value(schema) else row
         if (topic.has_key_schemas_inside if is_key else topic.has_schemas_inside) and isinstance(
             document := json.loads(body), dict
@@ -53,6 +55,14 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
     except (UnreadableSchema, ValueError, RecursionError):
         return None
     return None
+
+
+def _exact(pipeline: Pipeline, row: Struct, *, is_key: bool) -> Struct:
+    """Return the type with the fields of the key, and of the order, that no column may change."""
+    write = pipeline.write
+    if isinstance(write, Append):
+        return row
+    return row.exact() if is_key else row.exact({*(declared_key(write) or ()), *order_by(write)})
 
 
 def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
@@ -102,8 +112,19 @@ def _check(value: Any, of: Type, path: str) -> None:
 
 def _check_field(struct: dict[str, Any], field: Field, path: str) -> None:
     value = struct.get(field.source)
-    if value is not None and not field.as_json:
-        _check(value, field.type, path)
+    if value is None or field.as_json:
+        return
+    _check(value, field.type, path)
+    if field.is_exact and field.type == Primitive(Kind.STRING) and not isinstance(value, str):
+        raise _misfit(value, "a text, as the key and the order need", path)
+    is_nanoseconds = isinstance(field.type, Held) and field.type.notation is Notation.NANOSECONDS
+    if field.is_exact and ((is_nanoseconds and value % 1000) or _is_cut(value, field.type)):
+        raise _misfit(value, "a time without a part of a microsecond, as the key and the order need", path)
+
+
+def _is_cut(value: Any, of: Type) -> bool:
+    is_time = isinstance(of, Held) or (isinstance(of, Primitive) and of.kind in WRITTEN)
+    return is_time and isinstance(value, str) and re.search(PAST_MICROSECONDS, value) is not None
 
 
 def _fits(value: Any, of: Type) -> bool:

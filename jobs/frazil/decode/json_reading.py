@@ -10,7 +10,6 @@ from pyspark.sql import functions as F
 from frazil.decode import json_doubts
 from frazil.decode.json_decimals import decimal, is_exact, is_text
 from frazil.decode.json_types import (
-    PAST_MICROSECONDS,
     Has,
     has_no_checks,
     has_times,
@@ -20,7 +19,7 @@ from frazil.decode.json_types import (
 from frazil.decode.leaves import Leaves, leaves
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import in_years
-from frazil.schemas.json_times import WRITTEN
+from frazil.schemas.json_times import PAST_MICROSECONDS, WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 _TIMES = (Primitive(Kind.TIMESTAMP), Primitive(Kind.TIMESTAMPTZ))

@@ -13,9 +13,6 @@ from frazil.decode.spark_types import spark_type
 from frazil.schemas.json_times import WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-PAST_MICROSECONDS = r"\.\d{6}\d*[1-9]"
-"""A time that has more digits than its column."""
-
 
 @dataclass(frozen=True, slots=True)
 class Has:

@@ -8,11 +8,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from frazil.decode.json_types import PAST_MICROSECONDS
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import DAYS, MICROSECONDS, in_years
 from frazil.schemas.connect_types import LARGEST, Held, Notation, Number
-from frazil.schemas.json_times import WRITTEN
+from frazil.schemas.json_times import PAST_MICROSECONDS, WRITTEN
 from frazil.schemas.types import Decimal, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 _MOST_BYTES = 16

@@ -122,7 +122,8 @@ class Evolution:
     def explain(self, one: Refused) -> str:
         """Return what is wrong with a rejected record, as far as Kafka and the registry say it."""
         if one.detail is not None:
-            return f"{MESSAGES[Reason(one.reason)]}: {one.detail}"
+            about = one.detail.partition(": ")[0]  # then a value of the record, which no log has
+            return f"{MESSAGES[Reason(one.reason)]}: {about}"
         topic, record = self._pipeline.topic.name, None
         with contextlib.suppress(ServiceUnavailable):
             found = self._job.kafka.records(topic, {one.partition: one.offset}, self._pipeline.isolation)

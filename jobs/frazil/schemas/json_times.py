@@ -15,6 +15,8 @@ WRITTEN = {
     Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}([Zz]|[+-]\d{{2}}:?\d{{2}})$",
 }
 """How a string of these kinds must be written."""
+PAST_MICROSECONDS = r"\.\d{6}\d*[1-9]"
+"""A time that has more digits than its column."""
 _COMPILED = {kind: re.compile(pattern, re.ASCII) for kind, pattern in WRITTEN.items()}
 _LARGEST_OFFSET = timedelta(hours=18)
 """Of a column's values, as Java has it."""
