@@ -151,7 +151,7 @@ def test_a_fault_of_our_own_never_shows_a_secret_that_was_read(
 ) -> None:
     def broken(self: Secrets, secret: Secret) -> str:
         self.redactor.add("hunter2hunter2")
-        raise RuntimeError("x" * 480 + " the client said hunter2hunter2")
+        raise RuntimeError("x" * 7_980 + " the client said hunter2hunter2")
 
     (tmp_path / "mine.py").write_text(
         "from frazil.declaration import *\n"

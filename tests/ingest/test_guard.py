@@ -21,9 +21,10 @@ from frazil.errors import (
     SparkFailed,
     TableReplaced,
 )
+from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest import runner
 from frazil.ingest.events import Event
-from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, LONGEST, as_known, event_of, persist
+from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, event_of, persist
 
 PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))
 LOST = OffsetsLost.of("orders", "orders", partition=0, first=0, earliest=1)
@@ -147,7 +148,7 @@ def test_a_jvm_that_goes_with_its_run_is_no_error() -> None:
 
 def test_an_unexpected_error_names_itself_and_its_place_and_no_secret() -> None:
     def fails() -> None:
-        raise KeyError("x" * (LONGEST - 4) + "hunter2" + "y" * 1000)
+        raise KeyError("x" * (MOST_CHARACTERS - 4) + "hunter2" + "y" * 1000)
 
     try:
         fails()

@@ -50,6 +50,7 @@ from frazil.cli.demo import command
 from frazil.cli.one_environment import OneEnvironment
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
+from frazil.errors.causes import MOST_CHARACTERS
 from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import HELP_TEXT, Exit, exit_of
 
@@ -246,7 +247,9 @@ def main() -> None:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the end of the process
         print_traceback(error, secrets)
-        message = secrets.redactor.redact(" ".join(str(error).split()))[:500]  # masked first: half a secret is no match
+        message = secrets.redactor.redact(" ".join(str(error).split()))[
+            :MOST_CHARACTERS
+        ]  # masked first: half a secret is no match
         if JSON in sys.argv:
             show_json(error_document(type(error).__name__, message, Exit.FAULT))
         print_error(f"{type(error).__name__}: {message}. This is a defect of Frazil. Set {DEBUG}=1 for a traceback")

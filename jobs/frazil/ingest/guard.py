@@ -26,6 +26,7 @@ from frazil.errors import (
     RuntimeDiffers,
     ServiceUnavailable,
 )
+from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest.events import Event, Reporter, Sink, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.ingest.spark_errors import Cancelled, explained
@@ -38,7 +39,6 @@ OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does
 DECISION_SECONDS = (60.0, 600.0)  # ... of one that waits for an operator
 FAILURE_SECONDS = (5.0, 15.0, 45.0, 120.0, 300.0)  # the pauses after other errors in a row; one more ends the pipeline
 STOP_SECONDS = 1.0  # a signal that ends both processes reaches the JVM first or this one first
-LONGEST = 500  # characters of an unexpected error's message, secrets masked before it is cut
 _PERMANENT = (InvalidInput, RuntimeDiffers, JvmEnded)
 
 
@@ -174,7 +174,7 @@ def as_known(error: BaseException, pipeline: Pipeline, job: JobContext) -> Frazi
         return error
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    words = " ".join(job.redact(str(error)).split())[:LONGEST]
+    words = " ".join(job.redact(str(error)).split())[:MOST_CHARACTERS]
     return Fault.of(error, where=_where(pipeline), text=f"{words}{place}")
 
 

@@ -81,7 +81,7 @@ class Iceberg:
             self.catalog: Java = plugin.icebergCatalog()
         except (Py4JJavaError, PySparkException) as error:
             do = "Check the catalog's settings in the environment document, then run again"
-            raise CatalogUnavailable(error_text(error).splitlines()[-1], where=f"catalog {catalog}", do=do) from error
+            raise CatalogUnavailable(said(error), where=f"catalog {catalog}", do=do) from error
         self.classes = JavaClasses(spark.sparkContext._gateway, self.catalog.getClass().getClassLoader())
         self._string = self.classes.load("java.lang.String")
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from frazil.declaration import Pipeline
 from frazil.errors import RowsWouldChange
 from frazil.job.context import JobContext
-from frazil.lake.iceberg_java import error_text
+from frazil.lake.iceberg_java import said
 from frazil.lake.java_classes import Java, entries
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
 from frazil.maintain.compact import compact
@@ -138,7 +138,7 @@ class BetweenBatches:
             is_all = found.ended is Status.DONE and len(sizes) < GROUPS
             self.seen = Counted.of(self.job.iceberg.load(name)) if is_all else Counted()
         except (Py4JJavaError, PySparkException, RowsWouldChange) as error:
-            why = str(error) if isinstance(error, RowsWouldChange) else error_text(error).partition("\n")[0]
+            why = str(error) if isinstance(error, RowsWouldChange) else said(error)
             ended = Status.STOPPED if self.job.stopping() or budget.is_over else Status.FAILED
             found = Outcome(action=Action.COMPACT, table=name, ended=ended, why=why)
             if isinstance(error, RowsWouldChange):

@@ -13,7 +13,7 @@ from frazil.declaration.engines import refuse_foreign
 from frazil.errors import Fault, ForeignTable, FrazilError, JvmEnded, RolledBack, SparkFailed
 from frazil.job.context import JobContext
 from frazil.lake.commit.entries import entry
-from frazil.lake.iceberg_java import error_text, message, thrown
+from frazil.lake.iceberg_java import error_text, said
 from frazil.lake.layout import Layout
 from frazil.lake.lineage import head_follows
 from frazil.lake.spark_session import jvm_answers
@@ -223,6 +223,6 @@ def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exceptio
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, Py4JJavaError):
-        return f"{thrown(error)}: {message(error)}"
+    if isinstance(error, Py4JJavaError | PySparkException):
+        return said(error)
     return next(iter(str(error).splitlines()), type(error).__name__)

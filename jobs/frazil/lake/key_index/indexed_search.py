@@ -28,7 +28,7 @@ from frazil.lake.deletes.positions import (
     key_names,
 )
 from frazil.lake.deletes.staged_deletes import StagedDeletes
-from frazil.lake.iceberg_java import Iceberg, error_text
+from frazil.lake.iceberg_java import Iceberg, said
 from frazil.lake.java_classes import Java
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.key_index.head_changes import commits_between, follow
@@ -152,7 +152,7 @@ class IndexedSearch:
         except (Py4JJavaError, PySparkException, OSError, MemoryError, OverflowError, RowsLacking) as error:
             self._cost = self._cost.failed()
             is_of_spark = isinstance(error, Py4JJavaError | PySparkException)
-            self.drop(error_text(error).partition("\n")[0] if is_of_spark else str(error) or type(error).__name__)
+            self.drop(said(error) if is_of_spark else str(error) or type(error).__name__)
         return None
 
     def drop(self, why: str) -> None:
