@@ -7,7 +7,7 @@ import pytest
 
 from frazil.errors import UnreadableSchema
 from frazil.schemas import json_schema
-from frazil.schemas.json_schema import VALUE_COLUMN, is_single_value, parse, row_type
+from frazil.schemas.json_schema import VALUE_COLUMN, is_single_value, omitted, parse, row_type
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 JSON = "json"
@@ -54,7 +54,6 @@ MAPPING: list[tuple[str, Any, str]] = [
     ("connect float64", {"type": "number", "connect.type": "float64"}, "double"),
     ("connect decimal", decimal({"scale": "2"}), "decimal(38, 2)"),
     ("connect decimal, precise", decimal({"scale": "2", "connect.decimal.precision": "9"}), "decimal(9, 2)"),
-    ("connect decimal, impossible", decimal({"scale": "77"}), "double"),
     ("string", {"type": "string"}, "string"),
     ("date", {"type": "string", "format": "date"}, "date"),
     ("date-time", {"type": "string", "format": "date-time"}, "timestamptz"),
@@ -132,8 +131,8 @@ MAPPING: list[tuple[str, Any, str]] = [
     ("allOf number and integer", {"allOf": [{"type": "number"}, {"type": "integer"}]}, "long"),
     (
         "if/then/else",
-        {"properties": {"a": {"type": "string"}}, "if": {}, "then": {"properties": {"b": {}}}},
-        "struct<a: string>",
+        {"properties": {"a": {"type": "string"}}, "if": {}, "then": {"properties": {"b": {"type": "integer"}}}},
+        "struct<a: string, b: long>",
     ),
 ]
 
@@ -364,3 +363,86 @@ def test_a_json_column_holds_text() -> None:
     (field,) = read({"properties": {"x": {}}}).fields
     assert field.type == Primitive(Kind.STRING)
     assert field.as_json
+
+
+A, B, C = ({"properties": {name: {"type": of}}} for name, of in (("a", "string"), ("b", "integer"), ("c", "boolean")))
+LANDING: list[tuple[str, Any, dict[str, str]]] = [
+    ("then and else", {**A, "if": {}, "then": B, "else": C}, {"a": "string", "b": "long", "c": "boolean"}),
+    ("if alone", {**A, "if": B}, {"a": "string", "b": "long"}),
+    ("dependentSchemas", {**A, "dependentSchemas": {"a": B}}, {"a": "string", "b": "long"}),
+    ("dependencies of draft 7", {**A, "dependencies": {"a": B, "b": ["a"]}}, {"a": "string", "b": "long"}),
+    ("conditions in conditions", {**A, "then": {"if": {}, "then": B, "else": C}}, {"a": "string", "b": "long", "c": "boolean"}),
+    ("alternatives in a condition", {**A, "then": {"oneOf": [B, {"anyOf": [C]}]}}, {"a": "string", "b": "long", "c": "boolean"}),
+    ("allOf in a condition", {**A, "else": {"allOf": [B, C]}}, {"a": "string", "b": "long", "c": "boolean"}),
+    ("a condition in allOf", {**A, "allOf": [{"if": {}, "then": B}, {"if": {}, "then": C}]}, {"a": "string", "b": "long", "c": "boolean"}),
+    ("a condition in an alternative", {**A, "anyOf": [{"if": {}, "then": B}, C]}, {"a": "string", "b": "long", "c": "boolean"}),
+    ("a condition by reference", {**A, "then": {"$ref": "#/$defs/b"}, "$defs": {"b": B}}, {"a": "string", "b": "long"}),
+    ("a condition that is the schema", {**A, "then": {"$ref": "#"}}, {"a": "string"}),
+    ("one name in both branches", {**A, "then": B, "else": {"properties": {"b": {"type": "number"}}}}, {"a": "string", "b": "double"}),
+    ("one name of two kinds", {**A, "then": B, "else": {"properties": {"b": {"type": "string"}}}}, {"a": "string", "b": JSON}),
+    ("a name that a branch excludes", {**A, "then": B, "else": {"properties": {"b": False}}}, {"a": "string", "b": "long"}),
+    ("a narrower type of a property", {**A, "then": {"properties": {"a": {"const": "x"}}}}, {"a": "string"}),
+    ("conditions alone", {"type": "object", "then": B, "unevaluatedProperties": False}, {"b": "long"}),
+    ("inside a property", {"properties": {"in": A}, "then": {"properties": {"in": B}}}, {"in.a": "string", "in.b": "long"}),
+    (
+        "inside a list",
+        {"properties": {"l": {"items": A}}, "then": {"properties": {"l": {"items": B}}}},
+        {"l": "list<struct<a: string, b: long>>"},
+    ),
+    (
+        "inside a map",
+        {"properties": {"m": {"additionalProperties": A}}, "then": {"properties": {"m": {"additionalProperties": B}}}},
+        {"m": "map<string, struct<a: string, b: long>>"},
+    ),
+    (
+        "a map of what patterns and conditions describe",
+        {"properties": {"m": {"patternProperties": {"^n_": {"type": "integer"}}, "then": A, "unevaluatedProperties": False}}},
+        {"m": JSON},
+    ),
+    ("a tuple", {"properties": {"l": {"prefixItems": [{"type": "integer"}], "items": A, "contains": B}}}, {"l": JSON}),
+    ("alternatives", {"oneOf": [A, {"allOf": [B, {"$ref": "#/$defs/c"}]}], "$defs": {"c": C}, "type": "object"}, {"a": "string", "b": "long", "c": "boolean"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "columns"), [row[1:] for row in LANDING], ids=[row[0] for row in LANDING])
+def test_what_a_keyword_describes_for_some_records_is_a_column(schema: Any, columns: dict[str, str]) -> None:
+    assert shown(read(schema)) == columns
+    assert omitted(parse(json.dumps(schema), {})) == ()
+    assert not any(field.required for field in read(schema).fields)
+
+
+OMITTED: list[tuple[str, Any, list[str]]] = [
+    ("additionalProperties", {**A, "additionalProperties": {"type": "string"}}, ["the record: other properties (additionalProperties)"]),
+    ("unevaluatedProperties", {**A, "unevaluatedProperties": B}, ["the record: other properties (unevaluatedProperties)"]),
+    ("patternProperties", {**A, "patternProperties": {"^x/_": {}, "^y": False}}, ["the record: other properties (patternProperties ^x/_)"]),
+    ("in a struct", {"properties": {"l": {**A, "additionalProperties": B}}}, ["l: other properties (additionalProperties)"]),
+    ("in a list of structs", {"properties": {"l": {"items": {**A, "patternProperties": {"^x": B}}}}}, ["l.*: other properties (patternProperties ^x)"]),
+    ("in a condition", {**A, "then": {"additionalProperties": B}}, ["the record: other properties (additionalProperties)"]),
+    ("in allOf", {"allOf": [A, {"patternProperties": {"^x": B}}]}, ["the record: other properties (patternProperties ^x)"]),
+    ("in an alternative", {**A, "oneOf": [B, {"additionalProperties": B}]}, ["the record: other properties (additionalProperties)"]),
+    ("a name in required", {**A, "required": ["a", "z"]}, ["the record: the property z (required)"]),
+    ("a name in dependentRequired", {**A, "dependentRequired": {"a": ["z"]}}, ["the record: the property z (dependentRequired)"]),
+    ("a name in dependencies", {**A, "dependencies": {"y": ["z"]}}, ["the record: the property y (dependencies)", "the record: the property z (dependencies)"]),
+    ("a name in dependentSchemas", {**A, "dependentSchemas": {"z": True}}, ["the record: the property z (dependentSchemas)"]),
+    ("a name in propertyNames", {**A, "propertyNames": {"enum": ["a", "z"]}}, ["the record: the property z (propertyNames)"]),
+    ("a name in not", {**A, "not": {**B, "required": ["b", "z"]}}, ["the record: the property b (not)", "the record: the property z (not)"]),
+    ("anything at all", {**A, "additionalProperties": True, "unevaluatedProperties": {}}, []),
+    ("nothing else", {**A, "additionalProperties": False, "patternProperties": {"^x": False}}, []),
+    ("names that another branch describes", {"oneOf": [{**A, "required": ["b"]}, B]}, []),
+    ("names of properties that hold no value", {"properties": {"a": {}, "n": {"type": "null"}, "f": False}, "required": ["n", "f"]}, []),
+    ("a map", {"properties": {"m": {"additionalProperties": B, "required": ["z"]}}}, []),
+    ("an object of anything", {"properties": {"o": {"type": "object", "patternProperties": {"^x": B}, "required": ["z"]}}}, []),
+    ("what is JSON text", {"properties": {"o": {"oneOf": [{**A, "additionalProperties": B}, {"type": "string"}]}}}, []),
+    ("a record that is a map", {"type": "object", "additionalProperties": B}, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema", "said"), [row[1:] for row in OMITTED], ids=[row[0] for row in OMITTED])
+def test_what_a_keyword_describes_without_a_column_is_said(schema: Any, said: list[str]) -> None:
+    assert list(omitted(parse(json.dumps(schema), {}))) == said
+
+
+def test_unknown_fields_that_are_kept_are_not_omitted() -> None:
+    inner = {**A, "additionalProperties": B}
+    schema = parse(json.dumps({"properties": {"in": inner}, "additionalProperties": B}), {})
+    assert list(omitted(schema, keeps_unknown=True)) == ["in: other properties (additionalProperties)"]

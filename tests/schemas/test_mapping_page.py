@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.schemas.avro.attributes import DEBEZIUM as SEMANTIC
-from frazil.schemas.avro.attributes import LOGICAL, VARIABLE_SCALE_DECIMAL
+from frazil.schemas.avro.attributes import LOGICAL
 from frazil.schemas.avro.schema import PRIMITIVES
-from frazil.schemas.connect_types import DECIMAL, NAMED
+from frazil.schemas.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.json_keywords import TYPES
 from frazil.schemas.json_schema import _FORMATS, _INTEGERS
 from frazil.schemas.protobuf import _JSON, _WELL_KNOWN, FieldKind

@@ -23,7 +23,7 @@ from frazil.exit_codes import Exit
 from frazil.lake.layout import Difference, differences
 from frazil.project import declaration_file, environments, upgrade_file
 from frazil.project.checked_project import checked_pipelines
-from frazil.schema_files.declared_rows import declared_rows
+from frazil.schema_files.declared_rows import declared_rows, omissions
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json_columns import with_variants
@@ -118,7 +118,7 @@ def check(
             text = ", ".join(f"{name} {kind}" for name, kind in named.items())
             out().print(f"{pipeline.name}: columns {text}", markup=False, highlight=False, soft_wrap=True)
     for pipeline in found:
-        for note in gaps_of_state(pipeline):
+        for note in _notes(pipeline):
             out().print(f"{pipeline.name}: {note}", markup=False, highlight=False, soft_wrap=True)
     for advised in notes:
         out().print(f"note: {advised}", markup=False, highlight=False, soft_wrap=True)
@@ -233,8 +233,12 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
         "format": pipeline.topic.value_format.value,
         "table": pipeline.table.identifier,
         "partitions": list(pipeline.table.partition_by),
-        "notes": list(gaps_of_state(pipeline)),
+        "notes": _notes(pipeline),
     }
+
+
+def _notes(pipeline: Pipeline) -> list[str]:
+    return [*gaps_of_state(pipeline), *(f"lands in no column: {one}" for one in omissions(pipeline))]
 
 
 def _show_changes(file: Path, changes: tuple[Change, ...]) -> None:

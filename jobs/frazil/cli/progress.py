@@ -89,7 +89,13 @@ class Progress:
                 self.notes.append(f"{name}: a batch was staged again: {event['message']}")
             case Event.SCHEMA_LOOKED_UP:
                 self.notes.append(f"{name}: {event['message']}")
-            case Event.SCHEMA_INCOMPATIBLE | Event.FOREIGN_COMMIT | Event.TABLE_DIFFERS | Event.MANY_FILES:
+            case (
+                Event.SCHEMA_INCOMPATIBLE
+                | Event.PROPERTIES_OMITTED
+                | Event.FOREIGN_COMMIT
+                | Event.TABLE_DIFFERS
+                | Event.MANY_FILES
+            ):
                 self.notes.append(f"{name}: {event['message']}")
             case Event.DEAD_LETTERS_RECOVERED:
                 self.notes.append(f"{name}: dead letters of an earlier decision were appended")

@@ -27,6 +27,7 @@ def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
         name=record_type.name,
         row=form.row,
         is_single_value=record_type.is_single_value,
+        omits=record_type.omits,
         decoder=lambda target: _decoder(decoder(form.decoded(target)), form, target),
     )
 

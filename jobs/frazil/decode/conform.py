@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from frazil.decode.semantic_types import meant
 from frazil.decode.spark_types import spark_type
+from frazil.schemas.connect_types import meaning
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 # All digits that a time has, and the same text in every session.
@@ -43,7 +44,7 @@ def _field(struct: Column, found: Field, wanted: Field) -> Column:
         return F.lit(None).cast(spark_type(wanted.type)).alias(wanted.name)
     value = struct[found.name]
     if found.as_json:
-        return F.to_json(value, _OPTIONS).alias(wanted.name)
+        return F.to_json(conform(value, found.type, meaning(found.type)), _OPTIONS).alias(wanted.name)
     return conform(value, found.type, wanted.type).alias(wanted.name)
 
 

@@ -73,6 +73,11 @@ class DeclaredWriters:
         """The row type of each, by its number."""
         return tuple(enumerate(each.row for each in self._types))
 
+    @property
+    def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """What the schema of each describes that lands in no column, by its number."""
+        return tuple((number, each.omits) for number, each in enumerate(self._types) if each.omits)
+
     def is_single_value(self, number: int) -> bool:
         """Return whether this writer's records are no objects of fields but one value each."""
         return self._types[number].is_single_value

@@ -6,8 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.decode import json_integers
-from frazil.decode.semantic_types import unscaled
-from frazil.decode.spark_types import spark_type
+from frazil.decode.semantic_types import scaled
 from frazil.schemas.connect_types import NumberOrBytes
 from frazil.schemas.types import Decimal
 
@@ -18,7 +17,7 @@ def decimal(raw: Column, of: Decimal) -> Column:
     if not isinstance(of, NumberOrBytes):
         return number
     octets = F.try_to_binary(F.try_variant_get(raw, "$", "string"), F.lit("base64"))
-    return F.when(is_text(raw), unscaled(octets, of.scale).try_cast(spark_type(of))).otherwise(number)
+    return F.when(is_text(raw), scaled(octets, of, of.zeros)).otherwise(number)
 
 
 def is_exact(raw: Column, of: Decimal, text: Column) -> Column:

@@ -41,14 +41,15 @@ class RecordType:
     """A record type.
 
     `name` is its full name, a JSON Schema's its title; empty if it has none. `is_single_value` says that a record is no object of
-    fields but one value, in the column `value`, `is_nullable` that JSON's null is a record without a value. Into a
-    target it is read by `decoder`, or, in Protobuf, by `reading`.
+    fields but one value, in the column `value`, `is_nullable` that JSON's null is a record without a value. `omits` says which
+    properties the schema describes that land in no column. Into a target it is read by `decoder`, or, in Protobuf, by `reading`.
     """
 
     name: str
     row: Struct
     is_single_value: bool = False
     is_nullable: bool = False
+    omits: tuple[str, ...] = ()
     decoder: Callable[[Struct], Decoder] | None = None
     reading: Callable[[Struct], Reading] | None = None
 
@@ -89,6 +90,7 @@ def json_type(
         row=row_meaning(written),
         is_single_value=is_single_value,
         is_nullable=json_schema.is_nullable(schema, connect_types=connect_types),
+        omits=json_schema.omitted(schema, connect_types=connect_types, keeps_unknown=keeps_unknown),
         decoder=lambda target: connect_decoder(
             held(target, written), target, single_value=is_single_value, keeps_unknown=keeps_unknown
         ),

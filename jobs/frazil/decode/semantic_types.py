@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -10,12 +11,12 @@ from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.spark_types import spark_type
 from frazil.decode.years import DAYS, MICROSECONDS, in_years
-from frazil.schemas.connect_types import LARGEST, Held, Notation, Number
+from frazil.schemas.connect_types import LARGEST, Held, Notation, Number, meaning
 from frazil.schemas.json_times import PAST_MICROSECONDS, WRITTEN
-from frazil.schemas.types import Decimal, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
-_MOST_BYTES = 16
-"""Bytes of the largest number of 38 digits."""
+_MOST_BYTES = 63
+"""Bytes of a number; 16 hold 38 digits, and more may repeat the sign."""
 _SCALES = (-1_000, 20_000)
 """Scales of a number; PostgreSQL has up to 16,383 digits behind the point (https://www.postgresql.org/docs/current/datatype-numeric.html)."""
 
@@ -23,8 +24,12 @@ _SCALES = (-1_000, 20_000)
 def meant(value: Column, held: Type, of: Type) -> Column | None:
     """Return what a value of type `held` means as a value of type `of`, null if it means nothing; None if it is no such type."""
     match held, of:
+        case Held(notation=Notation.UNSCALED, zeros=zeros), Decimal():
+            return scaled(value, of, zeros)
         case Held(notation=notation), _:
             return _noted(value, notation, of)
+        case Decimal(), Decimal() if held.precision > of.precision:
+            return value.try_cast(spark_type(of))
         case Number(), Primitive(Kind.STRING):
             return _number(unscaled(value["value"], 0), value["scale"])
         case Primitive(Kind.STRING), Primitive(Kind.TIMESTAMPTZ):
@@ -43,7 +48,7 @@ def all_meant(value: Column, held: Type, of: Type) -> list[Column]:
     match held, of:
         case Struct(found), Struct(wanted):
             pairs = zip(found, wanted, strict=True)
-            there = [(value[f.name], f.type, w) for f, w in pairs if f.name and not f.as_json]
+            there = [(value[f.name], f.type, _wanted(f, w)) for f, w in pairs if f.name]
             exact = [is_whole for one, kind, w in there if w.is_exact for is_whole in _whole(one, kind, w.type)]
             return [*exact, *(c for one, kind, w in there for c in all_meant(one, kind, w.type))]
         case ListOf(old), ListOf(new):
@@ -76,10 +81,15 @@ def _every(items: Column, held: Type, of: Type) -> list[Column]:
     return [F.coalesce(F.forall(items, is_meant), F.lit(True))]
 
 
+def _wanted(found: Field, wanted: Field) -> Field:
+    """Return what a field is to be; what becomes JSON text has what its parts mean."""
+    return replace(wanted, type=meaning(found.type)) if found.as_json else wanted
+
+
 def _has(held: Type, of: Type) -> bool:
     match held, of:
         case Struct(found), Struct(wanted):
-            return any(_has(f.type, w.type) for f, w in zip(found, wanted, strict=True) if f.name and not f.as_json)
+            return any(_has(f.type, _wanted(f, w).type) for f, w in zip(found, wanted, strict=True) if f.name)
         case (ListOf(old), ListOf(new)) | (MapOf(_, old), MapOf(_, new)):
             return _has(old, new)
         case _:
@@ -113,13 +123,19 @@ def _noted(value: Column, notation: Notation, of: Type) -> Column:
         case Notation.ISO:
             return _instant(value)
         case Notation.UNSCALED:
-            assert isinstance(of, Decimal)
-            return unscaled(value, of.scale).try_cast(spark_type(of))
+            raise AssertionError("the type of bytes with a decimal is a decimal")
 
 
 def _of_microseconds(number: Column, of: Type) -> Column:
     """Return the time of so many microseconds since 1970, if it is in the years 1 to 9999."""
     return F.when(number.between(*MICROSECONDS), F.timestamp_micros(number).cast(spark_type(of)))
+
+
+def scaled(octets: Column, of: Decimal, zeros: int = 0) -> Column:
+    """Return the decimal of this type that bytes are, with so many zeros behind their digits; null if the type does not hold it."""
+    if not zeros:
+        return unscaled(octets, of.scale).try_cast(spark_type(of))
+    return F.concat(unscaled(octets, 0).cast("string"), F.lit("0" * zeros)).try_cast(spark_type(of))
 
 
 def unscaled(octets: Column, scale: int) -> Column:

@@ -16,7 +16,7 @@ from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.declaration.write_modes import declared_key, is_keyed
 from frazil.decode.subjects import Ownership
 from frazil.errors import UnreadableSchema
-from frazil.schema_files.declared_rows import declared_rows, is_single_value
+from frazil.schema_files.declared_rows import declared_rows, is_single_value, omissions
 from frazil.schemas import avro, json_schema, protobuf
 from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
@@ -34,12 +34,14 @@ class TopicRows:
     """The row types, oldest first, each with its schema id or number.
 
     `subjects` are those of the registry that were asked for, none if no registry describes the records. `problems` say which
-    schemas cannot be read. `are_in_records` says that only records have the schemas.
+    schemas cannot be read, `omits` which properties the values' schemas describe that land in no column. `are_in_records` says that
+    only records have the schemas.
     """
 
     versions: tuple[tuple[int, Struct], ...] = ()
     subjects: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    omits: tuple[str, ...] = ()
     are_in_records: bool = False
 
 
@@ -54,7 +56,8 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
     if topic.columns:
         found = TopicRows(versions=((0, with_unknown(declared_type(topic.columns), keeps=topic.keeps_unknown)),))
     elif topic.schema:
-        found = TopicRows(versions=tuple(enumerate(declared_rows(topic, connect_types=has_envelope))))
+        rows = tuple(enumerate(declared_rows(topic, connect_types=has_envelope)))
+        found = TopicRows(versions=rows, omits=omissions(pipeline))
     elif not topic.value_format.has_schema:
         return TopicRows(versions=((0, Struct((Field("value", Primitive(_KINDS[topic.value_format])),))),))
     else:
@@ -79,7 +82,7 @@ def _unwrapped(pipeline: Pipeline, found: TopicRows) -> TopicRows:
     else:
         records = list(found.versions)
     rows = tuple((number, unwrapping.unwrapped(row).row) for number, row in records)
-    return TopicRows(versions=rows, subjects=found.subjects, problems=found.problems)
+    return replace(found, versions=rows)
 
 
 def _with_key(pipeline: Pipeline, registry: Registry | None, found: TopicRows) -> TopicRows:
@@ -99,8 +102,9 @@ def _with_key(pipeline: Pipeline, registry: Registry | None, found: TopicRows) -
         owner, of = Ownership(topic, keys=True), ValueFormat(topic.key_format.value)
         of_keys = _registered(owner, of, registry, connect_types=connect_types, records_only=True)
         rows, problems = [row for _, row in of_keys.versions], of_keys.problems
+        found = replace(found, omits=(*found.omits, *(f"key: {one}" for one in of_keys.omits)))
     versions = (*((KEY_VERSION, row) for row in rows), *found.versions)
-    return TopicRows(versions=versions, subjects=found.subjects, problems=(*found.problems, *problems))
+    return replace(found, versions=versions, problems=(*found.problems, *problems))
 
 
 def _registered(
@@ -115,21 +119,23 @@ def _registered(
     registry.prefetch(ids)
     versions: list[tuple[int, Struct]] = []
     problems: list[str] = []
+    omits: dict[str, None] = {}
     for schema_id in ids:
         try:
             schema = registry.schema(schema_id)
             if schema is not None:
-                row, is_record = _row(schema, of, registry, owner, connect_types=connect_types)
+                row, is_record, omitted = _row(schema, of, registry, owner, connect_types=connect_types)
+                omits |= dict.fromkeys(omitted)
                 versions += [(schema_id, row)] if is_record or not records_only else []
         except UnreadableSchema as problem:
             problems.append(f"schema {schema_id}: {problem}")
-    return TopicRows(versions=tuple(versions), subjects=subjects, problems=tuple(problems))
+    return TopicRows(versions=tuple(versions), subjects=subjects, problems=tuple(problems), omits=tuple(omits))
 
 
 def _row(
     schema: RegisteredSchema, of: ValueFormat, registry: Registry, owner: Ownership, *, connect_types: bool
-) -> tuple[Struct, bool]:
-    """Return the row type of a schema, and whether its values are records.
+) -> tuple[Struct, bool, tuple[str, ...]]:
+    """Return the row type of a schema, whether its values are records, and what it omits.
 
     Raises `UnreadableSchema`, also for a schema of another language than the topic's.
     """
@@ -137,16 +143,17 @@ def _row(
     match schema.type.value, of:
         case "avro", ValueFormat.AVRO:
             read = avro.parse(schema.text, references, connect_types=connect_types)
-            return avro.row_type(read), not read.is_single_value
+            return avro.row_type(read), not read.is_single_value, ()
         case "json", ValueFormat.JSON_SCHEMA:
             parsed = json_schema.parse(schema.text, references)
             row = row_meaning(json_schema.row_type(parsed, connect_types=connect_types))
-            return row, not json_schema.is_single_value(parsed, connect_types=connect_types)
+            omits = json_schema.omitted(parsed, connect_types=connect_types)
+            return row, not json_schema.is_single_value(parsed, connect_types=connect_types), omits
         case "protobuf", ValueFormat.PROTOBUF:
             from frazil.decode.protobuf_compiler import compile_proto  # loads Protobuf
 
             compiled = compile_proto(schema.text, references)
             named = [n for path, n in compiled.indexes.items() if n == owner.record_name or path == _FIRST]
-            return protobuf.row_type(compiled, named[-1], is_key=owner.is_key), True
+            return protobuf.row_type(compiled, named[-1], is_key=owner.is_key), True, ()
         case _:
             raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {of}")

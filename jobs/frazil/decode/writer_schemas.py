@@ -93,6 +93,13 @@ class WriterSchemas:
         return self._own.problems if isinstance(self._own, EmbeddedWriters) else self._known.problems
 
     @property
+    def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """What the schemas describe that lands in no column, by the number of the writer; nothing of those in records."""
+        if self._own is not None:
+            return self._own.omissions if isinstance(self._own, DeclaredWriters) else ()
+        return tuple((number, writer.omits) for number, writer in self._known.writers.items() if writer.omits)
+
+    @property
     def registry(self) -> Registry | None:
         """Where the schemas are."""
         return self._registry

@@ -16,6 +16,7 @@ from frazil.doctor.lake_access import CATALOG
 from frazil.doctor.schedule import Step
 from frazil.exit_codes import Exit
 from frazil.lake.read.stored_tables import Lake
+from frazil.schemas.json_schema import TO_LAND
 from frazil.schemas.table_mapping import Landing, landing
 from frazil.schemas.types import Struct
 
@@ -64,6 +65,9 @@ def of_columns(pipeline: Pipeline, rows: TopicRows, table: Struct | None) -> Che
     if problems:
         remedy = "Records of that version are rejected; see docs/schemas.md"
         return Check.warning(name, f"{text}; a version does not land: {problems[0]}", remedy, columns=columns)
+    if rows.omits:
+        remedy = f"Frazil leaves out these properties. {TO_LAND}"
+        return Check.warning(name, f"{text}; in no column: {'; '.join(rows.omits[:3])}", remedy, columns=columns)
     return Check.ok(name, text, columns=columns)
 
 

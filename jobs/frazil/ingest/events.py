@@ -21,7 +21,8 @@ class Event(StrEnum):
     `TABLE_DIFFERS`: a field of the declaration says something else than the table has; `is_applied` says whether the run changed
     the table. `MANY_FILES`: a batch made many files of few rows each.
     `FOREIGN_COMMIT`: another engine wrote rows of a table of current state, which has two writers then.
-    `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
+    `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `PROPERTIES_OMITTED`: a writer schema describes properties that
+    land in no column. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
     `HISTORY_BEGAN`: a history has its first commit. `HISTORY_RECORDED`: it got changes that an earlier driver had left open, or
     lost those of commits that were undone.
@@ -51,6 +52,7 @@ class Event(StrEnum):
     MANY_FILES = "many_files"
     FOREIGN_COMMIT = "foreign_commit"
     SCHEMA_INCOMPATIBLE = "schema_incompatible"
+    PROPERTIES_OMITTED = "properties_omitted"
     PIPELINE_RETRIED = "pipeline_retried"
     DECISION_REQUIRED = "decision_required"
     PIPELINE_FAILED = "pipeline_failed"

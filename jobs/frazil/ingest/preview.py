@@ -108,7 +108,7 @@ def preview(
     notes: list[str] = []
 
     def noted(event: Mapping[str, Any]) -> None:
-        if event["event"] == Event.SCHEMA_INCOMPATIBLE:
+        if event["event"] in (Event.SCHEMA_INCOMPATIBLE, Event.PROPERTIES_OMITTED):
             notes.append(str(event["message"]))
 
     report = Reporter(noted, pipeline.name, pipeline.topic.name, job.run, job.clock)

@@ -39,7 +39,8 @@ class Preview:
     """What some records would become. `changes` is what a run would do to the table's columns before they land.
 
     `waiting` says what a pipeline waits for whose topic has no schema; then there are no rows. `notes` are versions of the schema
-    that do not land, how the table differs from its declaration, and a warning about many small files.
+    that do not land, properties that land in no column, how the table differs from its declaration, and a warning about many small
+    files.
     """
 
     columns: tuple[tuple[str, str], ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from frazil.decode.decoding import schema_id_of
 from frazil.ingest.events import Event, Reporter
+from frazil.schemas.json_schema import TO_LAND
 from frazil.schemas.schema_changes import Change
 
 MOST_REPORTED = 50
@@ -18,6 +19,7 @@ class SchemaReports:
     def __init__(self, report: Reporter) -> None:
         self._report = report
         self._reported: set[tuple[int, str]] = set()  # writers, and what was reported of them
+        self._omitted: set[tuple[str, ...]] = set()
 
     def evolved(self, changes: Sequence[Change]) -> None:
         """Report what was changed, if anything was."""
@@ -31,3 +33,16 @@ class SchemaReports:
         self._reported |= set(new)
         for number, message in new[-MOST_REPORTED:]:
             self._report(Event.SCHEMA_INCOMPATIBLE, schema_id=schema_id_of(number), message=message)
+
+    def omitted(self, found: Sequence[tuple[int, tuple[str, ...]]]) -> None:
+        """Report which properties the schemas describe that land in no column; once what several schemas have alike."""
+        for number, properties in found:
+            if properties not in self._omitted:
+                self._omitted.add(properties)
+                shown = properties[:MOST_REPORTED]
+                self._report(
+                    Event.PROPERTIES_OMITTED,
+                    schema_id=schema_id_of(number),
+                    properties=list(shown),
+                    message=f"properties of the schema that land in no column: {'; '.join(shown)}. {TO_LAND}",
+                )

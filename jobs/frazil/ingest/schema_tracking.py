@@ -148,6 +148,7 @@ class Evolution:
         unread = [*self._writers.problems.items(), *(self._keys.writers.problems.items() if self._keys else ())]
         misfits = [(number, str(problem)) for each in self._unfit for number, problem in each.items()]
         self._reports.incompatible([*misfits, *unread])
+        self._reports.omitted([*self._writers.omissions, *(self._keys.writers.omissions if self._keys else ())])
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_key = identity.names if identity is not None and self._names is not None else ()
         order = identity.order.columns.values() if identity is not None and identity.order is not None else ()

@@ -13,6 +13,7 @@ _LEVELS = {
     "pipeline_retried": "WARN",
     "batch_retried": "WARN",
     "schema_incompatible": "WARN",
+    "properties_omitted": "WARN",
     "foreign_commit": "WARN",
     "table_differs": "WARN",
     "many_files": "WARN",

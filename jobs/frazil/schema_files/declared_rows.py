@@ -25,6 +25,19 @@ def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = Fal
     return tuple(with_unknown(row, keeps=topic.keeps_unknown and not keys) for row in rows)
 
 
+def omissions(pipeline: Pipeline) -> tuple[str, ...]:
+    """Return which properties the declared schemas of a pipeline's values and keys describe that land in no column."""
+    topic, found = pipeline.topic, []
+    for files, keeps in ((topic.schema, topic.keeps_unknown), (topic.key_schema, False)):
+        for file in files or ():
+            if file.format is ValueFormat.JSON_SCHEMA:
+                parsed = json_schema.parse(file.content, {})
+                types = pipeline.envelope is not None
+                omitted = json_schema.omitted(parsed, connect_types=types, keeps_unknown=keeps)
+                found += [f"{file.file}: {one}" for one in omitted]
+    return tuple(found)
+
+
 def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False, is_key: bool = False) -> Struct:
     """Return the row type of a file; `message` is the one of a descriptor set, `is_key` that of `protobuf.row_type`."""
     try:

@@ -17,8 +17,8 @@ from frazil.schemas.connect_types import (
     VARIABLE_SCALE_DECIMAL,
     Number,
     NumberOrBytes,
+    connect_decimal,
     named,
-    unscaled_decimal,
 )
 from frazil.schemas.json_schema import NESTING, VALUE_COLUMN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -95,9 +95,13 @@ def _type(schema: Any, where: str, depth: int) -> Type | None:
             if value is None or _part(schema, "keys", where).get("type") != "string":  # then it is an array of pairs
                 return None
             return MapOf(_TEXT, value, not _is_optional(schema["values"]))
-        case "bytes" if name == DECIMAL and (decimal := unscaled_decimal(schema.get("parameters"))):
+        case "bytes" if name == DECIMAL:
+            try:
+                decimal = connect_decimal(schema.get("parameters"))
+            except ValueError as problem:
+                raise UnreadableSchema(str(problem), where=where) from None
             assert isinstance(decimal.means, Decimal)
-            return NumberOrBytes(decimal.means.precision, decimal.means.scale)
+            return NumberOrBytes(decimal.means.precision, decimal.means.scale, decimal.zeros)
         case str() if kind in _KINDS:
             of = Primitive(_KINDS[kind])
             return named(name, of) or of

@@ -6,6 +6,7 @@ https://github.com/apache/kafka/tree/4.1.1/connect/api/src/main/java/org/apache/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -31,10 +32,11 @@ class Notation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Held(Primitive):
-    """A primitive of JSON, `kind`, that means another value."""
+    """A primitive, `kind`, that means another value; an `UNSCALED` one has so many `zeros` behind its digits."""
 
     notation: Notation
     means: Primitive | Decimal
+    zeros: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,17 @@ class Number(Struct):
 class NumberOrBytes(Decimal):
     """A decimal that JSON holds as a number or as its unscaled bytes in base64; the schema does not say which.
 
-    It is how Kafka Connect's JsonConverter writes one: `decimal.format` decides, and another value of it may follow.
+    It is how Kafka Connect's JsonConverter writes one: `decimal.format` decides, and another value of it may follow. `zeros` is
+    that of `Held`.
     """
+
+    zeros: int = 0
 
 
 NUMBER = Number((Field("scale", Primitive(Kind.INT)), Field("value", Primitive(Kind.BINARY))))
 VARIABLE_SCALE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 LARGEST = 38
 """Digits of the largest decimal in Spark and Iceberg."""
 
@@ -79,17 +85,35 @@ def named(name: object, of: Type) -> Held | None:
     return found if found is not None and of == Primitive(found.kind) else None
 
 
-def unscaled_decimal(parameters: Any) -> Held | None:
-    """Return the decimal in bytes that the parameters of Connect's `Decimal` describe; None if no column holds it.
+def connect_decimal(parameters: Any) -> Held:
+    """Return the decimal in bytes that the parameters of Connect's `Decimal` describe.
 
-    A decimal of more than 38 digits is one of 38: larger values have no meaning.
+    Raises `ValueError` as `decimal_column` does.
     """
     given = parameters if isinstance(parameters, dict) else {}
-    scale, precision = str(given.get("scale", "0")), str(given.get("connect.decimal.precision", LARGEST))
-    if not (scale.isdecimal() and precision.isdecimal() and int(scale) <= LARGEST and int(precision) > 0):
-        return None
-    digits = max(min(int(precision), LARGEST), int(scale))
-    return Held(Kind.BINARY, Notation.UNSCALED, Decimal(digits, int(scale)))
+    return in_bytes(*decimal_column(given.get("connect.decimal.precision"), given.get("scale", "missing")))
+
+
+def in_bytes(means: Decimal, zeros: int) -> Held:
+    """Return the bytes that hold the digits of such a decimal."""
+    return Held(Kind.BINARY, Notation.UNSCALED, means, zeros)
+
+
+def decimal_column(precision: object, scale: object) -> tuple[Decimal, int]:
+    """Return the column of decimals of so many digits, `scale` of them behind the point, and the zeros behind their digits.
+
+    Without a precision, and with one below 1 or over 38, it has 38 digits: no column holds more. It has room for all digits behind
+    the point (Oracle's `NUMBER(3, 5)`), and for the zeros that a negative scale means. Larger values are rejected when they are
+    decoded. Raises `ValueError` if no column has the scale.
+    """
+    digits, behind = (_INTEGER.fullmatch(str(number)) for number in (0 if precision is None else precision, scale))
+    if digits is None or behind is None:
+        raise ValueError(f"a decimal of precision {precision} and scale {scale}, which are no integers")
+    size, places = int(digits[0]), int(behind[0])
+    if not -LARGEST < places <= LARGEST:
+        raise ValueError(f"a decimal of scale {places}, and no column has more than {LARGEST} digits")
+    size = size if 0 < size <= LARGEST else LARGEST
+    return Decimal(min(max(size, places, size - places), LARGEST), max(places, 0)), max(-places, 0)
 
 
 def meaning(of: Type) -> Type:
@@ -141,8 +165,8 @@ def _as_held(target: Type, written: Type) -> Type:
     match target, written:
         case Decimal(_, scale), Held(means=Decimal() as means) if means.scale == scale:
             return written
-        case Decimal(precision, scale), NumberOrBytes(scale=own) if own == scale:
-            return NumberOrBytes(precision, scale)
+        case Decimal(precision, scale), NumberOrBytes(scale=own, zeros=zeros) if own == scale:
+            return NumberOrBytes(precision, scale, zeros)
         case Primitive(), Held(means=means) if target == means:
             return written
         case Primitive(Kind.STRING), Number():

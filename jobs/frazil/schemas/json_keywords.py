@@ -16,6 +16,7 @@ NO_VALUE = "no value"
 _ANYTHING = TYPES - {"integer"}
 _HINTS = ("description", "title", "format", "contentEncoding", "connect.type", "connect.parameters", "connect.index")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_CONDITIONS = ("if", "then", "else")
 _ANY_NAME = {"", ".*", "^.*$", ".+", "^.+$", "^.*", "^.+"}
 _OBJECT_KEYWORDS = ("properties", "patternProperties", "additionalProperties")
 
@@ -23,17 +24,23 @@ _OBJECT_KEYWORDS = ("properties", "patternProperties", "additionalProperties")
 class Keywords:
     """The keywords that decide a value's type, of one schema or of several that hold together.
 
-    `types` is empty if any type is valid. `properties` has several schemas for a name if several speak of it.
-    `alternatives` are the `oneOf` and `anyOf` lists. `definitions` names the `$ref` targets that were followed.
+    `node` is the first of them. `types` is empty if any type is valid. `properties` has several schemas for a name if several
+    speak of it. `alternatives` are the `oneOf` and `anyOf` lists, `conditional` the schemas that hold for some values only.
+    `definitions` names the `$ref` targets that were followed. `others` are the keywords that describe properties without a schema
+    of their own: those of patterns, and all others. `named` are properties of which a keyword has the name alone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, node: Node | None = None) -> None:
+        self.node = node
         self.types: frozenset[str] = frozenset()
         self.properties: dict[str, tuple[Node, ...]] = {}
         self.required: frozenset[str] = frozenset()
         self.patterns: tuple[Node, ...] = ()
         self.additional: Node | None = None
         self.is_closed = False
+        self.others: tuple[str, ...] = ()
+        self.named: dict[str, str] = {}
+        self.conditional: tuple[Node, ...] = ()
         self.items: tuple[Node, ...] = ()
         self.is_tuple = False
         self.alternatives: tuple[tuple[Node, ...], ...] = ()
@@ -53,6 +60,7 @@ class Keywords:
         for member in members:
             branch = copy(self)
             branch.properties, branch.hints = dict(self.properties), dict(self.hints)
+            branch.named = dict(self.named)
             branch.alternatives = tuple(rest)
             branch.absorb(schema, member, ())
             yield branch
@@ -93,8 +101,15 @@ class Keywords:
         if isinstance(required, list):  # `required` is a boolean in draft-03
             self.required |= {name for name in required if isinstance(name, str)}
         self.patterns += tuple(node.child("patternProperties", p) for p in _mapping(node, "patternProperties"))
+        self.others += tuple(
+            f"patternProperties {p}" for p, of in _mapping(node, "patternProperties").items() if of is not False
+        )
+        for keyword in ("additionalProperties", "unevaluatedProperties"):
+            if isinstance(own.get(keyword), dict) and own[keyword]:
+                self.others += (keyword,)
         if isinstance(own.get("additionalProperties"), dict):
             self.additional = self.additional or node.child("additionalProperties")
+        self._absorb_conditions(node)
         if any(own.get(keyword) is False for keyword in ("additionalProperties", "unevaluatedProperties")):
             self.is_closed = True
         self._absorb_items(node)
@@ -104,6 +119,16 @@ class Keywords:
         for hint in _HINTS:
             if hint in own:
                 self.hints.setdefault(hint, own[hint])
+
+    def _absorb_conditions(self, node: Node) -> None:
+        own: Mapping[str, Any] = node.schema
+        self.conditional += tuple(node.child(keyword) for keyword in _CONDITIONS if keyword in own)
+        for keyword in ("dependentSchemas", "dependencies"):
+            for name, of in _mapping(node, keyword).items():
+                if isinstance(of, dict | bool):
+                    self.conditional += (node.child(keyword, name),)
+        for keyword, names in _names(own):
+            self.named |= {name: keyword for name in names if isinstance(name, str) and name not in self.named}
 
     def _absorb_items(self, node: Node) -> None:
         items = node.schema.get("items")
@@ -125,7 +150,7 @@ def keywords(schema: JsonSchema, nodes: Sequence[Node]) -> Keywords:
 
     Raises `UnreadableSchema` if a keyword is malformed, or a reference leads nowhere or in a circle.
     """
-    together = Keywords()
+    together = Keywords(nodes[0] if nodes else None)
     for node in nodes:
         together.absorb(schema, node, (node.where,))
     return together
@@ -154,6 +179,17 @@ def _types(node: Node) -> frozenset[str]:
     if not types and isinstance(node.schema.get("items"), dict | list):
         return frozenset({"array"})
     return frozenset() if types >= _ANYTHING else types
+
+
+def _names(own: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the keywords that have names of properties and no schemas for them, each with the names."""
+    yield "required", own["required"] if isinstance(own.get("required"), list) else []
+    for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+        for name, names in own[keyword].items() if isinstance(own.get(keyword), dict) else ():
+            yield keyword, [name, *(names if isinstance(names, list) else [])]
+    for keyword, path in (("propertyNames", "enum"), ("not", "properties"), ("not", "required")):
+        inner = own[keyword].get(path) if isinstance(own.get(keyword), dict) else None
+        yield keyword, list(inner) if isinstance(inner, list | dict) else []
 
 
 def _type_of(value: Any) -> str:

@@ -73,12 +73,13 @@ def test_logical_types_are_kept_where_avro_knows_them() -> None:
         {"type": "string", "avro.java.string": "String"},
     )
     assert found == [
-        Simple("int", "date"), Simple("string"), Simple("bytes", "decimal", Decimal(4, 2)), Simple("bytes"), Simple("bytes"),
+        Simple("int", "date"), Simple("string"), Simple("bytes", "decimal", Decimal(4, 2)), Simple("bytes", "decimal", Decimal(4, 4)),
+        Simple("bytes", "decimal", Decimal(38, 0)),
         Simple("long", "timestamp-millis"), Simple("string"),
     ]  # fmt: skip
 
 
-def test_a_fixed_is_a_decimal_if_it_can_hold_its_precision() -> None:
+def test_a_fixed_is_a_decimal_whatever_its_size() -> None:
     def fixed(name: str, size: int, precision: int) -> dict[str, Any]:
         return {"type": "fixed", "name": name, "size": size, "logicalType": "decimal", "precision": precision}
 
@@ -90,7 +91,7 @@ def test_a_fixed_is_a_decimal_if_it_can_hold_its_precision() -> None:
         )
     )
     assert schema.types["A"] == Fixed("A", 4, "decimal", Decimal(9, 0))
-    assert schema.types["B"] == Fixed("B", 4)
+    assert schema.types["B"] == Fixed("B", 4, "decimal", Decimal(10, 0))
     assert schema.types["C"] == Fixed("C", 2**31 - 1, "decimal", Decimal(10, 0))
 
 

@@ -6,6 +6,7 @@ import unicodedata
 from typing import Any
 
 from frazil.schemas.avro.schema import NANO_TIMESTAMP, ZONED_TIMESTAMP, Simple
+from frazil.schemas.connect_types import DECIMAL, decimal_column
 from frazil.schemas.types import Decimal
 
 LOGICAL = {
@@ -27,27 +28,35 @@ DEBEZIUM = {
 
 https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-data-types
 """
-VARIABLE_SCALE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
-"""The record that Debezium writes for a number of no fixed scale: its scale, and its digits in bytes."""
 NUMBER = {"scale": Simple("int"), "value": Simple("bytes")}
-"""The fields of that record."""
+"""The fields of the record that Debezium writes for a number of no fixed scale."""
 
 
 def simple_type(name: str, tree: dict[str, Any], *, connect_types: bool = False) -> Simple:
-    """Return a primitive type with its logical type, if Avro knows that for it; with `connect_types`, also if Debezium does."""
+    """Return a primitive type with its logical type, if Avro knows that for it; with `connect_types`, also if Debezium does.
+
+    Raises `ValueError` as `decimal_of` does.
+    """
     logical = tree.get("logicalType")
     if connect_types and (named := DEBEZIUM.get((name, text_of(tree, "connect.name")))):
         return Simple(name, named)
-    if name == "bytes" and logical == "decimal" and (decimal := decimal_of(tree)):
-        return Simple(name, "decimal", decimal)
+    if name == "bytes" and (decimal := decimal_of(tree)):
+        return Simple(name, "decimal", *decimal)
     return Simple(name, logical) if isinstance(logical, str) and logical in LOGICAL.get(name, ()) else Simple(name)
 
 
-def decimal_of(tree: dict[str, Any]) -> Decimal | None:
-    """Return the precision and scale of a type; None if they are missing or invalid."""
-    precision, scale = tree.get("precision"), tree.get("scale", 0)
-    are_integers = all(isinstance(n, int) and not isinstance(n, bool) for n in (precision, scale))
-    return Decimal(precision, scale) if are_integers and 0 <= scale <= precision and precision > 0 else None  # type: ignore[arg-type,operator]
+def decimal_of(tree: dict[str, Any]) -> tuple[Decimal, int] | None:
+    """Return the `decimal_column` of bytes that are annotated as a decimal, by Avro or by Kafka Connect; None if they are not.
+
+    Avro ignores an annotation that it does not allow, such as a scale larger than the precision: the number would become bytes
+    without its scale. Raises `ValueError` as `decimal_column` does.
+    """
+    if tree.get("logicalType") != "decimal" and text_of(tree, "connect.name") != DECIMAL:
+        return None
+    parameters = tree.get("connect.parameters")
+    given = parameters if isinstance(parameters, dict) else {}
+    precision = tree.get("precision", given.get("connect.decimal.precision"))
+    return decimal_column(precision, tree.get("scale", given.get("scale", 0)))
 
 
 def is_name(text: str) -> bool:

@@ -14,7 +14,6 @@ from typing import Any
 from frazil.errors import UnreadableSchema
 from frazil.schemas.avro.attributes import (
     NUMBER,
-    VARIABLE_SCALE_DECIMAL,
     decimal_of,
     is_name,
     names_of,
@@ -35,9 +34,9 @@ from frazil.schemas.avro.schema import (
     RecordField,
     Simple,
     Union,
-    max_precision,
     takes_no_bytes,
 )
+from frazil.schemas.connect_types import VARIABLE_SCALE_DECIMAL
 
 TEXT_LIMIT = 4 * 1024 * 1024
 """Characters of a schema and its references together; registries allow 1 MB by default."""
@@ -135,7 +134,10 @@ class _Parser:
                 with self._at("{}"):
                     return Map(self._node(values, namespace, depth + 1))
             case str() if kind in PRIMITIVES:
-                return simple_type(kind, tree, connect_types=self._connect_types)
+                try:
+                    return simple_type(kind, tree, connect_types=self._connect_types)
+                except ValueError as problem:
+                    raise self._unreadable(str(problem)) from None
             case str() | list() | dict():
                 return self._node(kind, namespace, depth + 1)
             case _:
@@ -236,9 +238,12 @@ class _Parser:
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 31:
             raise self._unreadable("`size` is not a number of bytes")
         logical = tree.get("logicalType")
-        decimal = decimal_of(tree)
-        if logical == "decimal" and decimal and decimal.precision <= max_precision(size):
-            self.types[full] = Fixed(full, size, "decimal", decimal)
+        try:
+            decimal = decimal_of(tree)
+        except ValueError as problem:
+            raise self._unreadable(str(problem)) from None
+        if decimal is not None:
+            self.types[full] = Fixed(full, size, "decimal", *decimal)
         elif (logical, size) in (("duration", 12), ("uuid", 16)):
             self.types[full] = Fixed(full, size, str(logical))
         else:

@@ -31,8 +31,6 @@ RECURSION_DEPTH = 3
 FIELD_LIMIT = 10_000
 """Columns of a row type, nested ones included."""
 
-LARGEST = 38
-"""Digits of the largest decimal in Spark and Iceberg."""
 
 _PLAIN: Mapping[str, Kind] = {
     "boolean": Kind.BOOLEAN,
@@ -64,15 +62,9 @@ def row_type(schema: AvroSchema) -> Struct:
 
 
 def scalar(of: Simple | Fixed) -> Primitive | Decimal:
-    """Return the type that a primitive or a fixed lands as; null has none.
-
-    A decimal of more than 38 digits lands as one of 38 (a larger value is rejected when it is decoded), or as binary
-    if its scale is larger still.
-    """
+    """Return the type that a primitive or a fixed lands as; null has none."""
     if of.decimal:
-        if of.decimal.scale <= LARGEST:
-            return Decimal(min(of.decimal.precision, LARGEST), of.decimal.scale)
-        return Primitive(Kind.BINARY)
+        return of.decimal
     if isinstance(of, Fixed):
         return Primitive(Kind.BINARY)
     return Primitive(_LOGICAL.get(of.logical) or _PLAIN[of.name])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from frazil.schemas.avro.row_type import LARGEST, scalar
+from frazil.schemas.avro.row_type import scalar
 from frazil.schemas.avro.schema import (
     NANO_TIMESTAMP,
     PRIMITIVES,
@@ -19,6 +19,7 @@ from frazil.schemas.avro.schema import (
     Simple,
     max_precision,
 )
+from frazil.schemas.connect_types import LARGEST, in_bytes
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 LEGAL_KINDS: Mapping[Kind, Any] = {
@@ -38,6 +39,9 @@ LEGAL_KINDS: Mapping[Kind, Any] = {
 
 UNNAMED = PRIMITIVES | {"array", "map"}
 """What Spark calls the branches of a union that have no name."""
+
+_LONG, _PAST_A_LONG = 8, 19
+"""Bytes of a long, and digits that none has: of fewer ones Spark takes the last 64 bits, however many bytes there are."""
 
 LEGAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """A name as Avro's specification allows it."""
@@ -103,12 +107,19 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> S
             fixed = {"type": "fixed", "name": name, "size": size}
             if isinstance(column, Decimal):
                 # Avro ignores the logical type of a fixed that is too small for its precision.
-                held = Decimal(min(column.precision, max_precision(size)), column.scale)
+                room = min(max_precision(size), LARGEST)
+                if of.zeros or (of.decimal or column).precision > room:
+                    return Sides(fixed, fixed, in_bytes(column, of.zeros))
+                wide = column.precision if size <= _LONG else max(column.precision, _PAST_A_LONG)
+                held = Decimal(min(wide, room), column.scale)
                 return Sides(fixed, {**fixed, **decimal(held)}, held)
             return Sides(fixed, fixed, column)
         case Simple(base, logical):
             if isinstance(column, Decimal):
-                return Sides(base, {"type": "bytes", **decimal(column)}, column)
+                if of.zeros:
+                    return Sides(base, base, in_bytes(column, of.zeros))
+                held = Decimal(max(column.precision, _PAST_A_LONG), column.scale)
+                return Sides(base, {"type": "bytes", **decimal(held)}, held)
             if logical in (
                 NANO_TIMESTAMP,
                 ZONED_TIMESTAMP,

@@ -21,11 +21,15 @@ NANO_TIMESTAMP, ZONED_TIMESTAMP = "debezium-nano-timestamp", "debezium-zoned-tim
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A primitive type; `logical` is set only where Avro knows it on this type (it ignores a wrong one)."""
+    """A primitive type; `logical` is set only where Avro knows it on this type (it ignores a wrong one).
+
+    `decimal` is the column of a decimal, whose numbers have so many `zeros` behind their digits.
+    """
 
     name: str
     logical: str = ""
     decimal: Decimal | None = None
+    zeros: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,13 @@ class Enum:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """`size` bytes; a decimal if the size can hold its precision."""
+    """`size` bytes; `decimal` and `zeros` are those of `Simple`."""
 
     name: str
     size: int
     logical: str = ""
     decimal: Decimal | None = None
+    zeros: int = 0
 
 
 NamedType = Record | Enum | Fixed
@@ -198,8 +203,8 @@ def _recursive(types: Mapping[str, NamedType]) -> frozenset[str]:
 
 def _rendered(node: Node, types: Mapping[str, NamedType], defined: set[str]) -> Any:
     match node:
-        case Simple(name, logical, decimal):
-            return {"type": name, **_annotation(logical, decimal)} if logical else name
+        case Simple(name, logical, decimal, zeros):
+            return {"type": name, **_annotation(logical, decimal, zeros)} if logical else name
         case Array(items):
             return {"type": "array", "items": _rendered(items, types, defined)}
         case Map(values):
@@ -223,10 +228,11 @@ def _rendered(node: Node, types: Mapping[str, NamedType], defined: set[str]) -> 
                     return {"type": "record", **head, **({"doc": doc} if doc else {}), "fields": members}
                 case Enum(_, symbols):
                     return {"type": "enum", **head, "symbols": list(symbols)}
-                case Fixed(_, size, logical, decimal):
-                    return {"type": "fixed", **head, "size": size, **(_annotation(logical, decimal) if logical else {})}
+                case Fixed(_, size, logical, decimal, zeros):
+                    annotation = _annotation(logical, decimal, zeros) if logical else {}
+                    return {"type": "fixed", **head, "size": size, **annotation}
 
 
-def _annotation(logical: str, decimal: Decimal | None) -> dict[str, Any]:
-    digits = {"precision": decimal.precision, "scale": decimal.scale} if decimal else {}
+def _annotation(logical: str, decimal: Decimal | None, zeros: int) -> dict[str, Any]:
+    digits = {"precision": decimal.precision - zeros, "scale": decimal.scale - zeros} if decimal else {}
     return {"logicalType": logical, **digits}
