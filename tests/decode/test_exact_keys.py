@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -125,6 +126,23 @@ def test_nanoseconds_of_a_key_in_protobuf_are_not_cut(kind: str, one: Any) -> No
     found = decoded(pa.array(bodies, pa.binary()), pa.array([0] * 5, pa.int32()), [reading(schema, "M", target)], to)
     assert [row if row is None else row["x"] for row in found.to_pylist()] == [one, None, None, None, None]
     assert found.to_pylist()[4] is not None
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["key", "value"])
+def test_a_message_with_fields_that_its_schema_does_not_know_is_no_key(is_closed: bool) -> None:
+    text = 'syntax = "proto2"; import "google/protobuf/wrappers.proto"; enum E { Z = 0; }'
+    schema = compile_proto(
+        f"{text} message M {{ optional int32 x = 1; optional google.protobuf.Int32Value y = 2; optional E e = 3; }}"
+    )
+    target = row_type(schema, "M").exact()
+    to = to_arrow_type(spark_struct(target).add("_decoded", "boolean"))
+    known = (b"\x08\x07", b"\x08\x07\x12\x02\x08\x01", b"\x08\x07\x18\x05", b"")
+    unknown = (b"\x08\x07\x20\x01", b"\x08\x07\x12\x04\x08\x01\x10\x02")
+    read = replace(reading(schema, "M", target), is_closed=is_closed)
+    found = decoded(pa.array([*known, *unknown]), pa.array([0] * 6, pa.int32()), [read], to).to_pylist()
+    assert [row is not None for row in found] == [True] * 4 + [not is_closed] * 2
+    only = decoded(pa.array(unknown), pa.array([0] * 2, pa.int32()), [read], to)
+    assert only.null_count == (2 if is_closed else 0)
 
 
 @pytest.mark.spark

@@ -112,7 +112,7 @@ class DeclaredWriters:
         written = ValueFormat.JSON if self._format is ValueFormat.JSON_SCHEMA else self._format
         return replace(
             base,
-            unframed=bodies[0] if bodies else _messages(one, target),
+            unframed=bodies[0] if bodies else _messages(one, target, is_closed=is_closed),
             unsure=unsure,
             is_null=null_of(written) if has_null else None,
             plain=self._format if self._has_schema else None,
@@ -154,10 +154,10 @@ def _unwrapped(written: RecordType, envelope: Envelope | None) -> RecordType:
     return written if envelope is None else unwrapped(written, envelope)
 
 
-def _messages(written: RecordType, target: Struct) -> Decoder:
+def _messages(written: RecordType, target: Struct, *, is_closed: bool) -> Decoder:
     """Return the decoder of messages of one type."""
     from frazil.decode.protobuf import batch_of  # loads Arrow and Protobuf
 
     assert written.reading is not None
-    read = batch_of({0: written.reading(target)}, target)
+    read = batch_of({0: written.reading(target)}, target, is_closed=is_closed)
     return Decoder((lambda body: read(body, F.lit(0).cast("long")),))

@@ -7,6 +7,7 @@ that record is alone; the official library then says what it means, or that it i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.decode.protobuf_columns import assemble
-from frazil.decode.protobuf_official import canonical, pool_of
+from frazil.decode.protobuf_official import canonical, has_unknown_fields, pool_of
 from frazil.decode.protobuf_projection import ROOT, Reading
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.types import Struct
@@ -28,18 +29,20 @@ _T = TypeVar("_T")
 _CONFIG = PtarsConfig(list_nullable=True, map_nullable=True)
 
 
-def batch_of(readings: Mapping[int, Reading], target: Struct) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
+def batch_of(
+    readings: Mapping[int, Reading], target: Struct, *, is_closed: bool = False
+) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
     """Return the function of bodies, and the number in `readings` of each one's type, that makes the rows of `target`.
 
-    See `decode_protobuf`.
+    See `decode_protobuf`. With `is_closed` each reading is.
     """
-    numbers = list(readings)
+    numbers, made = list(readings), [replace(one, is_closed=is_closed) for one in readings.values()]
 
     def batch(body: SparkColumn, number: SparkColumn) -> SparkColumn:
         which = F.lit(None).cast("int")
         for place, known in enumerate(numbers):
             which = F.when(number == known, F.lit(place)).otherwise(which)
-        return decode_protobuf(body, which, [readings[known] for known in numbers], target)
+        return decode_protobuf(body, which, made, target)
 
     return batch
 
@@ -74,6 +77,10 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
         if not 0 <= number < len(readings):
             continue
         at = np.flatnonzero(numbers == number)
+        if readings[number].is_closed:
+            at = at[~_has_unknown(bodies.take(pa.array(at)), readings[number])]
+            if not len(at):
+                continue
         chosen = bodies if len(at) == len(bodies) else bodies.take(pa.array(at))
         make = _made(partial(_maker, readings[number], arrow_type))
         if make is None:
@@ -88,6 +95,10 @@ def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arro
     order = np.full(len(bodies), -1)
     order[np.concatenate(places)] = np.arange(sum(map(len, places)))
     return pa.concat_arrays(parts).take(pa.array(order, mask=order < 0))
+
+
+def _has_unknown(bodies: pa.Array, reading: Reading) -> np.ndarray:
+    return np.array([has_unknown_fields(body, reading.schema, reading.message) for body in bodies.to_pylist()], bool)
 
 
 def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Reading, bad: pa.Array) -> list[pa.Array]:

@@ -9,6 +9,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 
 @lru_cache(maxsize=256)
@@ -34,6 +35,22 @@ def canonical(body: bytes, descriptors: bytes, message: str) -> bytes | None:
     read.DiscardUnknownFields()
     _complete(read, entries)
     return bytes(read.SerializePartialToString(deterministic=True))
+
+
+def has_unknown_fields(body: bytes, descriptors: bytes, message: str) -> bool:
+    """Return whether the body is a message that has fields, at any depth, which its type does not know."""
+    kind, _ = _types(descriptors, message)
+    try:
+        return _has_unknown(kind.FromString(body))
+    except DecodeError:
+        return False
+
+
+def _has_unknown(message: Message) -> bool:
+    inner = ((field, value) for field, value in message.ListFields() if field.message_type is not None)
+    return len(UnknownFieldSet(message)) > 0 or any(
+        _has_unknown(each) for field, value in inner for each in (value if field.is_repeated else (value,))
+    )
 
 
 def _complete(message: Message, entries: frozenset[str]) -> None:

@@ -76,13 +76,15 @@ class Column:
 class Reading:
     """Everything a worker needs for one message type.
 
-    `row` is a `STRUCT`; `schema` is the writer's descriptors, `message` the full name of the type in them.
+    `row` is a `STRUCT`; `schema` is the writer's descriptors, `message` the full name of the type in them. With `is_closed` a
+    message that has fields which the type does not know cannot be read.
     """
 
     descriptors: bytes
     row: Column
     schema: bytes
     message: str
+    is_closed: bool = False
 
 
 def reading(schema: ProtobufSchema, message: str, target: Struct, *, is_key: bool = False) -> Reading:

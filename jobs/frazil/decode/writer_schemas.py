@@ -211,7 +211,8 @@ class WriterSchemas:
     ) -> Decoding:
         """Return how to decode into `target`; writers in `unfit`, by number, do not fit it and are refused.
 
-        With `is_closed`, an object of JSON that has other members than `target` is not decoded.
+        With `is_closed`, an object of JSON that has other members than `target` is not decoded, nor is a message of Protobuf that
+        has fields which its type does not know.
 
         Raises the problem of declared columns, or schemas, none of which fit.
         """
@@ -246,7 +247,8 @@ class WriterSchemas:
         if self._known.is_protobuf:
             from frazil.decode.protobuf import batch_of  # loads Arrow and Protobuf
 
-            batched = batch_of({number: w.reading(target) for number, w in fitting.items() if w.reading}, target)
+            readings = {number: w.reading(target) for number, w in fitting.items() if w.reading}
+            batched = batch_of(readings, target, is_closed=is_closed)
         return Decoding(
             row_type=ddl,
             frames={f: number for f, number in self._known.frames.items() if number in decoded},
