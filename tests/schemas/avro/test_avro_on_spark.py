@@ -77,7 +77,7 @@ def in_one_job(spark: SparkSession, bodies: Mapping[str, tuple[Any, bytes]]) -> 
         reader = avro.reader(avro.parse(json.dumps(schema)), target)
         columns.append(avro_decoder(reader, target).at_once(F.lit(bytearray(data))).alias(what))
     decoded = spark.range(1).select(*columns).collect()[0].asDict(recursive=True)
-    return {what: row if row.pop(DECODED) else None for what, row in decoded.items()}
+    return {what: row if row is not None and row.pop(DECODED) else None for what, row in decoded.items()}
 
 
 def logical(base: str, logical_type: str, /, **more: Any) -> dict[str, Any]:
