@@ -85,6 +85,21 @@ def test_what_a_run_lands_fits(document: object) -> None:
     assert found.succeeded, found
 
 
+@pytest.mark.parametrize("document", [{"hello": 1}, {"id": None}, {"ID": 1}])
+def test_a_required_column_that_is_missing_is_named(document: object) -> None:
+    found = part(pipeline(columns=("id long required", "n int")), json.dumps(document).encode(), (), None).attempt
+    assert found is not None
+    assert (found.path, found.what) == ("id", "the required column is null, or the record does not have it")
+
+
+def test_what_a_schema_requires_is_not_required_of_a_row() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    registered = Pipeline(topic=Topic("t", value_format="json_schema"), table=Table("s.t"))
+    of = json_of(registered, b"", (json.dumps(schema), {}), is_key=False)
+    assert of is not None
+    assert attempt(b"{}", lambda body: fitting_json(body, of)).succeeded
+
+
 def test_keys_and_documents_that_are_no_objects_are_compared_too() -> None:
     keyed = pipeline(key_format="json", key_columns=("id long",))
     key = part(keyed, b'{"id": "x"}', (), None, is_key=True).attempt

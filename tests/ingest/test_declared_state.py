@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from frazil.cli.check import _rows
+from frazil.cli.check import rows_of
 from frazil.cli.main import app
 from frazil.declaration import Append, Changelog, Debezium, Environment, Pipeline, Table, Topic, Upsert, canonical
 from frazil.declaration.catalogs import RestCatalog
@@ -34,7 +34,7 @@ def pipeline(write: WriteMode, *more: str, **topic: Any) -> Pipeline:
 
 def problems(of: Pipeline) -> list[str]:
     try:
-        _rows([Listed(0, of)])
+        rows_of([Listed(0, of)])
     except InvalidDeclaration as invalid:
         return [f"{problem.path}: {problem.what}" for problem in invalid.problems]
     return []

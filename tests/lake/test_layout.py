@@ -255,6 +255,15 @@ def test_a_soft_delete_that_is_declared_later_needs_no_column_yet() -> None:
     assert existing_table.columns_to_add(pipeline, made(pipeline)) == ()
 
 
+def test_what_is_said_names_the_columns_too() -> None:
+    dropped, renamed = made(declared(), without=("_kafka_headers",)), made(declared(), renamed={"_kafka_offset": "off"})
+    assert existing_table.said(declared(), dropped) == ("column _kafka_headers was dropped. A run adds it again",)
+    (found,) = existing_table.said(declared(), renamed)
+    assert found.endswith(
+        "_kafka_offset was renamed to off. Run ALTER TABLE shop.orders RENAME COLUMN off TO _kafka_offset"
+    )
+
+
 # ── Tables as PyIceberg reads them ──────────────────────────────────────────────────────────────
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=True),

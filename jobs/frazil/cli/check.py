@@ -20,7 +20,6 @@ from frazil.declaration.upgrade import Change
 from frazil.declaration.write_modes import declared_key, gaps_of_state, is_keyed
 from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.exit_codes import Exit
-from frazil.lake.layout import Difference, differences
 from frazil.project import declaration_file, environments, upgrade_file
 from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows, omissions
@@ -80,7 +79,7 @@ def check(
         listed = checked_pipelines(file, choice=env, with_project=is_project)
         if connector:
             notes = _connector_notes(connector, [one.pipeline for one in listed])
-        rows = _rows(listed)
+        rows = rows_of(listed)
     except InvalidDeclaration as invalid:
         if as_json:
             show_json({"file": str(file), "problems": [asdict(problem) for problem in invalid.problems]})
@@ -95,7 +94,7 @@ def check(
         name = digest(canonical(document(found)))
         moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
         facts_of = [
-            _facts(pipeline) | {"columns": shown, "differences": list(map(str, compared[pipeline.name]))}
+            _facts(pipeline) | {"columns": shown, "differences": compared[pipeline.name]}
             for pipeline, shown in zip(found, columns, strict=True)
         ]
         advice = {"connector_notes": [asdict(note) for note in notes]} if connector else {}
@@ -126,17 +125,18 @@ def check(
 
 def _compared(
     pipelines: Sequence[Pipeline], env: str | None, secrets: Secrets
-) -> tuple[dict[str, tuple[Difference, ...]], str]:
+) -> tuple[dict[str, tuple[str, ...]], str]:
     """Return how the tables of an environment differ from their declarations, and why they are not compared, if so.
 
     Only a local catalog is read: others are services.
     """
-    nothing: dict[str, tuple[Difference, ...]] = {pipeline.name: () for pipeline in pipelines}
+    nothing: dict[str, tuple[str, ...]] = {pipeline.name: () for pipeline in pipelines}
     if env is None and not environments.is_known("local"):
         return nothing, ""
     place = environments.environment(env or "local")
     if not isinstance(place.catalog, LocalCatalog):
         return nothing, f"tables of {place.name} are not compared; `frazil status --env {env}` compares them"
+    from frazil.ingest.existing_table import said
     from frazil.lake.read.stored_tables import Lake  # loads PyIceberg
 
     lake = Lake(place, secrets.read)
@@ -144,8 +144,7 @@ def _compared(
         stored = {one.name: table for one in pipelines if (table := lake.table(one.table.identifier)) is not None}
     except CatalogUnavailable as error:
         return nothing, f"tables of {place.name} are not compared: {error}"
-    ours = {one.name: differences(one, stored[one.name].layout) for one in pipelines if one.name in stored}
-    return nothing | ours, ""
+    return nothing | {one.name: said(one, stored[one.name].layout) for one in pipelines if one.name in stored}, ""
 
 
 def _connector_notes(files: Sequence[Path], pipelines: Sequence[Pipeline]) -> tuple[Problem, ...]:
@@ -172,7 +171,7 @@ def _content(file: Path) -> bytes:
         raise InvalidInput.unreadable(file, error) from error
 
 
-def _rows(listed: Sequence[Listed]) -> list[Struct | None]:
+def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
     """Return `_row` of each pipeline. Raises `InvalidDeclaration` if a run would refuse its key, order, partitions or sorting."""
     rows, problems = [_row(one.pipeline) for one in listed], list[Problem]()
     for one, row in zip(listed, rows, strict=True):

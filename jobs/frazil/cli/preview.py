@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from frazil.cli.check import rows_of
 from frazil.cli.console import err, is_watched, number, out, plain, show_json, table
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
@@ -58,7 +59,9 @@ def preview(
     listed = declaration_file.found(file)
     (pipeline,) = declaration_file.chosen([one.pipeline for one in listed], [name])
     place = environments.environment(env)
-    declaration_file.refuse_misfits((one for one in listed if one.pipeline == pipeline), place)
+    chosen = [one for one in listed if one.pipeline == pipeline]
+    declaration_file.refuse_misfits(chosen, place)
+    rows_of(chosen)  # refuses what a run would, before Spark starts
     secrets: Secrets = context.find_root().obj
     if is_watched():
         err().print("starting Spark", style="dim")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from frazil.cli.check import rows_of
 from frazil.cli.console import err, is_watched, log_lines, number, out, plain, print_error, show_json, table
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, chosen_pipelines
@@ -75,7 +76,9 @@ def run(
     listed = declaration_file.found(file)
     wanted = chosen_pipelines([one.pipeline for one in listed], names or [], is_all=is_all or not names)
     place = environments.environment(env)
-    declaration_file.refuse_misfits((one for one in listed if one.pipeline in wanted), place)
+    chosen = [one for one in listed if one.pipeline in wanted]
+    declaration_file.refuse_misfits(chosen, place)
+    rows_of(chosen)  # refuses what a run would, before Spark starts
     secrets: Secrets = context.find_root().obj
     progress = Progress(tuple(pipeline.name for pipeline in wanted)) if is_watched() and not log else None
     if progress:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal as Number
 from typing import Any
 
@@ -30,10 +31,17 @@ _NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "+INF", "INF", "-INF")
 
 
 def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_key: bool) -> Type | None:
-    """Return the type of a JSON value, or key, by what describes it; None if nothing does.
+    """Return the type of a JSON value, or key, by what describes it; None if nothing does. Only declared columns are required.
 
     `registered` are the text and the references of its schema in a registry.
     """
+    found, is_row = _json_of(pipeline, body, registered, is_key=is_key), pipeline.envelope is None and not is_key
+    if type(found) is not Struct or (is_row and pipeline.topic.columns):
+        return found
+    return Struct(tuple(replace(field, required=False) for field in found.fields))
+
+
+def _json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_key: bool) -> Type | None:
     topic, unwraps = pipeline.topic, pipeline.envelope is not None
     columns, files = (topic.key_columns, topic.key_schema) if is_key else (topic.columns, topic.schema)
     of_values = None if is_key else envelope(pipeline.envelope)
@@ -112,6 +120,8 @@ def _check(value: Any, of: Type, path: str) -> None:
 
 def _check_field(struct: dict[str, Any], field: Field, path: str) -> None:
     value = struct.get(field.source)
+    if value is None and field.required and path == field.source:
+        raise Undecodable("the required column is null, or the record does not have it", path=path)
     if value is None or field.as_json:
         return
     _check(value, field.type, path)

@@ -69,6 +69,18 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
     return tuple(AddColumn(tuple(name.split(".")), wanted[name].type, wanted[name].doc) for name in missing)
 
 
+def said(pipeline: Pipeline, actual: Layout) -> tuple[str, ...]:
+    """Return every difference between an existing table and its declaration in words, and the columns that it lacks."""
+    found = tuple(map(str, differences(pipeline, actual)))
+    if not actual.is_ours:
+        return found
+    try:
+        again = columns_to_add(pipeline, actual)
+    except ColumnsMissing as error:
+        return (*found, f"{error.what}. {error.do}")
+    return (*found, *(f"column {'.'.join(one.path)} was dropped. A run adds it again" for one in again))
+
+
 def _named(fields: Sequence[Field]) -> dict[str, Field]:
     """Return the columns by name, and the fields of a struct instead of the struct."""
     found: dict[str, Field] = {}

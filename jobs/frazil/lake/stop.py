@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
-from frazil.lake.commit.entries import entry
-from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.layout import START
 from frazil.lake.ledger import Properties, Ranges
+
+if TYPE_CHECKING:
+    from frazil.lake.iceberg_java import Iceberg
 
 LONGEST = 2_000
 """Characters of a message that a table keeps."""
@@ -61,6 +63,8 @@ class Stop:
 
 def note(iceberg: Iceberg, table: str, pipeline: str, stop: Stop) -> None:
     """Keep a pipeline's stop in its table, if the table exists and Frazil made it."""
+    from frazil.lake.commit.entries import entry  # loads Spark, which readers of a stop do not need
+
     if not iceberg.exists(table):
         return
     loaded, name = iceberg.load(table), property_name(pipeline)

@@ -11,7 +11,6 @@ from frazil.declaration.problems import Problem
 from frazil.declaration.table import Table
 from frazil.errors import InvalidInput
 from frazil.schemas.column_names import is_reserved
-from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.json_columns import variant_columns
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES, metadata_fields
 from frazil.schemas.types import Decimal, Kind, Primitive, Struct, Type
@@ -58,7 +57,7 @@ def check_order(declared: Sequence[PartitionField | SortField], row: Struct, *, 
 def source_problems(table: Table, row: Struct) -> Iterator[Problem]:
     """Yield which partition and sort fields name no column of rows of this type, or one of a type that does not fit."""
     columns = Struct((*row.fields, *metadata_fields(struct=table.metadata_columns is MetadataColumns.STRUCT)))
-    known, types = {*field_ids(schema_json(columns)), *OF_STATES, *OF_CHANGELOGS}, dict(_types(columns, ""))
+    types = dict(_types(columns, ""))
     declared: dict[str, Sequence[PartitionField | SortField]] = {
         "partition_by": table.partition_fields,
         "sort_by": table.sort_fields,
@@ -66,8 +65,10 @@ def source_problems(table: Table, row: Struct) -> Iterator[Problem]:
     for name, fields in declared.items():
         for index, field in enumerate(fields):
             path, of = f"table.{name}[{index}]", types.get(field.source)
+            if field.source in {*OF_STATES, *OF_CHANGELOGS} and of is None:
+                continue
             try:
-                check_sources([field], known, table=table.identifier, field=name)
+                check_sources([field], types, table=table.identifier, field=name)
                 check_order([field], columns, table=table.identifier, field=name)
             except InvalidInput as error:
                 yield Problem(path, error.what, error.do)

@@ -12,7 +12,6 @@ from frazil.declaration import Pipeline, Upsert
 from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
 from frazil.ingest import existing_table
 from frazil.ingest.plan import plan
-from frazil.lake.layout import differences
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.lake.stop import Stop
 from frazil.status.pipeline_status import PipelineStatus, noted_stop, place
@@ -124,7 +123,7 @@ def row(
         bytes=size,
         data_files=data_files,
         delete_files=delete_files,
-        differences=tuple(map(str, differences(pipeline, table.layout))),
+        differences=tuple(one for one in existing_table.said(pipeline, table.layout) if one not in reason),
     )
 
 

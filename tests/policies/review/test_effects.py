@@ -129,7 +129,12 @@ def test_a_pipeline_by_another_name_stops() -> None:
         (with_table(FLIGHTS, format_version=3), "table.format_version", Outcome.REBUILD, False),
         (with_table(FLIGHTS, target_file_size_bytes=2**27), "table.target_file_size_bytes", Outcome.UPKEEP, False),
         (with_table(FLIGHTS, metadata_columns=MetadataColumns.STRUCT), "table.metadata_columns", Outcome.STOPS, True),
-        (with_table(FLIGHTS, properties={"read.split.target-size": "1"}), "table.properties", Outcome.REBUILD, False),
+        (
+            with_table(FLIGHTS, properties={"read.split.target-size": "1"}),
+            "table.properties",
+            Outcome.FROM_NOW_ON,
+            False,
+        ),
         (
             with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE),
             "table.schema_evolution",
