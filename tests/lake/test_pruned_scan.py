@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.errors import Fault
+from frazil.lake import pruned_scan
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.pruned_scan import check_omitted, pruned
 
@@ -82,6 +85,19 @@ def test_a_search_that_omits_a_file_of_a_key_is_a_defect(spark: SparkSession, ic
         omitted(*args, "k >= 50", 3, 52)
     with pytest.raises(Fault, match="omits 3 data files"):
         omitted(*args, "false", 4, 50, 90)
+
+
+def test_a_file_with_wider_bounds_than_its_values_may_be_omitted(
+    spark: SparkSession, iceberg: Iceberg, name: str
+) -> None:
+    """As ORC's milliseconds make them: the upper bound of an hour's last moment is in the next hour."""
+    kind = pa.timestamp("us", "UTC")
+    hour = {"id": 1, "name": "k", "type": "timestamptz"}
+    keys = pruned_scan._Values(pa.chunked_array([pa.array([3_600_000_001, 7_200_000_000], kind)]), hour)
+    low, high = (base64.b64encode(n.to_bytes(8, "little")).decode() for n in (0, 3_600_000_999))
+    assert keys.has_between(low, high)
+    assert keys.partitions("hour") == {1, 2}
+    assert keys.partitions("truncate[10]") is None
 
 
 def test_files_of_other_buckets_and_of_longer_texts_may_be_omitted(

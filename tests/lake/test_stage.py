@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from decimal import Decimal
 from urllib.parse import quote_plus
@@ -51,11 +52,11 @@ def test_a_row_has_a_partition_exactly_if_its_folders_have_names(
     spark: SparkSession, iceberg: Iceberg, name: str
 ) -> None:
     """And if their names have room in one key of S3. Iceberg writes all that fit."""
-    by, table = ("t", "truncate(60, u)", "s.x", "truncate(7, d)"), f"limits.{name}"
+    by, table = ("t", "truncate(60, u)", "s.x", "truncate(7, d)", "truncate(65, b)"), f"limits.{name}"
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.limits")
     spark.sql(
-        f"CREATE TABLE lake.{table} (t STRING, u STRING, d DECIMAL(14,4), s STRUCT<x: STRING>) USING iceberg "
-        "PARTITIONED BY (t, truncate(60, u), s.x, truncate(7, d))"
+        f"CREATE TABLE lake.{table} (t STRING, u STRING, d DECIMAL(14,4), s STRUCT<x: STRING>, b BINARY) USING iceberg "
+        "PARTITIONED BY (t, truncate(60, u), s.x, truncate(7, d), truncate(65, b))"
     )
     of_table = PartitionLimits.of(iceberg.load(table))
     assert [(f.source, f.transform, f.type) for f in of_table.fields] == [
@@ -69,12 +70,14 @@ def test_a_row_has_a_partition_exactly_if_its_folders_have_names(
         return None if draw.random() < 0.1 else found
 
     numbers = [None, *(Decimal(n) / 10_000 for n in (-(10**14) + 1, -(10**14) + 3, -(10**14) + 9, 10**14 - 1, 0))]
-    rows = [(text(), text(), draw.choice(numbers), (text(),)) for _ in range(300)]
-    rows += [("a" * size, "é" * 40, None, ("b" * 250,)) for size in range(150, 252, 3)]
+    rows = [(text(), text(), draw.choice(numbers), (text(),), draw.randbytes(9)) for _ in range(300)]
+    rows += [("a" * size, "é" * 40, None, ("b" * 250,), None) for size in range(150, 252, 3)]
+    rows += [("a", "b", None, ("c",), bytes(65 - size) + b"\xfb\xef\xbe" * size) for size in range(25)]
 
-    def fits(row: tuple[str | None, str | None, Decimal | None, tuple[str | None]]) -> bool:
-        t, u, d, (x,) = row
+    def fits(row: tuple[str | None, str | None, Decimal | None, tuple[str | None], bytes | None]) -> bool:
+        t, u, d, (x,), b = row
         shown = {"t": t, "u_trunc": u[:60] if u is not None else None, "s.x": x}
+        shown["b_trunc"] = base64.b64encode(b[:65]).decode() if b is not None else None
         sizes = [
             len(f"{n}={quote_plus(v, safe='*-._').replace('~', '%7E') if v is not None else 'null'}")
             for n, v in shown.items()
@@ -83,7 +86,7 @@ def test_a_row_has_a_partition_exactly_if_its_folders_have_names(
         together = sum(sizes) + len(sizes) + len("d_trunc=") + 46
         return max(sizes) <= 255 and together <= of_table.room and is_whole
 
-    frame = spark.createDataFrame(rows, "t STRING, u STRING, d DECIMAL(14,4), s STRUCT<x: STRING>")
+    frame = spark.createDataFrame(rows, "t STRING, u STRING, d DECIMAL(14,4), s STRUCT<x: STRING>, b BINARY")
     problem = of_table.problem({column: F.col(column) for column in frame.columns})
     assert problem is not None
     found = frame.withColumn("problem", problem).collect()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SCAN = "DataSourceV2ScanRelation"
+_TIMES = ("year", "month", "day", "hour")
 
 
 def pruned(rows: DataFrame, filters: Sequence[Column], columns: Sequence[Column]) -> DataFrame:
@@ -45,7 +46,8 @@ def check_omitted(iceberg: Iceberg, table: Java, snapshot_id: int, rows: DataFra
     """Raise `Fault` if the pruned `rows` of a snapshot lack a data file that may have one of the `keys`.
 
     A file's own bounds say so, of each column; a new key in a gap between files is in no file's bounds. What Iceberg's `bucket`
-    makes of few keys is computed again by PyIceberg. So are partitions of texts, as bounds of texts are cut off.
+    makes of few keys is computed again by PyIceberg. So are partitions of texts and times, whose bounds may be wider than the
+    file's values.
     """
     scanned, classes = _scanned(iceberg, rows), iceberg.classes
     if str(len(scanned)) == table.snapshot(snapshot_id).summary().get("total-data-files"):
@@ -124,7 +126,8 @@ class _Values:
         from pyiceberg.types import NestedField
 
         is_listed = transform.startswith("bucket") and len(self.keys) <= LISTED_AT_MOST
-        if not is_listed and not (self.is_text and transform.startswith(("identity", "truncate"))):
+        is_cut = transform in _TIMES or (self.is_text and transform.startswith(("identity", "truncate")))
+        if not is_listed and not is_cut:
             return None
         kind = NestedField.model_validate({"id": 1, "name": "key", "required": True, "type": self.column["type"]})
         of = parse_transform(transform).transform(kind.field_type)

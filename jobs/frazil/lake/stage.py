@@ -90,7 +90,8 @@ class PartitionField:
         """The most bytes that the folder's name can have; what is longer than `FOLDER_BYTES` has no limit."""
         if self.type not in ("string", "binary") or not (self.width or self.transform == "identity"):
             return self.head + _OTHER_BYTES
-        return self.head + (self.width or FOLDER_BYTES) * (12 if self.type == "string" else 4)
+        width = self.width or FOLDER_BYTES
+        return self.head + (width * 12 if self.type == "string" else -(-width // 3) * 12)  # a byte takes up to three
 
     def least(self) -> Decimal | None:
         """Return the least decimal whose truncated value has no more digits than its type; None if there is no such limit."""
@@ -102,7 +103,7 @@ class PartitionField:
     def text(self, value: Column) -> Column:
         """Return the value as the folder's name has it, before it is encoded."""
         if self.type == "binary":
-            return F.base64(F.substring(value, 1, self.width) if self.width else value)
+            return F.translate(F.base64(F.substring(value, 1, self.width) if self.width else value), "\r\n", "")
         return F.substring(value, 1, self.width) if self.width else value
 
 
@@ -172,8 +173,8 @@ def partition_values(declared: Sequence[Declared], row: Struct) -> tuple[Partiti
     for field in declared:
         of: Type = row
         for name in field.source.split("."):
-            assert isinstance(of, Struct)
-            of = next(inner.type for inner in of.fields if inner.name == name)
+            inner = of.fields if isinstance(of, Struct) else ()
+            of = next((one.type for one in inner if one.name == name), Struct(()))
         transform = f"{field.transform}[{field.argument}]" if field.argument else str(field.transform)
         found.append(PartitionField(name=field.name, source=field.source, transform=transform, type=str(of)))
     return tuple(found)

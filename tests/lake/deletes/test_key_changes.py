@@ -8,9 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from frazil.declaration.environment import Environment
 from frazil.declaration.partitioning import PartitionField, Transform
+from frazil.errors import Fault
+from frazil.lake.deletes import positions
 from frazil.lake.deletes.key_changes import KeyChanges
 from frazil.lake.deletes.key_literals import LISTED_AT_MOST
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, broadcast, find
@@ -56,6 +59,24 @@ def test_a_key_near_the_least_number_leaves_no_second_row(
     table.apply(dict.fromkeys(keys, (1, "first")))
     table.apply(dict.fromkeys(keys, (2, "second")))
     table.apply({-(2**63) + 3: None, **dict.fromkeys(range(40), (3, "third")), 10**9: (1, "new")})
+    table.check()
+
+
+@pytest.mark.parametrize("argument", [None, 4])
+def test_a_search_that_omits_the_file_of_a_key_stops_the_commit(
+    spark: SparkSession,
+    iceberg: Iceberg,
+    lake_environment: Environment,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    argument: int | None,
+) -> None:
+    by = PartitionField(Transform.TRUNCATE, "id", 10) if argument is None else PartitionField(Transform.BUCKET, "id", 4)
+    table = KeyedTable(spark, iceberg, lake_environment, f"keyed.{name}", partitioned=True, by=by).create()
+    table.apply(dict.fromkeys(range(0, 100, 7), (1, "first")))
+    monkeypatch.setattr(positions, "conditions", lambda *_, **__: [F.col("id") == 98])
+    with pytest.raises(Fault, match=r"omits \d+ data files that may have some, .*Nothing was committed"):
+        table.apply({98: (2, "second"), 7: (2, "second")})
     table.check()
 
 
