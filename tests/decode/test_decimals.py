@@ -64,6 +64,7 @@ def type_of(written: str, of: Any, *, connect_types: bool = False) -> RecordType
             "by": {"type": "map", "values": name},
             "in": inner,
             "tree": tree,
+            "either": ["null", name, "string"],
         }
         fields = [{"name": n, "type": t} for n, t in types.items()]
         return avro_type(json.dumps({"type": "record", "name": "R", "fields": fields}), {}, connect_types=connect_types)
@@ -102,12 +103,13 @@ def body(written: str, number: int, scale: int, size: int) -> bytes:
         }
         types = {"x": kind, "list": {"type": "array", "items": again}, "by": {"type": "map", "values": again}}
         types |= {"in": {"type": "record", "name": "In", "fields": [{"name": "y", "type": again}]}, "tree": tree}
+        types["either"] = ["null", again, "string"]
         schema = {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in types.items()]}
         branch: Any = None
         for _ in range(4):
             branch = {"v": held, "next": branch}
         out = io.BytesIO()
-        row = {"x": held, "list": [held], "by": {"k": held}, "in": {"y": held}, "tree": branch}
+        row = {"x": held, "list": [held], "by": {"k": held}, "in": {"y": held}, "tree": branch, "either": held}
         fastavro.schemaless_writer(out, fastavro.parse_schema(schema), row)
         return out.getvalue()
     one = value_of(number, scale) if written == "json_schema numeric" else json.dumps(base64.b64encode(held).decode())
@@ -205,5 +207,6 @@ def test_a_decimal_is_its_number_or_its_record_is_rejected(
         assert (row["x"], row["list"], row["by"], row["in"]) == (value, [value], {"k": value}, {"y": value}), case
         if case[0].startswith("avro"):
             assert row["tree"]["next"]["next"]["v"] == value, case
+            assert list(row["either"].values()) == [value, None], case
             text = json.loads(row["tree"]["next"]["next"]["next"], parse_float=Decimal, parse_int=Decimal)
             assert text["v"] == value, case

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, SchemaFile, Table, Topic
+from frazil.decode.topic_rows import topic_rows
+from frazil.doctor.schema_registry import of_columns
 from frazil.errors import UnreadableSchema
-from frazil.schema_files.declared_rows import declared_rows, file_problems
+from frazil.schema_files.declared_rows import declared_rows, file_problems, omissions
 from tests.support.declared_schemas import avsc, descriptors, json_file
 
 PROTO = 'syntax = "proto3"; package shop; message Order { int64 id = 1; string note = 2; } message None {}'
@@ -94,3 +96,16 @@ def test_unknown_fields_are_a_column_behind_those_of_a_schema() -> None:
     assert (reserved.path, "_unknown is the column of unknown fields" in reserved.what) == ("topic.schema[0]", True)
     (single,) = file_problems(made({"type": "string"}))
     assert (single.path, "no objects of fields" in single.what) == ("topic.unknown_fields", True)
+
+
+def test_properties_of_a_file_that_land_in_no_column_are_said() -> None:
+    file, key = json_file({**JSON, "additionalProperties": {"type": "string"}}), json_file({**JSON, "required": ["z"]})
+    keyed = {"value_format": "json_schema", "key_format": "json_schema", "key_schema": (key,)}
+    said = ["orders.json: the record: other properties (additionalProperties)"]
+    of_key = ["orders.json: the record: the property z (required)"]
+    assert list(omissions(pipeline(file, **keyed))) == [*said, *of_key]
+    assert list(omissions(pipeline(file, **keyed, unknown_fields="keep"))) == of_key
+    assert omissions(pipeline(avsc(AVRO))) == ()
+    found = topic_rows(pipeline(file, value_format="json_schema"), None)
+    check = of_columns(pipeline(file, value_format="json_schema"), found, None)
+    assert said[0] in str(check)

@@ -69,6 +69,10 @@ def landed(row_type: Struct) -> Struct:
     return landing(Struct(()), [(1, row_type)]).target
 
 
+def _exact(target: Struct, *, is_key: bool) -> Struct:
+    return target.exact() if is_key else target
+
+
 def column(row_type: Struct) -> str:
     """The Iceberg type of the column `x`, and whether it holds JSON text."""
     (field,) = landed(row_type).fields
@@ -103,13 +107,15 @@ def protobuf_row(schema: str) -> Struct:
     return protobuf.row_type(compiled(_proto_text(schema)), "M")
 
 
-def avro_values(spark: SparkSession, given: Sequence[Row], *, connect_types: bool = False) -> list[str]:
-    """What each example of an Avro row lands as."""
+def avro_values(
+    spark: SparkSession, given: Sequence[Row], *, connect_types: bool = False, is_key: bool = False
+) -> list[str]:
+    """What each example of an Avro row lands as, in a value or in the key of a row."""
     columns = []
     for row in given:
         text = _avro_text(row.schema)
         parsed = avro.parse(text, connect_types=connect_types)
-        target = landed(avro.row_type(parsed))
+        target = _exact(landed(avro.row_type(parsed)), is_key=is_key)
         raw = _without_logical_types(json.loads(text))
         value = _avro_value(json.loads(row.written), raw["fields"][0]["type"], {})
         body = io.BytesIO()
@@ -120,35 +126,37 @@ def avro_values(spark: SparkSession, given: Sequence[Row], *, connect_types: boo
     return _on_spark(spark, columns)
 
 
-def json_values(spark: SparkSession, given: Sequence[Row], *, connect_types: bool = False) -> list[str]:
-    """What each example of a JSON Schema row lands as."""
+def json_values(
+    spark: SparkSession, given: Sequence[Row], *, connect_types: bool = False, is_key: bool = False
+) -> list[str]:
+    """What each example of a JSON Schema row lands as, in a value or in the key of a row."""
     columns = []
     for row in given:
         of = json_type(_json_text(row.schema), {}, connect_types=connect_types)
         assert of.decoder is not None
-        decoder = of.decoder(landed(of.row))
+        decoder = of.decoder(_exact(landed(of.row), is_key=is_key))
         columns.append(decoder.at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
     return _on_spark(spark, columns)
 
 
-def connect_values(spark: SparkSession, given: Sequence[Row]) -> list[str]:
+def connect_values(spark: SparkSession, given: Sequence[Row], *, is_key: bool = False) -> list[str]:
     """What each example of a row of Debezium in JSON Schema lands as if Connect's own converter writes it."""
     columns = []
     for row in given:
         schema = _connect_schema(row.schema)
         of = embedded_type(json.dumps(schema))
         assert of.decoder is not None
-        decoder = of.decoder(landed(of.row))
+        decoder = of.decoder(_exact(landed(of.row), is_key=is_key))
         columns.append(decoder.at_once(F.lit(bytearray(f'{{"payload":{{"x":{row.written}}}}}'.encode()))))
     return _on_spark(spark, columns)
 
 
-def protobuf_values(given: Sequence[Row]) -> list[str]:
+def protobuf_values(given: Sequence[Row], *, is_key: bool = False) -> list[str]:
     """What each example of a Protobuf row lands as."""
     found = []
     for row in given:
         text = _proto_text(row.schema)
-        of, target = compiled(text), landed(protobuf_row(row.schema))
+        of, target = compiled(text), _exact(landed(protobuf_row(row.schema)), is_key=is_key)
         arrow = to_arrow_type(spark_struct(target).add("_decoded", T.BooleanType()))
         body = message(text, {"x": json.loads(row.written)}, message="M")
         out = decoded(pa.array([body]), pa.array([0], pa.int32()), [reading(of, "M", target)], arrow)

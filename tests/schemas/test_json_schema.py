@@ -390,6 +390,11 @@ LANDING: list[tuple[str, Any, dict[str, str]]] = [
         {"l": "list<struct<a: string, b: long>>"},
     ),
     (
+        "some elements of a list",
+        {"properties": {"l": {"items": A, "contains": B}}, "then": {"properties": {"l": {"prefixItems": [C]}}}},
+        {"l": "list<struct<a: string, b: long, c: boolean>>"},
+    ),
+    (
         "inside a map",
         {"properties": {"m": {"additionalProperties": A}}, "then": {"properties": {"m": {"additionalProperties": B}}}},
         {"m": "map<string, struct<a: string, b: long>>"},
@@ -426,6 +431,7 @@ OMITTED: list[tuple[str, Any, list[str]]] = [
     ("a name in dependentSchemas", {**A, "dependentSchemas": {"z": True}}, ["the record: the property z (dependentSchemas)"]),
     ("a name in propertyNames", {**A, "propertyNames": {"enum": ["a", "z"]}}, ["the record: the property z (propertyNames)"]),
     ("a name in not", {**A, "not": {**B, "required": ["b", "z"]}}, ["the record: the property b (not)", "the record: the property z (not)"]),
+    ("a name in enum and const", {**A, "enum": [{"a": "x", "y": 1}, 7], "allOf": [{"const": {"z": 1}}]}, ["the record: the property y (enum)", "the record: the property z (const)"]),
     ("anything at all", {**A, "additionalProperties": True, "unevaluatedProperties": {}}, []),
     ("nothing else", {**A, "additionalProperties": False, "patternProperties": {"^x": False}}, []),
     ("names that another branch describes", {"oneOf": [{**A, "required": ["b"]}, B]}, []),

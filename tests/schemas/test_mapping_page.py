@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -65,6 +67,36 @@ def test_debezium_examples_with_a_schema_in_each_record_land_as_the_page_says(sp
     found = mapping.connect_values(spark, DEBEZIUM_JSON)
     wanted = {row.what: row.lands for row in DEBEZIUM_JSON}
     assert {row.what: value for row, value in zip(DEBEZIUM_JSON, found, strict=True)} == wanted
+
+
+CUT = {  # values that land as another one, which is no key: cut to microseconds, or text that was no text
+    "Avro": set(),
+    "Debezium": {"the same, nanoseconds: cut to microseconds", "a nanosecond before 1970"},
+    "Debezium in JSON Schema": {"the same, nanoseconds: cut to microseconds", "a nanosecond before 1970"},
+    "JSON Schema": {
+        "format date-time, beyond microseconds: cut",
+        "a number in a column of strings",
+        "an object in a column of strings",
+    },
+    "Protobuf": {row.what for row in PROTOBUF if "123456789" in row.written},
+}
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("section", CUT)
+def test_an_example_in_a_key_is_the_value_or_is_rejected_as_there(spark: SparkSession, section: str) -> None:
+    values: dict[str, Callable[[], list[str]]] = {
+        "Avro": lambda: mapping.avro_values(spark, AVRO, is_key=True),
+        "Debezium": lambda: mapping.avro_values(spark, DEBEZIUM, connect_types=True, is_key=True),
+        "Debezium in JSON Schema": lambda: mapping.connect_values(spark, DEBEZIUM_JSON, is_key=True),
+        "JSON Schema": lambda: mapping.json_values(spark, JSON, is_key=True),
+        "Protobuf": lambda: mapping.protobuf_values(PROTOBUF, is_key=True),
+    }
+    rows = dict(zip(SECTIONS, (AVRO, DEBEZIUM, DEBEZIUM_JSON, JSON, PROTOBUF), strict=True))[section]
+    wanted = {row.what: mapping.REJECTED if row.what in CUT[section] else row.lands for row in rows}
+    assert CUT[section] <= set(wanted)
+    assert {row.what: value for row, value in zip(rows, values[section](), strict=True)} == wanted
 
 
 def test_every_type_of_debezium_is_on_the_page() -> None:

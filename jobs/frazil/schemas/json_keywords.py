@@ -17,6 +17,7 @@ _ANYTHING = TYPES - {"integer"}
 _HINTS = ("description", "title", "format", "contentEncoding", "connect.type", "connect.parameters", "connect.index")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _CONDITIONS = ("if", "then", "else")
+_SOME_ITEMS = ("contains", "additionalItems", "unevaluatedItems")
 _ANY_NAME = {"", ".*", "^.*$", ".+", "^.+$", "^.*", "^.+"}
 _OBJECT_KEYWORDS = ("properties", "patternProperties", "additionalProperties")
 
@@ -27,7 +28,8 @@ class Keywords:
     `node` is the first of them. `types` is empty if any type is valid. `properties` has several schemas for a name if several
     speak of it. `alternatives` are the `oneOf` and `anyOf` lists, `conditional` the schemas that hold for some values only.
     `definitions` names the `$ref` targets that were followed. `others` are the keywords that describe properties without a schema
-    of their own: those of patterns, and all others. `named` are properties of which a keyword has the name alone.
+    of their own: those of patterns, and all others. `some_items` are schemas of some elements of a list.
+    `named` are properties of which a keyword has the name alone.
     """
 
     def __init__(self, node: Node | None = None) -> None:
@@ -43,6 +45,7 @@ class Keywords:
         self.conditional: tuple[Node, ...] = ()
         self.items: tuple[Node, ...] = ()
         self.is_tuple = False
+        self.some_items: tuple[Node, ...] = ()
         self.alternatives: tuple[tuple[Node, ...], ...] = ()
         self.hints: dict[str, Any] = {}
         self.definitions: tuple[str, ...] = ()
@@ -131,7 +134,11 @@ class Keywords:
             self.named |= {name: keyword for name in names if isinstance(name, str) and name not in self.named}
 
     def _absorb_items(self, node: Node) -> None:
-        items = node.schema.get("items")
+        own, items = node.schema, node.schema.get("items")
+        self.some_items += tuple(node.child(keyword) for keyword in _SOME_ITEMS if isinstance(own.get(keyword), dict))
+        for keyword in ("prefixItems", "items"):
+            if isinstance(own.get(keyword), list):
+                self.some_items += _schemas(node, keyword)
         if isinstance(items, list) or "prefixItems" in node.schema:
             self.is_tuple = True
         elif isinstance(items, dict):
@@ -190,6 +197,11 @@ def _names(own: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     for keyword, path in (("propertyNames", "enum"), ("not", "properties"), ("not", "required")):
         inner = own[keyword].get(path) if isinstance(own.get(keyword), dict) else None
         yield keyword, list(inner) if isinstance(inner, list | dict) else []
+    for keyword, values in (("enum", own.get("enum")), ("const", [own.get("const")])):
+        yield (
+            keyword,
+            [name for value in values if isinstance(value, dict) for name in value] if isinstance(values, list) else [],
+        )
 
 
 def _type_of(value: Any) -> str:

@@ -254,7 +254,7 @@ class _Reading:
         return shape
 
     def _array(self, k: Keywords, inside: Counter[str]) -> Shape:
-        more = tuple(node for part in self._parts(k) for node in part.items)
+        more = (*k.some_items, *(node for part in self._parts(k) for node in (*part.items, *part.some_items)))
         candidates = [self._together(k.items, more)] if k.items and not k.is_tuple else []
         element = self._element(candidates, inside)
         return _JSON if element is None else Shape(ListOf(element[0], element_required=element[1]))
