@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from frazil.declaration import SchemaFile, ValueFormat
@@ -100,13 +100,14 @@ def _protobuf(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) 
             continue
         met.add(pair)
         there = {field.number: field for field in after.messages[pair[1]].fields}
+        kept = {field.name for field in before.messages[pair[0]].fields}
         for field in before.messages[pair[0]].fields:
             now = there.get(field.number)
             if now is None:
                 moved = next((other for other in there.values() if other.name == field.name), None)
                 if moved is not None:
                     yield f"{pair[0]}.{field.name} (number {field.number} becomes {moved.number})"
-            elif (field.name, field.repeated) != (now.name, now.repeated) or not _holds(field, now):
+            elif field.repeated is not now.repeated or not _holds(field, now) or _is_another(field, now, kept):
                 yield f"{pair[0]}, number {field.number} ({_shown(field)} becomes {_shown(now)})"
             elif _enum_changes(before, field, after, now):
                 yield f"{pair[0]}.{field.name} (a number of its enum has another name)"
@@ -116,6 +117,11 @@ def _protobuf(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) 
 
 def _holds(old: MessageField, new: MessageField) -> bool:
     return old.kind is new.kind or (old.kind, new.kind) in _WIDER
+
+
+def _is_another(old: MessageField, new: MessageField, names: Collection[str]) -> bool:
+    """Return whether the number is another field now: of another name and type, or with one of the names of the other fields."""
+    return old.name != new.name and (new.name in names or (old.kind, old.type_name) != (new.kind, new.type_name))
 
 
 def _shown(field: MessageField) -> str:

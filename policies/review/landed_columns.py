@@ -20,7 +20,7 @@ from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import changes, columns_of, plain
-from frazil.schemas.table_mapping import Landing, landing
+from frazil.schemas.table_mapping import Landing, landing, named_as
 from frazil.schemas.types import Struct
 from frazil.schemas.unknown_fields import with_unknown
 from policies.review.effects import Effect
@@ -51,8 +51,8 @@ def _changed(old: Pipeline, new: Pipeline, *names: str) -> str:
 
 def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     before, after = (_rows(each) for each in (old, new))
-    fields = merge(after).type.fields
-    names = {field.name for field in fields} | {folded(alias) for field in fields for alias in field.aliases}
+    fields = named_as(merge(before).type, merge(after).type).fields
+    names = {field.name for field in fields} | {folded(name) for f in fields for name in (*f.aliases, f.source)}
     if lost := [name for name in declared_key(new.write) or () if name not in names]:
         what = f"no record has the key column {', '.join(lost)} any more: the pipeline stops. {_NEW_TABLE}"
         yield _effect(new, changed, what, outcome=Outcome.STOPS)

@@ -175,6 +175,20 @@ def test_plain_messages_and_their_keys_land_by_descriptors(shop_of: ShopOf) -> N
     assert verified(shop, deep=True).outcome == "proven"
 
 
+def test_a_declared_message_whose_fields_get_other_names_keeps_its_columns_and_its_key(shop_of: ShopOf) -> None:
+    """A descriptor set has one version, so the table alone knows the earlier names."""
+    message = {"value_format": "protobuf", "record_name": "shop.Order"}
+    shop = shop_of(schema=(descriptors(PROTO),), write=Upsert(key="id"), **message)
+    shop.produce([protobuf(PROTO, {"id": 1, "note": "a"}, message="shop.Order")], partition=0)
+    shop.drain()
+    renamed = PROTO.replace(" id =", " number =").replace(" note =", " remark =")
+    for key, number in (("id", 1), ("number", 2)):
+        changed = redeclared(shop.pipeline, schema=(descriptors(renamed),))
+        shop.produce([protobuf(renamed, {"number": number, "remark": key}, message="shop.Order")], partition=0)
+        shop.drain(replace(changed, write=Upsert(key=key)))
+    assert rows(shop, "id", "note") == [(1, "id"), (2, "number")]
+
+
 @pytest.mark.parametrize("value_format", ["json_schema", "protobuf"])
 def test_each_record_is_a_row_by_a_declared_schema_alone(shop_of: ShopOf, value_format: str) -> None:
     """The table appends, and no registry is at the address of one."""

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from frazil.decode.protobuf_compiler import compile_proto
 from frazil.schemas import avro, protobuf
 from frazil.schemas.field_ids import is_member
-from frazil.schemas.iceberg import known_ids, row_type, schema_json
+from frazil.schemas.iceberg import FIELD_IDS, kept_ids, row_type, schema_json
 from frazil.schemas.merge import merge
 from frazil.schemas.schema_changes import IdentifyColumn, applied
 from frazil.schemas.table_mapping import Landing, fits, landing
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
+from tests.schemas.row_types import STRING
 
 Version = tuple[int, Any]
 
@@ -49,11 +50,11 @@ class Table:
 
     def _keep(self, columns: Struct) -> None:
         self.schema = schema_json(columns)
-        self.ids = json.loads(json.dumps(known_ids(columns, self.schema)))
+        self.kept = kept_ids(columns, self.schema).get(FIELD_IDS)
 
     @property
     def columns(self) -> Struct:
-        return row_type(self.schema, {int(number): ids for number, ids in self.ids.items()})
+        return row_type(self.schema, self.kept)
 
     def land(self, versions: Sequence[tuple[int, Struct]], **flags: bool) -> Landing:
         """Evolve for these versions, which are those that are known now."""
@@ -404,8 +405,11 @@ def test_any_numbers_values_are_in_one_column_for_all_versions(rows: list[Struct
     assert len(set(places.values())) == len(places)
 
 
-def test_lists_and_maps_keep_the_ids_inside_them() -> None:
-    row = Struct((Field("a", ListOf(MapOf(Struct(()), Struct((Field("b", Struct(()), ids=("x:1:y",)),))))),))
+def test_ids_inside_of_lists_and_maps_are_kept() -> None:
+    row = Struct((Field("a", ListOf(MapOf(STRING, Struct((Field("b", STRING, ids=("R:1:string",)),))))),))
     schema = schema_json(row)
-    (kept,) = known_ids(row, schema).values()
-    assert kept == ("x:1:y",)
+    (a,) = row_type(schema, kept_ids(row, schema)[FIELD_IDS]).fields
+    assert isinstance(a.type, ListOf)
+    assert isinstance(a.type.element, MapOf)
+    assert isinstance(a.type.element.value, Struct)
+    assert a.type.element.value.fields[0].ids == ("R:1:string",)

@@ -18,6 +18,7 @@ from frazil.envelopes.envelope import Change, Operation, Unwrapped
 from frazil.envelopes.rows_before import row_before
 from frazil.envelopes.unavailable_values import unavailable
 from frazil.errors import InvalidInput
+from frazil.schemas.field_ids import is_union
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 _AFTER, _BEFORE, _OP, _SOURCE, _TIME = "after", "before", "op", "source", "ts_ms"
@@ -213,7 +214,7 @@ class _Flat:
 
 
 def _is_struct(field: Field | None) -> bool:
-    return field is not None and isinstance(field.type, Struct)
+    return field is not None and isinstance(field.type, Struct) and not is_union(field.type)
 
 
 def _fields(of: Field | None) -> tuple[Field, ...]:

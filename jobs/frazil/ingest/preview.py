@@ -39,7 +39,7 @@ from frazil.lake import tables
 from frazil.lake.layout import differences
 from frazil.lake.spark_session import infer_no_constraints
 from frazil.lake.stage import PartitionLimits, partition_values
-from frazil.schemas.iceberg import field_ids, known_ids, row_type, schema_json
+from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
 from frazil.schemas.schema_changes import applied
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
@@ -83,7 +83,7 @@ class _Unwritten(Evolution):
         ids = field_ids(dict(schema))
         check_sources(table.partition_fields, ids, table=table.identifier, field="partition_by")
         check_sources(table.sort_fields, ids, table=table.identifier, field="sort_by")
-        return row_type(schema, known_ids(columns, schema))
+        return row_type(schema, kept_ids(columns, schema).get(FIELD_IDS))
 
     def _limits(self, there: Struct) -> PartitionLimits:
         if self.exists:

@@ -39,7 +39,7 @@ from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.merge import merge, same_field
 from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.schema_changes import Change, renames
-from frazil.schemas.table_mapping import Landing, landing
+from frazil.schemas.table_mapping import Landing, landing, named_as
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
 
@@ -56,6 +56,7 @@ class Evolution:
         self._is_changelog = isinstance(pipeline.write, Changelog)
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._index = key_index(pipeline, job, report)
+        self._there: Struct | None = None
         self._reports = SchemaReports(report)
         self._unfit: tuple[Unfit, Unfit] = {}, {}
         self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
@@ -79,7 +80,7 @@ class Evolution:
     @property
     def types(self) -> tuple[Struct, Type | None]:
         """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
-        return merge(self._versions).type, self._keys.type if self._keys else None
+        return self._named(merge(self._versions).type), self._keys.type if self._keys else None
 
     def row_key(self) -> tuple[str, ...]:
         """Return the columns of a new table's key; none of an append table. Raises as `FramedKeys.check_subject` does."""
@@ -211,9 +212,18 @@ class Evolution:
         if self._pipeline.table.has_variants:
             versions = tuple((number, with_variants(row)) for number, row in versions)
         if self._names is not None:
-            also = key_version(self._names, merge(versions).type, fields)
+            also = key_version(self._names, self._named(merge(versions).type), fields)
             return (*versions, (KEY_VERSION, also)) if also.fields else versions
         return versions if fields is None else ((KEY_VERSION, fields), *versions)
+
+    def _named(self, row: Struct) -> Struct:
+        """Return a merged row type with the names that an existing table has for numbered fields."""
+        if not any(field.ids for field in row.fields):
+            return row
+        if self._there is None:
+            iceberg, table = self._job.iceberg, self._pipeline.table.identifier
+            self._there = tables.columns(iceberg, table) if iceberg.exists(table) else Struct(())
+        return named_as(self._there, row)
 
     @property
     def _refused(self) -> Mapping[int, IncompatibleSchema]:
@@ -225,7 +235,7 @@ class Evolution:
     def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
         """Return the key of rows of this type; `key` is the type of the record's key."""
         refused, fields = self._refused, self._key_fields
-        values = merge([each for each in self._writers.versions if each[0] not in refused]).type
+        values = self._named(merge([each for each in self._writers.versions if each[0] not in refused]).type)
         if self._names is not None:
             return value_key(row, values, self._names, fields, keys)
         single = self._keys.single if self._keys is not None else None
@@ -293,7 +303,7 @@ class Evolution:
 
     def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
         """Return how the known versions land in a table of these columns."""
-        evolution = self._pipeline.table.schema_evolution
+        self._there, evolution = current, self._pipeline.table.schema_evolution
         may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
         keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
         if self._keys is None:

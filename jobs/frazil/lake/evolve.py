@@ -10,8 +10,8 @@ from frazil.errors import IncompatibleSchema
 from frazil.lake.commit.committer import Committer
 from frazil.lake.iceberg_java import Iceberg, failed, said
 from frazil.lake.java_classes import Java
-from frazil.lake.tables import columns_of, field_ids_of, is_refused
-from frazil.schemas.iceberg import schema_json
+from frazil.lake.tables import columns_of, is_refused
+from frazil.schemas.iceberg import kept_ids, schema_json
 from frazil.schemas.schema_changes import (
     AddColumn,
     Change,
@@ -49,11 +49,9 @@ def evolve(job: Committer, table: str, changes: Callable[[Struct], Sequence[Chan
         job.failpoint("evolve.filled")
         try:
             update.commit()
-            kept = field_ids_of(applied(columns, wanted), iceberg.schema_json(transaction.table()))
-            if kept:
+            for name, value in kept_ids(applied(columns, wanted), iceberg.schema_json(transaction.table())).items():
                 properties = transaction.updateProperties()
-                for name, value in kept.items():
-                    properties.set(name, value)
+                properties.set(name, value)
                 properties.commit()
             transaction.commitTransaction()
         except Py4JJavaError as error:

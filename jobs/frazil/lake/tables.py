@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +12,11 @@ from frazil.errors import InvalidInput
 from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg, failed, message, thrown
 from frazil.lake.java_classes import ICEBERG, Java
-from frazil.schemas.iceberg import field_ids, known_ids, row_type, schema_json
+from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
 from frazil.schemas.sources import check_sources
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 5
-FIELD_IDS = "frazil.field-ids"
-"""Table property: the ids of columns that their names do not identify (`schemas/field_ids.py`), JSON by Iceberg's field id."""
 _REFUSALS = frozenset({"ValidationException", "IllegalArgumentException", "UnsupportedOperationException"})
 _ONE = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 
@@ -62,11 +59,11 @@ def create(
     spec = _spec_json(schema, partition_by)
     try:
         try:
-            iceberg.create(table, schema, spec, {**properties, **field_ids_of(row, schema)})
+            iceberg.create(table, schema, spec, {**properties, **kept_ids(row, schema)})
         except Py4JJavaError as error:
             if spec is None or thrown(error) in ("AlreadyExistsException", "ValidationException"):
                 raise
-            iceberg.create(table, schema, None, {**properties, **field_ids_of(row, schema)})
+            iceberg.create(table, schema, None, {**properties, **kept_ids(row, schema)})
             _partition(iceberg, table, partition_by)
         place_data(iceberg, table)
     except Py4JJavaError as error:
@@ -139,14 +136,7 @@ def columns(iceberg: Iceberg, table: str) -> Struct:
 
 def columns_of(iceberg: Iceberg, loaded: Java) -> Struct:
     """Return the columns of a loaded table as a row type, with the ids that the table keeps."""
-    kept = json.loads(loaded.properties().get(FIELD_IDS) or "{}")
-    return row_type(iceberg.schema_json(loaded), {int(number): ids for number, ids in kept.items()})
-
-
-def field_ids_of(row: Struct, schema: Mapping[str, Any]) -> dict[str, str]:
-    """Return the property that keeps the ids of these columns, which are those of the table's schema; none without ids."""
-    known = known_ids(row, dict(schema))
-    return {FIELD_IDS: json.dumps(known, separators=(",", ":"))} if known else {}
+    return row_type(iceberg.schema_json(loaded), loaded.properties().get(FIELD_IDS))
 
 
 def _spec_json(schema: Mapping[str, Any], partition_by: Sequence[PartitionField]) -> dict[str, Any] | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+FIELD_IDS = "frazil.field-ids"
+"""Table property: the ids of columns that their names do not identify (`field_ids.py`), by Iceberg's field id."""
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _READ_AS = {
@@ -47,9 +51,19 @@ def column_names(schema: Mapping[str, Any]) -> dict[int, str]:
     return {column["id"]: column["name"] for column in schema["fields"]}
 
 
-def row_type(schema: dict[str, Any], known: Mapping[int, Sequence[str]] | None = None) -> Struct:
-    """Return the row type of a table's schema JSON, without the field ids; `known` has the `Field.ids` by them."""
-    known = known or {}
+def row_type(schema: dict[str, Any], kept: str | None = None) -> Struct:
+    """Return the row type of a table's schema JSON, without the field ids; `kept` is its property `FIELD_IDS`."""
+    return _struct(schema, json.loads(kept) if kept else {})
+
+
+def kept_ids(row: Struct, schema: Mapping[str, Any]) -> dict[str, str]:
+    """Return the property `FIELD_IDS` of a table with this schema; `row` has the same columns. Empty if they have no ids."""
+    numbers = field_ids(dict(schema))
+    known = {numbers[path]: field.ids for path, field in _fields(row, "") if field.ids and path in numbers}
+    return {FIELD_IDS: json.dumps(known, separators=(",", ":"))} if known else {}
+
+
+def _struct(of: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> Struct:
     return Struct(
         tuple(
             Field(
@@ -57,17 +71,11 @@ def row_type(schema: dict[str, Any], known: Mapping[int, Sequence[str]] | None =
                 _type(f["type"], known),
                 required=bool(f.get("required", False)),
                 doc=f.get("doc", ""),
-                ids=tuple(known.get(f["id"], ())),
+                ids=tuple(known.get(str(f["id"]), ())),
             )
-            for f in schema["fields"]
+            for f in of["fields"]
         )
     )
-
-
-def known_ids(row: Struct, schema: dict[str, Any]) -> dict[int, tuple[str, ...]]:
-    """Return the `Field.ids` of a table's columns by field id; `schema` is the table's, `row` has the same columns."""
-    ids = field_ids(schema)
-    return {ids[path]: field.ids for path, field in _fields(row, "") if field.ids and path in ids}
 
 
 def _fields(of: Type, prefix: str) -> Iterator[tuple[str, Field]]:
@@ -126,7 +134,7 @@ def _type_json(of: Type, ids: Iterator[int]) -> Any:
             return str(of)
 
 
-def _type(of: Any, known: Mapping[int, Sequence[str]]) -> Type:
+def _type(of: Any, known: Mapping[str, Sequence[str]]) -> Type:
     if isinstance(of, str):
         if decimal := _DECIMAL.fullmatch(of):
             return Decimal(int(decimal[1]), int(decimal[2]))
@@ -140,7 +148,7 @@ def _type(of: Any, known: Mapping[int, Sequence[str]]) -> Type:
             required = bool(of.get("value-required", False))
             return MapOf(_type(of["key"], known), _type(of["value"], known), required)
         case _:
-            return row_type(of, known)
+            return _struct(of, known)
 
 
 def _ids(of: Any, prefix: str) -> Iterator[tuple[str, int]]:

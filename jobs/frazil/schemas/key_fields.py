@@ -19,7 +19,7 @@ def named(names: Sequence[str], values: Struct) -> tuple[Field, ...]:
 
     Raises `InvalidInput` if no version has a column.
     """
-    there = {**{folded(alias): field for field in values.fields for alias in field.aliases}}
+    there = {folded(name): field for field in values.fields for name in (*field.aliases, field.source)}
     there |= {field.name: field for field in values.fields}
     missing = [name for name in names if name not in there]
     if missing:

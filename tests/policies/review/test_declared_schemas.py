@@ -233,6 +233,18 @@ def test_a_column_of_the_declared_key_that_an_alias_renames_is_not_gone() -> Non
     assert renamed.what == "column id renamed to number"
 
 
+@pytest.mark.parametrize("key", ["id", "number"])
+def test_a_number_of_protobuf_that_gets_another_name_keeps_its_column_and_the_key(key: str) -> None:
+    names = (("int64 id = 1;", "string note = 2;"), ("int64 number = 1;", "string remark = 2;"))
+    of = {"value_format": "protobuf", "record_name": "s.O"}
+    before, after = (pipeline(proto(*each), **of) for each in names)
+    (effect,) = told(replace(before, write=Upsert(key="id")), replace(after, write=Upsert(key=key)))
+    assert (effect.what, effect.is_dangerous) == ("the schema changes, and no column does", False)
+    of = {"value_format": "protobuf", "key_format": "protobuf", "record_name": "s.O", "key_record_name": "s.O"}
+    keyed = [pipeline(proto(*names[0]), key_schema=(proto(*each),), **of) for each in names]
+    assert not [effect for effect in told(*(replace(each, write=Upsert()) for each in keyed)) if effect.is_dangerous]
+
+
 def test_a_column_of_the_order_that_is_gone_rejects_all_records() -> None:
     write = Upsert(key="a", order_by="at")
     before, after = (replace(as_json(p), write=write) for p in ({"a": TEXT, "at": INTEGER}, {"a": TEXT}))

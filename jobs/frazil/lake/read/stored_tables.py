@@ -23,7 +23,7 @@ from frazil.lake.layout import Layout
 from frazil.lake.ledger import Entry
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.older_metadata import lineage
-from frazil.schemas.iceberg import row_type
+from frazil.schemas.iceberg import FIELD_IDS, row_type
 from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class StoredTable:
     @cached_property
     def columns(self) -> Struct:
         """The table's columns as a row type."""
-        return row_type(self.schema)
+        return row_type(self.schema, self.iceberg.properties.get(FIELD_IDS))
 
     @cached_property
     def snapshots(self) -> Mapping[int, Snapshot]:
