@@ -247,8 +247,9 @@ class Landed:
         return list(_dataframe_to_data_files(table.metadata, pa.Table.from_pylist(rows, schema), table.io))
 
     def _create(self, identifier: str, row: Struct, full: Iterable[str]) -> None:
-        metrics = {f"write.metadata.metrics.column.{name}": "full" for name in full}
-        properties = {**layout.declared_properties(self.pipeline), **metrics}
+        metrics = "write.metadata.metrics.column."
+        declared = {k: v for k, v in layout.declared_properties(self.pipeline).items() if not k.startswith(metrics)}
+        properties = {**declared, **{f"{metrics}{name}": "full" for name in full}}
         self.catalog.create_table(
             identifier, Schema.model_validate(schema_json(row, key=self.key)), properties=properties
         )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,8 @@ from frazil.audit.page_checksums import check_vectors, is_with_checksum, read_pa
 from frazil.audit.snapshot_files import files_of
 from frazil.audit.verify import FLAT
 from frazil.audit.window import Role
-from tests.audit.audited_table import Landed
+from frazil.errors import CatalogUnavailable
+from tests.audit.audited_table import Landed, path
 from tests.audit.test_state_rows import delete_file
 
 
@@ -79,6 +82,33 @@ def test_a_footer_has_no_checksum(checked: Landed) -> None:
     (file,) = checked.paths()
     flip(file, file.read_bytes().rindex(b"parquet-cpp") + 2)
     assert checked.verify(deep=True).outcome is Outcome.PROVEN
+
+
+@pytest.mark.parametrize("kind", ["manifest list", "manifest", "data file"])
+def test_a_changed_byte_anywhere_is_found_or_unseen_and_ends_no_verification(checked: Landed, kind: str) -> None:
+    """What has no checksum may be unseen; whatever is thrown at damaged bytes becomes a finding of that file."""
+    head = checked.table.current_snapshot()
+    assert head is not None
+    file = {
+        "manifest list": path(head.manifest_list),
+        "manifest": path(head.manifests(checked.table.io)[0].manifest_path),
+        "data file": checked.paths()[0],
+    }[kind]
+    content, drawn = file.read_bytes(), random.Random(7)
+    flaws = Counter[Flaw]()
+    for at in drawn.sample(range(len(content)), 40):
+        flip(file, at)
+        found = checked.verify(deep=True)
+        flaws.update({one.flaw for one in found.findings})
+        assert found.outcome is not Outcome.UNCHECKED
+        file.write_bytes(content)
+    assert flaws[Flaw.FILE_UNREADABLE if kind == "data file" else Flaw.MANIFEST_LOST] >= 10, flaws
+
+
+def test_a_damaged_metadata_file_is_named_with_a_way_out(checked: Landed) -> None:
+    path(checked.table.metadata_location).write_text('{"format-version": 2')
+    with pytest.raises(CatalogUnavailable, match="metadata file cannot be read: .* Restore it"):
+        checked.verify()
 
 
 def source_of(lake: Landed) -> Source:

@@ -111,7 +111,7 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
         right = CliRunner().invoke(app, asked)
     assert right.exit_code == 0, right.output
     assert right.stdout.splitlines() == [
-        f"PROVEN {name}: 10 read = 10 landed + 0 dead-lettered + 0 skipped",
+        f"PROVEN {name} (values read): 10 read = 10 landed + 0 dead-lettered + 0 skipped",
         "the topic landed again: 10 records, the same 3 rows",
     ]
     write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 3")

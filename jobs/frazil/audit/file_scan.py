@@ -24,8 +24,14 @@ from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.row_groups import RowGroup, open_file
 from frazil.lake.read.stored_tables import StoredTable
 
-_CORRUPT = re.compile(r"corrupt|decompress|end of stream|thrift|deserializ|checksum", re.IGNORECASE)
+_CORRUPT = re.compile(
+    r"corrupt|decompress|end of stream|thrift|deserializ|checksum|invalid|flatbuffer|encoding|page|level|mismatch|unexpected",
+    re.IGNORECASE,
+)
 """What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""
+_OF_STORE = re.compile(
+    r"error:? [A-Z]+_[A-Z_]+|http|curl|connect|network|time[d ]*out|credential|access|token", re.IGNORECASE
+)
 
 _PATH = re.compile(r"\S*/\S*")
 
@@ -192,10 +198,11 @@ def noted(source: Source, path: str, problems: list[Finding]) -> Iterator[None]:
             yield
     except FileNotFoundError:
         problems.append(unlike(source, Flaw.FILE_LOST, path, "does not exist"))
-    except (pa.ArrowInvalid, ValueError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         problems.append(_unreadable(source, path, error))
     except CatalogUnavailable as error:
-        if not _CORRUPT.search(_PATH.sub("", str(error))):
+        said = _PATH.sub("", error.what)
+        if not _CORRUPT.search(said) or _OF_STORE.search(said):
             raise
         problems.append(_unreadable(source, path, error))
 

@@ -18,7 +18,9 @@ def lost_manifests(table: StoredTable) -> list[Finding]:
     lost += missing(table, [manifest.manifest_path for found in listed for manifest in found or ()])
     if not lost:
         return []
-    what = f"{len(lost)} manifests do not exist, and with them what they list: {', '.join(lost[:SHOWN])}"
+    what = (
+        f"{len(lost)} manifests do not exist or cannot be read, and with them what they list: {', '.join(lost[:SHOWN])}"
+    )
     return [Finding(flaw=Flaw.MANIFEST_LOST, where=f"table {table.identifier}", what=what, count=len(lost))]
 
 

@@ -9,7 +9,7 @@ from frazil.audit.file_scan import Source, unlike
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.audit.gapless_files import Columns
 from frazil.audit.window import Role
-from frazil.lake.read.data_files import Contents, contents, lengths
+from frazil.lake.read.data_files import Contents, contents, lengths, missing
 from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 
@@ -34,7 +34,9 @@ def files_of(
 
 def _of_files(source: Source, found: Contents, lost: set[str], sizes: dict[str, int | None]) -> list[Finding]:
     where = f"table {source.table.identifier}"
-    findings = [
+    absent = missing(source.table, found.lost)  # which are found for all snapshots
+    damaged = [unlike(source, Flaw.MANIFEST_LOST, name, "cannot be read") for name in found.lost if name not in absent]
+    findings = damaged + [
         unlike(source, Flaw.FILE_ALTERED, file.path, f"has {sizes[file.path]} bytes, {file.bytes} were written")
         for file in source.files
         if file.path in source.altered

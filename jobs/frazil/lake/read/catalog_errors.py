@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,23 @@ def translated_errors(where: str) -> Iterator[None]:
         raise
     except _refusals() as error:
         raise _unavailable(error, where) from None
+
+
+def damage() -> tuple[type[Exception], ...]:
+    """Return what PyIceberg throws at a metadata file, or a manifest, whose bytes are not what was written."""
+    from pyiceberg.exceptions import ResolveError, ValidationError
+
+    of_python = (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        ArithmeticError,
+        AssertionError,
+        MemoryError,
+    )
+    return (*of_python, zlib.error, ResolveError, ValidationError)
 
 
 def _refusals() -> tuple[type[Exception], ...]:

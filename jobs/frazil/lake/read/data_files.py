@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from frazil.errors import CatalogUnavailable
-from frazil.lake.read.catalog_errors import translated_errors
+from frazil.lake.read.catalog_errors import damage, translated_errors
 from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class DataFile:
 class Contents:
     """The files of one snapshot.
 
-    `lost` are manifests, or the manifest list itself, that do not exist: what they list is not in `files`.
+    `lost` are manifests, or the manifest list itself, that do not exist or cannot be read: what they list is not in `files`.
     `has_equality_deletes` says that rows are deleted by value, which only an engine can apply.
     """
 
@@ -83,10 +83,8 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
     ids = field_ids(table, columns)
 
     def read(manifest: Any) -> list[DataFile] | None:
-        try:
-            with translated_errors(manifest.manifest_path):
-                entries = manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True)
-        except FileNotFoundError:
+        entries = _entries(table, manifest)
+        if entries is None:
             return None
         return [replace(_data_file(entry.data_file, ids), snapshot_id=entry.snapshot_id) for entry in entries]
 
@@ -99,7 +97,7 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
 
 
 def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
-    """Return the manifests of a snapshot; None if the file that lists them does not exist.
+    """Return the manifests of a snapshot; None if the file that lists them does not exist or cannot be read.
 
     PyIceberg's own `Snapshot.manifests` remembers what it read before, which does not prove that it still exists.
     """
@@ -109,6 +107,19 @@ def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
         with translated_errors(snapshot.manifest_list):
             return list(read_manifest_list(table.iceberg.io.new_input(snapshot.manifest_list)))
     except FileNotFoundError:
+        return None
+    except damage():
+        return None
+
+
+def _entries(table: StoredTable, manifest: Any) -> list[Any] | None:
+    """Return what a manifest lists; None if it does not exist or cannot be read."""
+    try:
+        with translated_errors(manifest.manifest_path):
+            return list(manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True))
+    except FileNotFoundError:
+        return None
+    except damage():
         return None
 
 
@@ -168,10 +179,13 @@ def _with_deletes(
     try:
         with translated_errors(snapshot.manifest_list):
             tasks = list(table.iceberg.scan(snapshot_id=snapshot.id).plan_files())
-    except ValueError as error:
-        if "equality deletes" not in str(error):
+    except damage() as error:
+        if "equality deletes" in str(error):
+            return Contents(manifests=manifest_paths, has_equality_deletes=True)
+        damaged = tuple(one.manifest_path for one in manifests(table, snapshot) or () if _entries(table, one) is None)
+        if not damaged:
             raise
-        return Contents(manifests=manifest_paths, has_equality_deletes=True)
+        return Contents(manifests=manifest_paths, lost=damaged)
     deletes = {delete.file_path: None for task in tasks for delete in task.delete_files}
     files = tuple(_data_file(task.file, ids, tuple(task.delete_files)) for task in tasks)
     return Contents(files=files, manifests=manifest_paths, delete_files=tuple(deletes))

@@ -21,7 +21,7 @@ from frazil.lake import ledger
 from frazil.lake.catalogs import Resolve, pyiceberg_properties
 from frazil.lake.layout import Layout
 from frazil.lake.ledger import Entry
-from frazil.lake.read.catalog_errors import translated_errors
+from frazil.lake.read.catalog_errors import damage, translated_errors
 from frazil.lake.read.older_metadata import lineage
 from frazil.schemas.iceberg import FIELD_IDS, row_type
 from frazil.schemas.types import Struct
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
 
+_RESTORE = "Restore it from the bucket's versions, or register an older metadata file of the table"
 _FILES = "frazil.lake.read.variant_metadata.VariantFileIO"
 """PyIceberg imports its access to files by name."""
 
@@ -204,7 +205,13 @@ class Lake:
                 raise CatalogUnavailable(
                     f"the catalog names a metadata file that does not exist: {error}",
                     where=f"table {identifier}",
-                    do="Restore it from the bucket's versions, or register an older metadata file of the table",
+                    do=_RESTORE,
+                ) from None
+            except damage() as error:
+                raise CatalogUnavailable(
+                    f"the table's metadata file cannot be read: {(str(error).splitlines() or [''])[0]}",
+                    where=f"table {identifier}",
+                    do=_RESTORE,
                 ) from None
 
     def has_namespace(self, namespace: str) -> bool:
