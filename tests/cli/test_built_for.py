@@ -24,7 +24,7 @@ def test_label_and_processors_are_those_that_are_declared(root: Path) -> None:
     dev = DEPLOYMENTS["dev"]
     assert built_for("dev", root / "docs") == BuiltFor(dev.label, dev.architecture)
     assert declared("others", root) is None
-    with pytest.raises(FrazilError, match="no checkout of Frazil that declares it"):
+    with pytest.raises(FrazilError, match="no deployment of this name is declared here"):
         built_for("others", root)
 
 

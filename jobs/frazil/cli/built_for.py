@@ -25,14 +25,14 @@ class BuiltFor:
 
 
 def built_for(environment: str, start: Path) -> BuiltFor:
-    """Return what the checkout around `start` declares of an environment.
+    """Return what the project or the checkout around `start` declares of an environment.
 
-    Raises `InvalidInput` outside of a checkout, and for an environment that the checkout does not declare.
+    Raises `InvalidInput` outside of both, and for an environment that is not declared.
     """
     found = declared(environment, start)
     if found is None:
-        what = "no checkout of Frazil that declares it is found here"
-        do = "Run in its checkout, declare it in stacks/deployments.py, or give --label and --architecture"
+        what = "no deployment of this name is declared here"
+        do = "Declare it in infra_app.py or stacks/deployments.py, or give --label and --architecture"
         raise InvalidInput(what, where=f"environment {environment}", do=do)
     return found
 
