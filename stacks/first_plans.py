@@ -18,8 +18,8 @@ from stacks.deployed import Deployed, file_of, write
 from stacks.deployments import Deployment
 
 NOTE = (
-    "This review is made without credentials, as if the account were empty and a release existed. Terraform has planned nothing, "
-    "and nothing can be accepted or applied by it"
+    "This review is made without credentials, as if the account were empty. If no release is named, it assumes one of this "
+    "version. Terraform has planned nothing, and nothing can be accepted or applied by this review"
 )
 _EXPRESSION = re.compile(r"\$\$\{|%%\{|\$\{([^{}]+)\}")
 _OUTPUT = re.compile(r"data\.terraform_remote_state\.cross-stack-reference-input-([a-z0-9-]+)\.outputs\.(\S+)")

@@ -123,7 +123,8 @@ def review(
 
     `before` is the deployed pipeline document, if the plans do not hold it. `tolerated` maps rules whose findings are
     expected in this environment to the reason. `access` is what the deployment declares of it. `accepted` returns the
-    acceptances of a plan by its digest. Plans are Terraform's output; the first step removes their secrets.
+    acceptances of a plan by its digest. Plans are Terraform's output; the first step removes their secrets. `offline` is the
+    note of a review whose plans are made of the stacks alone.
     """
     versions = sorted({str(each.plan.get("terraform_version", "")) for each in stacks if each.plan is not None} - {""})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
