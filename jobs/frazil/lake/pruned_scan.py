@@ -76,11 +76,12 @@ def check_omitted(iceberg: Iceberg, table: Java, snapshot_id: int, rows: DataFra
     ]
     for spec in {specs[number] for number in omitted}:
         for place, wanted in _partitions(table.specs().get(spec), columns).items():
-            those = [number for number in omitted if specs[number] == spec]
+            those = [number for number, of in enumerate(specs) if of == spec]
             kinds = classes.java("java.lang.Integer").TYPE, classes.load("java.lang.Class")
             get = classes.function("StructLike", "get", *kinds, then=[place, classes.load("java.lang.Object")])
-            some = classes.list_of(files.get(number).partition() for number in those)
-            found = dict(zip(those, classes.values(classes.each(some, get)), strict=True))
+            some = files if len(those) == len(specs) else classes.list_of(files.get(number) for number in those)
+            partitions = classes.each(some, classes.function("ContentFile", "partition"))
+            found = dict(zip(those, classes.values(classes.each(partitions, get)), strict=True))
             omitted = [number for number in omitted if number not in found or found[number] in wanted]
     if omitted:
         raise Fault(

@@ -135,14 +135,17 @@ class KeyChanges:
 
     def _found(self, table: Java, head: int, account: KeyAccount | None) -> Found:
         until = account.until if account is not None else 0
-
-        key, partitioned_by = key_names(self._schema), partition_sources(table)
-
-        def check(rows: DataFrame) -> None:
-            if not partitioned_by.keys().isdisjoint(key):  # else Iceberg compares nothing but the bounds of files
-                check_omitted(self._iceberg, table, head, rows, self._keys.select(key))
+        key = key_names(self._schema)
 
         def search() -> Found:
+            partitioned_by = partition_sources(table)
+            prune = (by.prunes(len(self._keys[name].unique())) for name, by in partitioned_by.items() if name in key)
+            is_checked = any(prune)  # else Iceberg compares nothing but the bounds of files
+
+            def check(rows: DataFrame) -> None:
+                if is_checked:
+                    check_omitted(self._iceberg, table, head, rows, self._keys.select(key))
+
             return find(
                 self._iceberg.spark,
                 f"{self._iceberg.name}.{self._table}",
@@ -246,10 +249,11 @@ def partition_sources(table: Java) -> dict[str, Truncation]:
         if column is None:
             continue
         transforms = {str(field.transform()) for field in fields if int(field.sourceId()) == source}
+        are_buckets = all(one.startswith("bucket[") for one in transforms)
         widths = tuple(sorted(int(one[9:-1]) for one in transforms if one.startswith("truncate[")))
         types = {str(schema.findType(source)) for schema in table.schemas().values()} if widths else set()
         was_int = "int" in types and str(column.type()) == "long"
-        found[str(table.schema().findColumnName(source))] = Truncation(widths, was_int)
+        found[str(table.schema().findColumnName(source))] = Truncation(widths, was_int, are_buckets)
     return found
 
 

@@ -42,10 +42,18 @@ _HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """The widths by which a column is or was truncated to partitions, if at all, and whether the column `was_int` then."""
+    """The widths by which a column is or was truncated to partitions, if at all, and whether the column `was_int` then.
+
+    Or all its partitions `are_buckets`.
+    """
 
     widths: tuple[int, ...] = ()
     was_int: bool = False
+    are_buckets: bool = False
+
+    def prunes(self, values: int) -> bool:
+        """Return whether so many distinct values may omit a partition: intervals of them omit no bucket."""
+        return not self.are_buckets or values <= LISTED_AT_MOST
 
     def cuts(self, values: pa.ChunkedArray, kind: str) -> list[int] | None:
         """Return the values, of Spark's type `kind`, that no interval of these `values` crosses; None if only all rows will do."""
