@@ -173,6 +173,90 @@ def test_a_schema_at_which_reading_fails_is_refused_and_ends_no_topic(
     assert frame(good) in decoding(found).frames
 
 
+JSON_ORDER = json.dumps({"type": "object", "properties": {"id": {"type": "integer"}}})
+PROTO_ORDER = 'syntax = "proto3"; message Order { int32 id = 1; }'
+WIDE = json.dumps({**ORDER, "fields": [{"name": f"f{n}", "type": "int"} for n in range(10_001)]})
+NESTED = '{"type": "array", "items": ' * 3_000 + '"int"' + "}" * 3_000
+GROUP = 'syntax = "proto2"; message Order { optional group Line = 1 { optional int32 id = 1; } }'
+DELIMITED = 'edition = "2023"; message Order { Line line = 1 [features.message_encoding = DELIMITED]; message Line { int32 n = 1; } }'
+EMPTY_LIST = json.dumps(
+    {
+        **ORDER,
+        "fields": [{"name": "a", "type": {"type": "array", "items": {"type": "record", "name": "E", "fields": []}}}],
+    }
+)
+OF_FORMATS = {
+    ValueFormat.AVRO: (SchemaType.AVRO, json.dumps(ORDER)),
+    ValueFormat.JSON_SCHEMA: (SchemaType.JSON, JSON_ORDER),
+    ValueFormat.PROTOBUF: (SchemaType.PROTOBUF, PROTO_ORDER),
+}
+UNREAD = [
+    (ValueFormat.AVRO, SchemaType.AVRO, "{", "not JSON"),
+    (ValueFormat.AVRO, SchemaType.JSON, JSON_ORDER, "it is in json"),
+    (ValueFormat.AVRO, SchemaType.AVRO, WIDE, "more than 10000 columns"),
+    (ValueFormat.AVRO, SchemaType.AVRO, NESTED, "nested"),
+    (ValueFormat.AVRO, SchemaType.AVRO, EMPTY_LIST, "shop.Order.a[]: a list of elements that take no bytes"),
+    (ValueFormat.AVRO, SchemaType.AVRO, json.dumps({**ORDER, "fields": [{"name": "a", "type": "shop.Gone"}]}), "Gone"),
+    (ValueFormat.JSON_SCHEMA, SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
+    (ValueFormat.JSON_SCHEMA, SchemaType.JSON, "{", ""),
+    (ValueFormat.JSON_SCHEMA, SchemaType.JSON, json.dumps({"$ref": "gone.json"}), "gone.json"),
+    (ValueFormat.JSON_SCHEMA, SchemaType.JSON, "[" * 100_000, ""),
+    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, GROUP, "Order.line: a group"),
+    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, DELIMITED, "Order.line: a group"),
+    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, "message", "protoc refuses it"),
+    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, 'syntax = "proto3"; import "gone.proto"; message M {}', "gone.proto"),
+    (
+        ValueFormat.PROTOBUF,
+        SchemaType.PROTOBUF,
+        'syntax = "proto3"; message Beat {}',
+        "Beat: the message has no fields",
+    ),
+    (ValueFormat.PROTOBUF, SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
+]
+
+
+@pytest.mark.parametrize(("keys", "is_first"), [(False, True), (True, False)], ids=["values", "keys"])
+@pytest.mark.parametrize(("value_format", "kind", "text", "why"), UNREAD)
+def test_one_version_holds_up_no_topic(
+    value_format: ValueFormat, kind: SchemaType, text: str, why: str, *, keys: bool, is_first: bool
+) -> None:
+    """Its records are dead letters that name its id, and the problem names its field; others land."""
+    registry, subject = FakeRegistry(), f"orders-{'key' if keys else 'value'}"
+    good_kind, good_text = OF_FORMATS[value_format]
+    pairs = [(text, kind), (good_text, good_kind)]
+    ids = [registry.register(subject, *pair) for pair in (pairs if is_first else reversed(pairs))]
+    bad, good = ids if is_first else reversed(ids)
+    found = writers(
+        registry,
+        **({"key_format": KeyFormat(value_format.value), "keys": True} if keys else {"value_format": value_format}),
+    )
+    found.refresh()
+    path = (0,) if value_format is ValueFormat.PROTOBUF else ()
+    meet(found, frame(bad, *path), frame(good, *path), frame(9_999, *path))
+    how = decoding(found)
+    assert frame(good, *path) in how.frames
+    assert how.refused[frame(bad, *path)] is Reason.UNREADABLE_SCHEMA
+    assert why in found.problems[bad]
+    assert set(found.problems) == {bad}
+
+
+@pytest.mark.parametrize("value_format", OF_FORMATS)
+def test_a_softly_deleted_version_lands_and_one_that_is_gone_is_unknown(value_format: ValueFormat) -> None:
+    registry = FakeRegistry()
+    kind, text = OF_FORMATS[value_format]
+    schema_id = registry.register("orders-value", text, kind)
+    path = (0,) if value_format is ValueFormat.PROTOBUF else ()
+    registry.delete_subject("orders-value")
+    found = writers(registry, value_format)
+    found.refresh()
+    assert frame(schema_id, *path) in decoding(found).frames
+    registry.delete_subject("orders-value", permanent=True)
+    found = writers(registry, value_format)
+    found.refresh()
+    assert not meet(found, frame(schema_id + 7, *path))
+    assert frame(schema_id + 7, *path) not in {**decoding(found).frames, **decoding(found).refused}
+
+
 def test_a_first_message_that_makes_no_columns_does_not_hide_the_others() -> None:
     """Records name them; none is known at once."""
     registry = FakeRegistry()

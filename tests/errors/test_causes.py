@@ -45,6 +45,9 @@ KAFKA = [
     "org.apache.kafka.common.KafkaException: Failed\nCaused by: java.net.UnknownHostException: broker-1",
 ]
 LAKE = [
+    "org.apache.iceberg.exceptions.RESTException: Unable to process (code: 429, type: null): Too many requests",
+    "org.apache.iceberg.exceptions.CommitFailedException: no\njava.net.SocketTimeoutException: Read timed out",
+    "com.google.cloud.storage.StorageException: 503 Service Unavailable",
     PY4J
     + TASK
     + "org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed\n"
@@ -92,10 +95,23 @@ DISK = [
     "org.sqlite.SQLiteException: [SQLITE_FULL]  Insertion failed because database is full (database or disk is full)",
 ]
 CONFLICT = [
+    "org.apache.iceberg.exceptions.CommitFailedException: Cannot commit shop.orders because Glue detected concurrent update\n"
+    "software.amazon.awssdk.services.glue.model.ConcurrentModificationException: Update table failed (Service: Glue, Status Code: 400)",
     "org.apache.iceberg.exceptions.CommitFailedException: Requirement failed: branch main has changed: expected id 1 != 2",
 ]
 TIMESTAMP = [TASK + "java.lang.ArithmeticException: long overflow" + FRAMES]
+LONG = (
+    TASK
+    + "org.apache.iceberg.exceptions.RuntimeIOException: Failed to create file"
+    + FRAMES
+    + f"\nCaused by: java.io.FileNotFoundException: {LONG_NAME}"
+    + FRAMES
+    + "\n\nDriver stacktrace:"
+)
 OTHER = [
+    LONG,
+    "org.apache.iceberg.exceptions.RESTException: Unable to process (code: 413, type: null): Payload too large",
+    "java.util.ConcurrentModificationException",
     "java.lang.ArithmeticException: divide by zero",
     "",
     "java.lang.NullPointerException",
@@ -161,7 +177,7 @@ def test_only_services_and_full_disks_are_waited_for() -> None:
 
 
 def test_the_innermost_cause_is_said_completely() -> None:
-    said = words(PY4J + OTHER[4])
+    said = words(PY4J + LONG)
     assert said == f"java.io.FileNotFoundException: {LONG_NAME}"
 
 
@@ -192,7 +208,7 @@ def test_only_a_cause_of_thousands_of_characters_is_cut_and_says_so() -> None:
 
 
 def test_the_chain_has_the_outermost_first() -> None:
-    assert [one.simple for one in thrown_in(PY4J + OTHER[4])] == [
+    assert [one.simple for one in thrown_in(PY4J + LONG)] == [
         "SparkException",
         "RuntimeIOException",
         "FileNotFoundException",

@@ -64,6 +64,8 @@ _BROKEN_RECORD = re.compile(
     r"exception when fetching the next record|Record batch for partition .* is invalid|is corrupt"
 )
 _BROKEN_RECORDS = ("CorruptRecordException", "InvalidRecordException", "RecordTooLargeException")
+_CONFLICT = "CommitFailedException"
+_REFUSED_REQUEST = re.compile(r"\(code: 4(?!01|03|08|19|29)\d\d\b")
 _FULL = re.compile(
     r"No space left on device|Disk quota exceeded|SQLITE_FULL|not enough space on the disk", re.IGNORECASE
 )
@@ -82,6 +84,7 @@ _WAITS = re.compile(  # in the names of classes, whatever their package
 )
 _WAITS_TEXT = re.compile(  # in messages
     r"Status Code: (5\d\d|401|403|408|429)\b|\b(HTTP|status|code|error)[ :=]+(5\d\d|429)\b|"
+    r"^(5\d\d|429)\b|Service Unavailable|Internal Server Error|Bad Gateway|Gateway Time-?out|Too Many Requests|"
     r"Throttl|Rate exceeded|Slow ?Down|reduce your request rate|TooManyRequests|Expired ?Token|InvalidAccessKeyId|AccessDenied|"
     r"UnrecognizedClient|RequestTimeTooSkewed|"
     r"SQLITE_(BUSY|LOCKED|IOERR|CANTOPEN|PROTOCOL|INTERRUPT)|database is locked|deadlock|could not serialize|Lock wait timeout|"
@@ -115,6 +118,8 @@ def meaning(text: str) -> Failure:
     if any(_LOGIN.search(one.name) for one in chain):
         return Failure.LOGIN
     kind = next((found for found in map(_known, reversed(chain)) if found is not None), Failure.OTHER)
+    if kind is Failure.OTHER and any(one.simple == _CONFLICT for one in chain):
+        return Failure.CONFLICT
     is_of_kafka = kind is Failure.LAKE and any(_OF_KAFKA.match(one.name) for one in chain)
     return Failure.KAFKA if is_of_kafka else kind
 
@@ -155,8 +160,8 @@ def _known(one: Thrown) -> Failure | None:
         return Failure.DISK
     if one.simple == "ArithmeticException" and "long overflow" in one.message:
         return Failure.TIMESTAMP
-    if one.simple == "CommitFailedException":
-        return Failure.CONFLICT
+    if _REFUSED_REQUEST.search(one.message) and one.simple == "RESTException":
+        return Failure.OTHER
     if not _OF_SERVICES.search(one.name):
         return (
             Failure.KAFKA

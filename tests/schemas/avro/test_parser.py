@@ -276,3 +276,11 @@ def test_a_map_of_nothing_is_read_for_its_keys_take_bytes() -> None:
             {"type": "record", "name": "R", "fields": [{"name": "x", "type": {"type": "map", "values": NOTHING}}]}
         )
     )
+
+
+@pytest.mark.parametrize("logical", [[], {}, None, 7])
+def test_a_logical_type_that_is_no_name_is_ignored(logical: Any) -> None:
+    fixed = {"type": "fixed", "name": "F", "size": 4, "logicalType": logical}
+    fields = [{"name": "a", "type": fixed}, {"name": "b", "type": {"type": "long", "logicalType": logical}}]
+    read = avro.parse(json.dumps({"type": "record", "name": "R", "fields": fields}))
+    assert [str(field.type) for field in avro.row_type(read).fields] == ["binary", "long"]
