@@ -17,6 +17,7 @@ from frazil.errors import Fenced, InvalidInput
 from frazil.job.failpoints import ACCEPT_STEPS
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
+from frazil.recovery.decisions import Accepted
 from frazil.recovery.rows_deleted import RowsDeleted, rows_deleted
 from frazil.status.pipeline_status import table_status
 from tests.scenarios.test_upserts import State
@@ -111,6 +112,19 @@ def test_a_row_that_goes_while_an_operator_decides_is_not_accepted_with_the_othe
         accepted(stock, meanwhile)
     assert accepted(stock).deleted == {0: 2}
     stock.assert_proven()
+
+
+def test_what_an_operators_replay_removes_is_no_commit_of_another_engine(stock: Ledgers) -> None:
+    stock.roll_back(1)
+    stock.accept(Accepted.ROLLED_BACK_REPLAY)
+    stock.start()
+    stock.land_with_dead_letters()
+    found = stock.verified()
+    assert (found.exit_code, found.cautions) == (0, ())
+    stock.spark.sql(f"DELETE FROM lake.{stock.dead_letters} WHERE offset = 8")
+    (text,) = stock.verified().cautions[:1]
+    assert f"{stock.dead_letters}, snapshot" in text
+    assert "by spark" in text
 
 
 # ── Keyed tables ────────────────────────────────────────────────────────────────────────────────

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.lake import ledger
@@ -34,20 +36,20 @@ def foreign_commits(table: StoredTable, since: int | None = None) -> list[Snapsh
     history = list(table.ancestors(table.head))
     is_known = any(snapshot.id == since for snapshot in history)
     for snapshot in history:
-        if (is_known and snapshot.id == since) or snapshot.entry.event == "ledger-lost":
+        if (is_known and snapshot.id == since) or _event(snapshot) == "ledger-lost":
             break
         is_foreign = not any(key.startswith("frazil.") for key in snapshot.summary)
         if is_foreign and snapshot.operation in ("append", "delete", "overwrite"):
             is_removal = decides and snapshot.operation != "append" and not _number(snapshot, "added-records")
             found += [] if is_removal else [snapshot]
-        decides = snapshot.entry.event is not None and ledger.TABLE in snapshot.summary
+        decides = _event(snapshot) is not None and ledger.TABLE in snapshot.summary
     return found
 
 
 def undecided_commits(table: StoredTable) -> list[Snapshot]:
     """Return the snapshots by which other engines changed rows since an operator last accepted deleted rows, newest first."""
     history = table.ancestors(table.head)
-    return foreign_commits(table, next((s.id for s in history if s.entry.event == ledger.ROWS_DELETED), None))
+    return foreign_commits(table, next((s.id for s in history if _event(s) == ledger.ROWS_DELETED), None))
 
 
 def of_others(table: StoredTable) -> list[str]:
@@ -58,6 +60,11 @@ def of_others(table: StoredTable) -> list[str]:
         f"{_number(snapshot, 'deleted-records')} deleted"
         for snapshot in foreign_commits(table)
     ]
+
+
+def _event(snapshot: Snapshot) -> Any:
+    """Return what an operator decided about; the rest of the ledger's entry is not read."""
+    return json.loads(snapshot.summary.get(ledger.EVENTS, "{}")).get("event")
 
 
 def _number(snapshot: Snapshot, name: str) -> int:

@@ -180,7 +180,10 @@ def _rows(table: StoredTable, newest: Entry | None) -> int:
     """Return how many rows readers see: the data files of a table of current state have deleted ones, too."""
     if newest is not None and newest.keys is not None:
         return newest.keys.rows
-    return int(table.head.summary.get("total-records", 0)) if table.head else 0
+    if table.head is None:
+        return 0
+    # Another engine may have deleted rows of an append table by position.
+    return int(table.head.summary.get("total-records", 0)) - int(table.head.summary.get("total-position-deletes", 0))
 
 
 def _deleted(newest: Entry | None) -> int:
