@@ -166,6 +166,16 @@ def test_a_column_that_becomes_required_is_said() -> None:
     assert (found.field, found.is_applied) == ("topic.columns", False)
 
 
+def test_a_column_that_is_not_declared_is_said() -> None:
+    (found,) = differences(declared(topic={"columns": ("day string",)}), made(declared()))
+    assert "the table has id, which the declaration does not have" in str(found)
+    assert differences(declared(topic={"columns": ("ID long", "`x y` int")}), made(declared())) == ()
+    keyed = {"key_format": "json", "key_columns": ("id long",), "columns": ("day string",)}
+    assert differences(declared(write=Upsert(), topic=keyed), made(declared(write=Upsert(), topic=keyed))) == ()
+    unknown_keys = declared(write=Upsert(), topic={"key_format": "avro", "columns": ("day string",)})
+    assert differences(unknown_keys, made(unknown_keys)) == ()
+
+
 FOREIGN = {
     "write.data.path": "s3://elsewhere",
     "write.object-storage.enabled": "true",

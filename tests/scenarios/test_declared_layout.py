@@ -50,6 +50,8 @@ FOREIGN = {
     "commit.manifest-merge.enabled": "false",
     "history.expire.max-snapshot-age-ms": "1",
     "gc.enabled": "false",
+    "encryption.key-id": "k",
+    "compatibility.snapshot-id-inheritance.enabled": "true",
 }
 
 
@@ -123,8 +125,10 @@ def test_properties_that_other_engines_set_change_no_format(shop_of: ShopOf, wri
     shop.produce(bodies({"id": 1, "day": "a"}, {"id": 2, "day": "b"}), partition=0)
     shop.drain()
     for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
+        location = stored(shop, identifier).location()
+        places = {"write.data.path": f"{location}/other", "write.metadata.path": f"{location}/metadata/other"}
         with stored(shop, identifier).transaction() as change:
-            change.set_properties(FOREIGN)
+            change.set_properties({**FOREIGN, **places})
     shop.produce([*bodies({"id": 1, "day": "c"}, {"id": 3, "day": "d"}), b"{"], partition=0)
     shop.drain()
     for identifier in (shop.pipeline.table.identifier, shop.pipeline.table.dead_letters):
@@ -210,6 +214,16 @@ def test_a_dead_letter_table_of_another_engine_is_named_as_such(shop_of: ShopOf)
         shop.drain()
 
 
+def test_a_renamed_column_of_dead_letters_is_named(shop_of: ShopOf) -> None:
+    shop = shop_of(**JSON)
+    shop.produce([b"{"], partition=0)
+    shop.drain()
+    changed_columns(shop, lambda update: update.rename_column("offset", "off"), shop.pipeline.table.dead_letters)
+    shop.produce([b"{"], partition=0)
+    with pytest.raises(ColumnsMissing, match="dead_letters.*RENAME COLUMN off TO offset"):
+        shop.drain()
+
+
 def test_a_view_of_the_name_is_no_table(shop_of: ShopOf) -> None:
     shop = shop_of(**JSON)
     name = f"{shop.lake.catalog.name}.{shop.pipeline.table.identifier}"
@@ -218,7 +232,7 @@ def test_a_view_of_the_name_is_no_table(shop_of: ShopOf) -> None:
     shop.produce(bodies({"id": 1, "day": "a"}), partition=0)
     with pytest.raises(ForeignTable, match="a view, or a table of another format"):
         shop.drain()
-    with pytest.raises(InvalidInput, match="a view, or a table of another format"):
+    with pytest.raises(InvalidInput, match="no Iceberg table of this name, or it is a view"):
         apply.accept(shop.pipeline, Accepted.LEDGER_LOST, "x", shop.job())
 
 

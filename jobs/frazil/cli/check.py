@@ -12,13 +12,13 @@ import typer
 from frazil.cli.console import out, print_error, show_json, table
 from frazil.cli.options import FLAGS, AsJson
 from frazil.clients.secrets import Secrets
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, canonical, digest
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, canonical, digest
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.cross_checks import Listed
 from frazil.declaration.document import DOCUMENT_VERSION, document
 from frazil.declaration.upgrade import Change
 from frazil.declaration.write_modes import declared_key, gaps_of_state, is_keyed
-from frazil.errors import CatalogUnavailable, InvalidInput
+from frazil.errors import CatalogUnavailable, FrazilError, InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments, upgrade_file
 from frazil.project.checked_project import checked_pipelines
@@ -133,7 +133,10 @@ def _compared(
     nothing: dict[str, tuple[str, ...]] = {pipeline.name: () for pipeline in pipelines}
     if env is None and not environments.is_known("local"):
         return nothing, ""
-    place = environments.environment(env or "local")
+    try:
+        place = environments.environment(env or "local")
+    except FrazilError as error:
+        return nothing, f"tables are not compared: {error}"
     if not isinstance(place.catalog, LocalCatalog):
         return nothing, f"tables of {place.name} are not compared; `frazil status --env {env}` compares them"
     from frazil.ingest.existing_table import said
@@ -141,7 +144,8 @@ def _compared(
 
     lake = Lake(place, secrets.read)
     try:
-        stored = {one.name: table for one in pipelines if (table := lake.table(one.table.identifier)) is not None}
+        landed = [one for one in pipelines if isinstance(one.engine, Spark)]
+        stored = {one.name: table for one in landed if (table := lake.table(one.table.identifier)) is not None}
     except CatalogUnavailable as error:
         return nothing, f"tables of {place.name} are not compared: {error}"
     return nothing | {one.name: said(one, stored[one.name].layout) for one in pipelines if one.name in stored}, ""

@@ -11,7 +11,15 @@ from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
 from frazil.declaration.write_modes import Changelog, Upsert, identity, order_by
-from frazil.errors import DeadLetterTableMismatch, ForeignTable, InvalidInput, LedgerLost, RolledBack, WriteModeDiffers
+from frazil.errors import (
+    ColumnsMissing,
+    DeadLetterTableMismatch,
+    ForeignTable,
+    InvalidInput,
+    LedgerLost,
+    RolledBack,
+    WriteModeDiffers,
+)
 from frazil.ingest import existing_table
 from frazil.ingest.letter_check import first_replaced
 from frazil.ingest.plan import Span
@@ -141,11 +149,17 @@ def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
 
 
 def _check_dead_letters(job: Committer, pipeline: Pipeline, wanted: Mapping[str, str]) -> None:
-    """Give an existing dead-letter table its properties back. Raises `ForeignTable` if another engine made the table."""
+    """Give an existing dead-letter table its properties back.
+
+    Raises `ForeignTable` if another engine made the table, and `ColumnsMissing` if one renamed columns of it.
+    """
     iceberg, name = job.iceberg, pipeline.table.dead_letters
     actual = layout.Layout.of(iceberg.metadata(iceberg.load(name)))
     if not {"reason", "topic", "offset"} <= {*actual.columns, *actual.former}:
         raise ForeignTable.of(pipeline.name, name)
+    names = [field.name for field in DEAD_LETTER_COLUMNS.fields if field.name not in actual.columns]
+    if renamed := {column: now for column in names if (now := actual.name_now(column)) is not None}:
+        raise ColumnsMissing.of(pipeline.name, name, renamed)
     differ = {key: value for key, value in wanted.items() if actual.properties.get(key, value) != value}
     tables.change_layout(iceberg, name, (), differ, [], False)
 

@@ -15,14 +15,20 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.table_properties import undeclarable
 from frazil.declaration.to_json import to_json
 from frazil.lake.offsets import canonical
-from frazil.schemas.column_names import folded
+from frazil.schemas.column_names import folded, is_reserved
+from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.iceberg import field_ids
+from frazil.schemas.key_fields import KEY_VERSION
+from frazil.schemas.merge import merge
+from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
+from frazil.schemas.unknown_fields import UNKNOWN
 
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
 does the driver of a table of current state for each batch. Iceberg's default is 100 (ADR 75)."""
 START, DECLARED = "frazil.start", "frazil.properties"
 """Table properties: the start that was declared when the table was created, and the names of the declared properties."""
+_BESIDE = (*OF_STATES, *OF_CHANGELOGS, UNKNOWN)
 _MANY = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _CHANGES_WRITES = re.compile(
     r"(write\.(parquet|metadata|object-storage|data|folder-storage|location-provider|summary|wap)|commit|gc|history|encryption"
@@ -195,11 +201,32 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         kind = json.loads(began).get("type")
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
         yield Difference("start", f"the table began at {kind}{_given(began)}", do)
+    if undeclared := _undeclared(pipeline, actual):
+        what = f"the table has {', '.join(undeclared)}, which the declaration does not have: new rows have null there"
+        yield Difference("topic.columns", what, "Declare them again, or drop them from the table")
     for one in columns(pipeline.topic.columns or ()):
         column = folded(one.name)
         if one.required and column in actual.columns and column not in actual.required and is_kept_required(pipeline):
             do = f"Records without {column} are rejected from now on; earlier rows may have null, so the column stays optional"
             yield Difference("topic.columns", f"{column} is required, and is an optional column of the table", do)
+
+
+def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
+    """Return the columns that no declared column is; none where a registry, or an event of change data, decides on columns."""
+    topic, write = pipeline.topic, pipeline.write
+    has_key_fields = not isinstance(write, Append) and write.key is None
+    if not topic.columns or pipeline.envelope is not None or (has_key_fields and not topic.key_columns):
+        return []
+    rows = [(0, declared_type(topic.columns))]
+    if has_key_fields and topic.key_columns:
+        rows.insert(0, (KEY_VERSION, declared_type(topic.key_columns)))
+    named = {field.name for field in merge(rows).type.fields}
+    own = {number for name, number in actual.former.items() if is_reserved(name.partition(".")[0])}
+    return [
+        name
+        for name, number in actual.columns.items()
+        if "." not in name and not is_reserved(name) and number not in own and name not in {*named, *_BESIDE}
+    ]
 
 
 def is_kept_required(pipeline: Pipeline) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.errors import ForeignTable, InvalidInput, RolledBack
+from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, RolledBack
 from frazil.ingest import existing_table, table_setup
 from frazil.job.context import JobContext
 from frazil.lake import ledger
@@ -53,10 +53,7 @@ class _Accepting:
     job: JobContext
 
     def accept(self) -> Acceptance:
-        try:
-            existing_table.layout_of(self.job.iceberg, self.pipeline)
-        except ForeignTable as error:
-            raise InvalidInput(error.what, where=f"table {self.pipeline.table.identifier}", do=error.do) from None
+        self._check_table()
         found = self._look()
         if self.event is Accepted.LEDGER_LOST:
             decided = ledger_lost(self.pipeline, self.job, found)
@@ -86,6 +83,17 @@ class _Accepting:
         is_in_both = decided.is_in_dead_letter_table and found.newest is not None
         self._write(found, decided, [self._part()] if is_in_both else [])
         return decided
+
+    def _check_table(self) -> None:
+        """Raise `InvalidInput` if there is no table, if another engine made it, or if it lacks columns that rows need."""
+        where = f"table {self.pipeline.table.identifier}"
+        if not self.job.iceberg.exists(self.pipeline.table.identifier):
+            what = "the catalog has no Iceberg table of this name, or it is a view"
+            raise InvalidInput(what, where=where, do="Run the pipeline first")
+        try:
+            existing_table.columns_to_add(self.pipeline, existing_table.layout_of(self.job.iceberg, self.pipeline))
+        except (ColumnsMissing, ForeignTable) as error:
+            raise InvalidInput(error.what, where=where, do=error.do) from None
 
     def _of_the_topic(self, found: Look) -> Acceptance:
         """Return the ledger that an event of the topic makes."""
