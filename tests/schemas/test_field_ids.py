@@ -12,8 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frazil.declaration import Debezium
 from frazil.decode.protobuf_compiler import compile_proto
-from frazil.schemas import avro, protobuf
+from frazil.envelopes.debezium import DebeziumEvents
+from frazil.errors import InvalidInput
+from frazil.schemas import avro, json_schema, protobuf
+from frazil.schemas.connect_types import row_meaning
 from frazil.schemas.field_ids import is_member
 from frazil.schemas.iceberg import FIELD_IDS, kept_ids, row_type, schema_json
 from frazil.schemas.merge import merge
@@ -130,6 +134,57 @@ def test_all_versions_that_are_known_when_the_table_is_made_share_its_columns() 
         table = made_for(*known)
         assert members(table) == {"member_pay.Card": "member_card", "member_pay.Iban": "member_iban"}
         assert avro_land(table, *known) == {}
+
+
+def test_a_record_inside_of_itself_is_a_member_at_each_level() -> None:
+    one, two = (pay(record("Tree", ("v", "int"), ("next", ["null", "Tree", *more]))) for more in ((), (IBAN,)))
+    table = made_for(two)
+    before = of(table)
+    for known in ([two, one], [one]):
+        assert avro_land(table, *known) == {}
+        assert of(table) == before
+    assert set(avro_land(made_for(one), one, two)) == {1}
+
+
+def test_the_members_of_an_envelopes_row_keep_their_columns() -> None:
+    def event(row: Any, *more: Any) -> Struct:
+        source = record("Source", ("connector", "string"), ("ts_ms", "long"))
+        value = {**row, "name": "t.Value"}
+        after = ("after", ["null", "t.Value", *more])
+        return avro_row(record("t.Envelope", ("before", ["null", value]), after, ("source", source), ("op", "string")))
+
+    envelope = DebeziumEvents(Debezium())
+    two, one = (envelope.unwrapped(event(pay(union))).row for union in (["null", CARD, IBAN], ["null", CARD]))
+    table = Table([(0, two)])
+    assert [table.land([(0, one)]).incompatible, table.land([(0, two), (1, one)]).incompatible] == [{}, {}]
+    assert set(members(table)) == {"member_pay.Card", "member_pay.Iban"}
+    assert set(Table([(0, one)]).land([(0, one), (1, two)]).incompatible) == {1}
+    with pytest.raises(InvalidInput):
+        envelope.unwrapped(event(pay(["null", CARD]), IBAN))
+
+
+def json_row(schema: Any) -> Struct:
+    return row_meaning(json_schema.row_type(json_schema.parse(json.dumps(schema), {})))
+
+
+def test_alternatives_of_json_keep_their_columns_or_are_refused() -> None:
+    def of_properties(**properties: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": properties}
+
+    null, text, card = {"type": "null"}, {"type": "string"}, of_properties(number={"type": "string"})
+    iban = of_properties(iban={"type": "string"})
+    one, two, mixed = (
+        json_row(of_properties(how={"oneOf": alternatives}))
+        for alternatives in ([null, card], [iban, null, card], [card, text])
+    )
+    table = Table([(0, one)])
+    assert table.land([(0, one), (1, two), (2, mixed)]).incompatible.keys() == {2}
+    assert table.land([(0, mixed)]).incompatible.keys() == {0}
+    assert table.land([(0, two)]).incompatible == {}
+    assert str(table.columns) == "struct<how: struct<number: string, iban: string>>"
+    top = [json_row(schema) for schema in (card, {"oneOf": [card, text]}, {"oneOf": [card, iban]})]
+    assert Table([(0, top[0])]).land(list(enumerate(top))).incompatible.keys() == {1}
+    assert Table([(0, top[1])]).land([(1, top[1]), (0, top[0])]).incompatible.keys() == {0}
 
 
 def test_two_types_of_one_short_name_are_two_members() -> None:

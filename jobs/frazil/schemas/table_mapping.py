@@ -59,14 +59,16 @@ def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -
 
 def as_members(table: Struct, version: Struct, *, top: bool = True) -> Struct:
     """Return the version (a row type not yet folded) with a type alone as a member where the table's column is a union."""
-    folded = adopted(version, top=top).fields
-    columns = columns_of(table, Struct(folded), top=top)
+    named = [replace(field, name=claimed(field.source, frozenset(), top=top)) for field in version.fields]
+    if len({field.name for field in named}) < len(named):
+        named = list(adopted(version, top=top).fields)
+    columns = columns_of(table, Struct(tuple(named)), top=top)
     fields: list[Field] = []
-    for field, name in zip(version.fields, (each.name for each in folded), strict=True):
+    for field, name in zip(version.fields, (each.name for each in named), strict=True):
         column = columns.get(name)
         if column is not None and is_union(column.type) and not is_union(field.type):
             field = replace(field, type=as_union(field.type, as_json=field.as_json), as_json=False)
-        elif column is not None:
+        if column is not None and _has_unions(column.type):
             field = replace(field, type=_as_members(column.type, field.type))
         fields.append(field)
     return Struct(tuple(fields), origins=version.origins)
