@@ -381,6 +381,45 @@ def test_a_union_that_gains_types_keeps_those_it_had(spark: SparkSession) -> Non
     ]  # fmt: skip
 
 
+def test_each_type_alone_lands_in_the_member_that_it_is_in_a_union(spark: SparkSession) -> None:
+    other = {**POINT, "namespace": "other"}
+    number = {"type": "fixed", "name": "Number", "size": 4, "logicalType": "decimal", "precision": 4, "scale": 2}
+    a_list, a_map = {"type": "array", "items": "int"}, {"type": "map", "values": POINT}
+    alone = {
+        "member_boolean": ("boolean", True, True),
+        "member_int": ("int", 7, 7),
+        "member_long": ("long", 2**40, 2**40),
+        "member_float": ("float", 1.5, 1.5),
+        "member_double": ("double", 0.1, 0.1),
+        "member_string": ("string", "RED", "RED"),
+        "member_bytes": ("bytes", b"ab", b"ab"),
+        "member_hash": (HASH, b"ab", b"ab"),
+        "member_number": (number, D("1.50"), D("1.50")),
+        "member_colour": (COLOUR, "RED", "RED"),
+        "member_point": (POINT, {"x": 1, "y": 2}, {"x": 1, "y": 2}),
+        "member_other_point": (other, {"x": 3, "y": 4}, {"x": 3, "y": 4}),
+        "member_array": (a_list, [1], [1]),
+        "member_map": (a_map, {"k": {"x": 5, "y": 6}}, {"k": {"x": 5, "y": 6}}),
+    }
+    kinds = [kind if kind is not a_map else {"type": "map", "values": "Point"} for kind, _, _ in alone.values()]
+    union = record(field("x", ["null", *kinds]))
+    target, columns = target_of(union), []
+    for name, (kind, value, _) in alone.items():
+        for place, of in enumerate((kind, ["null", kind])):
+            schema = record(field("x", of))
+            reader = avro.reader(avro.parse(json.dumps(schema)), target_of(union, schema))
+            body = F.lit(bytearray(written(schema, {"x": value})))
+            columns.append(avro_decoder(reader, target).at_once(body)["x"].alias(f"{name}_{place}"))
+    found = spark.range(1).select(*columns).collect()[0].asDict(recursive=True)
+    (x,) = target.fields
+    assert isinstance(x.type, Struct)
+    assert sorted(f.name for f in x.type.fields) == sorted(alone)
+    for name, (_, _, read_) in alone.items():
+        for place in range(2):
+            row = found[f"{name}_{place}"]
+            assert {n: v for n, v in row.items() if v is not None} == {name: read_}
+
+
 def test_columns_of_a_table_that_avro_cannot_name_are_read_all_the_same(spark: SparkSession) -> None:
     inner = {"type": "record", "name": "In", "fields": [field("a", "int")]}
     schema = record(field("x", "int"), field("in", ["null", inner]))
@@ -502,16 +541,12 @@ def test_values_within_json_text_keep_all_their_digits(spark: SparkSession) -> N
     )
 
 
-def test_what_a_version_lacks_is_null_also_where_types_of_a_union_cannot_be_told_apart(spark: SparkSession) -> None:
+def test_a_record_alone_is_a_member_where_other_versions_have_other_types(spark: SparkSession) -> None:
     union = record(field("x", ["int", {"type": "record", "name": "A", "fields": [field("n", "int")]}]))
-    fields = record(
-        field("x", {"type": "record", "name": "B", "fields": [field("p", "boolean"), field("q", "boolean")]})
-    )
-    target = target_of(union, fields)
-    assert rows(spark, union, target, {"x": 5}) == [{"x": {"member_int": 5, "member_a": None, "p": None, "q": None}}]
-    assert rows(spark, fields, target, {"x": {"p": True, "q": False}}) == [
-        {"x": {"member_int": None, "member_a": None, "p": True, "q": False}}
-    ]
+    alone = record(field("x", {"type": "record", "name": "B", "fields": [field("p", "boolean")]}))
+    target, nothing = target_of(union, alone), {"member_int": None, "member_a": None, "member_b": None}
+    assert rows(spark, union, target, {"x": 5}) == [{"x": {**nothing, "member_int": 5}}]
+    assert rows(spark, alone, target, {"x": {"p": True}}) == [{"x": {**nothing, "member_b": {"p": True}}}]
 
 
 # Bodies that are none
