@@ -64,7 +64,7 @@ class Evolution:
         self.has_news = has_news
 
     def explain(self, one: Refused) -> str:
-        return one.reason
+        return "explained"
 
     def learn(self, values: Met, keys: Met) -> None:
         if self.has_news:

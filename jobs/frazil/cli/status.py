@@ -157,7 +157,7 @@ def _reasons(rows: Sequence[Row]) -> list[str]:
     names: dict[str, list[str]] = {}
     for one in rows:
         if one.why:
-            names.setdefault(one.why, []).append(one.pipeline)
+            names.setdefault(one.why.removeprefix(f"pipeline {one.pipeline}, "), []).append(one.pipeline)
     return [plain(f"{', '.join(of)}: {why}") for why, of in names.items()]
 
 

@@ -38,7 +38,8 @@ class RejectedRecords(DecisionRequired):
         partition, offset, reason = first
         number, named = sum(counts.values()), sum(b - a for ranges in records.values() for a, b in ranges)
         return cls(
-            f"cannot land {of_reasons(counts)}: record partition {partition} offset {offset}: {detail or reason}; "
+            f"cannot land {of_reasons(counts)}: record partition {partition} offset {offset}: "
+            f"{', '.join(filter(None, (reason, detail)))}; "
             "nothing of the batch was committed",
             pipeline=pipeline,
             place=f"topic {topic}",

@@ -21,10 +21,12 @@ from frazil.errors import (
     Fault,
     Fenced,
     FrazilError,
+    IncompatibleSchema,
     InvalidInput,
     JvmEnded,
     RuntimeDiffers,
     ServiceUnavailable,
+    UnreadableSchema,
 )
 from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest.events import Event, Reporter, Sink, Total
@@ -170,6 +172,8 @@ def as_known(error: BaseException, pipeline: Pipeline, job: JobContext) -> Frazi
     if not jvm_answers(job.spark):
         job.wait(STOP_SECONDS)
         return None if job.stopping() else jvm_ended(pipeline)
+    if isinstance(error, IncompatibleSchema | UnreadableSchema):  # their place is a field, or one of the schema
+        return type(error)(error.what, where=f"{_where(pipeline)}, {error.where}", do=error.do)
     if isinstance(error, FrazilError):
         return error
     frames = traceback.extract_tb(error.__traceback__)

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
 from frazil.clients.registry.client import Registry
-from frazil.dead_letters.rejected_rows import message_of
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import Append, Changelog, tombstones
@@ -29,6 +28,7 @@ from frazil.ingest.events import Event, Reporter
 from frazil.ingest.newest_records import chosen_records
 from frazil.ingest.previewed import Preview, PreviewedReject, PreviewedRow
 from frazil.ingest.read import read
+from frazil.ingest.refused_records import Refused
 from frazil.ingest.schema_tracking import Evolution
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.staging import Staging
@@ -157,7 +157,7 @@ def _decoded(
         staging = evolution.staging()
         if not records:
             return staging, (), ()
-        refused, counted = _refused(staging, records)
+        refused, counted = _refused(evolution, staging, records)
         try:
             evolution.learn(counted.values, counted.keys)
         except UnknownSchemas:
@@ -167,20 +167,22 @@ def _decoded(
     raise AssertionError("the last attempt returns")
 
 
-def _refused(staging: Staging, records: Sequence[Record]) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
+def _refused(
+    evolution: Evolution, staging: Staging, records: Sequence[Record]
+) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
     pipeline, thorough, observed = staging.pipeline, staging.decoding.thorough, Observation()
     skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
     decoded = decode(_frame(staging, records), thorough)
     rejects = rejected(decoded, thorough, staging.row_key, unplaced=staging.unplaced())
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
-    message = message_of(REASON, DETAIL).alias("message")
-    found = rejects.select("partition", "offset", REASON, message, SCHEMA_ID, skipped.alias("skipped")).collect()
+    of_place = {(record.partition, record.offset): record for record in records}
+    found = rejects.select("partition", "offset", REASON, SCHEMA_ID, DETAIL, skipped.alias("skipped")).collect()
     listed = [
         PreviewedReject(
             partition=row["partition"],
             offset=row["offset"],
             reason=row[REASON],
-            message=row["message"],
+            message=evolution.explain(Refused(*row[:5]), of_place[row["partition"], row["offset"]]),
             schema_id=row[SCHEMA_ID],
             is_skipped=bool(row["skipped"]),
         )

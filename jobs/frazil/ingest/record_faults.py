@@ -21,7 +21,7 @@ _OF_BYTES = (Reason.UNDECODABLE, Reason.KEY_UNDECODABLE)
 
 
 def fault(pipeline: Pipeline, record: Record | None, reason: str, writers: WriterSchemas | None, unfit: Unfit) -> str:
-    """Return the reason with what is known of it; `writers` and `unfit` are those of the value, or of the key if that is wrong.
+    """Return what is known of a reason; `writers` and `unfit` are those of the value, or of the key if that is wrong.
 
     No text of it holds a value of the record.
     """
@@ -32,7 +32,7 @@ def fault(pipeline: Pipeline, record: Record | None, reason: str, writers: Write
     elif record is not None and reason in _OF_BYTES:
         data = record.key if is_key else record.value
         words = _bytes(part(pipeline, data, record.headers, registry, is_key=is_key)) or words
-    return f"{reason}, {words}"
+    return words
 
 
 def is_key_reason(reason: str) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
@@ -120,15 +121,15 @@ class Evolution:
         except TooMany:
             raise UnknownSchemas(values, keys, most_rows=MOST) from None
 
-    def explain(self, one: Refused) -> str:
-        """Return what is wrong with a rejected record, as far as Kafka and the registry say it."""
+    def explain(self, one: Refused, record: Record | None = None) -> str:
+        """Return what is wrong with a rejected record, as far as Kafka, unless it is given, and the registry say it."""
         if one.detail is not None:
             about = one.detail.partition(": ")[0]  # then a value of the record, which no log has
             return f"{MESSAGES[Reason(one.reason)]}: {about}"
-        topic, record = self._pipeline.topic.name, None
-        with contextlib.suppress(ServiceUnavailable):
-            found = self._job.kafka.records(topic, {one.partition: one.offset}, self._pipeline.isolation)
-            record = found.get(one.partition)
+        if record is None:
+            topic, place = self._pipeline.topic.name, {one.partition: one.offset}
+            with contextlib.suppress(ServiceUnavailable):
+                record = self._job.kafka.records(topic, place, self._pipeline.isolation).get(one.partition)
         is_key, of_keys = is_key_reason(one.reason), self._keys.writers if self._keys is not None else None
         return fault(self._pipeline, record, one.reason, of_keys if is_key else self._writers, self._unfit[is_key])
 
@@ -266,7 +267,8 @@ class Evolution:
                     f"the record's key has the field {field.source} as {field.type}, and the value has the field {other.source} "
                     f"as {other.type}: both would be the column {field.name}",
                     where=f"pipeline {self._pipeline.name}",
-                    do="Land the topic with write=Append(), or have its producer rename the key's field, in a new topic",
+                    do="Land the topic with write=Append() and no envelope, or have its producer rename the key's field, in a new "
+                    "topic",
                 )
 
     def _identity(self, there: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:

@@ -229,7 +229,9 @@ def _same_kind(old: Type, new: Type, path: tuple[str, ...]) -> Type:
 
 def incompatible(path: Sequence[str], what: str) -> IncompatibleSchema:
     """Return the error of a change at this path, which it shows dotted."""
-    return IncompatibleSchema(what, where=".".join(path), do="See https://iceberg.apache.org/spec/#schema-evolution")
+    return IncompatibleSchema(
+        what, where=".".join(path), do="Give the field another name, or land the topic in another table"
+    )
 
 
 def type_names(of: Type) -> str:
