@@ -141,12 +141,13 @@ class PartitionLimits:
         `columns` are those of the row by name: not all, and a field of another one has no limit.
         """
         values = {field: value for field in self.fields if (value := _of(columns, field.source)) is not None}
+        texts = [field for field in values if field.most > field.head + _OTHER_BYTES]
         problem: Column | None = None
         for field, value in values.items():
             if (least := field.least()) is not None:
                 is_wrong = value < F.lit(least).cast(field.type)
                 what = f"{field.source} has too many digits for a partition, where it is truncated to {field.width}"
-            elif field.most > FOLDER_BYTES:
+            elif field in texts and field.most > FOLDER_BYTES:
                 is_wrong = _is_longer(field.text(value), FOLDER_BYTES - field.head)
                 what = (
                     f"{field.source} is too long for a partition, whose folder's name has at most {FOLDER_BYTES} bytes"
@@ -155,7 +156,6 @@ class PartitionLimits:
                 continue
             said = F.concat(F.lit(f"{what}: "), _short(value))
             problem = F.when(is_wrong, said) if problem is None else problem.when(is_wrong, said)
-        texts = [field for field in values if field.most > field.head + _OTHER_BYTES]
         others = sum(field.head + _OTHER_BYTES + 1 for field in self.fields if field not in texts)
         room = self.room - others - sum(field.head + 1 for field in texts)
         if sum(min(field.most, FOLDER_BYTES) - field.head for field in texts) > room:
