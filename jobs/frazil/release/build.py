@@ -41,6 +41,7 @@ CLASSES = (
     "org.apache.iceberg.spark.FileRewriteCoordinator",
     "org.apache.iceberg.spark.SparkRewriteTableCatalog",
     "org.apache.iceberg.spark.SparkTableCache",
+    "org.apache.iceberg.spark.source.SparkPartitioningAwareScan",
     "org.apache.iceberg.spark.source.SparkPositionDeltaWrite$PreviousDeleteLoader",
     "org.apache.spark.sql.kafka010.KafkaSourceProvider",
     "org.apache.spark.sql.v2.avro.AvroDataSourceV2",
