@@ -19,6 +19,7 @@ from frazil.errors import UnreadableSchema
 from frazil.schemas.connect_types import DECIMAL
 from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
+from tests.support.variants import first_short
 
 REJECTED = "rejected"
 FORMATS = ("avro", "avro of connect", "avro fixed", "json_schema", "json_schema numeric", "connect_json")
@@ -170,12 +171,14 @@ def numbers(dice: Random, digits: int) -> list[int]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("precision", "scale"), [(3, 5), (9, 2), (5, -2), (38, -3), (60, 2), (None, 20)])
+@pytest.mark.parametrize(
+    ("precision", "scale"), first_short([(9, 2), (5, -2), (3, 5), (38, -3), (60, 2), (None, 20)], short=2)
+)
 def test_a_decimal_is_its_number_or_its_record_is_rejected(
     spark: SparkSession, precision: int | None, scale: int, seed: int
 ) -> None:
     dice = Random(seed)
-    cases = [(written, dice.choice(SIZES), is_key) for written in FORMATS for is_key in (False, True)]
+    cases = [(written, dice.choice(SIZES), bool((place + scale) % 2)) for place, written in enumerate(FORMATS)]
     found_in, wanted = [], []
     given = numbers(dice, precision if precision and precision < 39 else 37)
     bodies: list[list[Any]] = [[n] for n in range(len(given))]

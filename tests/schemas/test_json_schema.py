@@ -378,6 +378,11 @@ LANDING: list[tuple[str, Any, dict[str, str]]] = [
     ("a condition in an alternative", {**A, "anyOf": [{"if": {}, "then": B}, C]}, {"a": "string", "b": "long", "c": "boolean"}),
     ("a condition by reference", {**A, "then": {"$ref": "#/$defs/b"}, "$defs": {"b": B}}, {"a": "string", "b": "long"}),
     ("a condition that is the schema", {**A, "then": {"$ref": "#"}}, {"a": "string"}),
+    (
+        "a condition inside itself",
+        {**A, "then": {"$ref": "#/$defs/e"}, "$defs": {"e": {"properties": {"kid": {"type": "object", "then": {"$ref": "#/$defs/e"}}}}}},
+        {"a": "string", "kid.kid": JSON},
+    ),
     ("one name in both branches", {**A, "then": B, "else": {"properties": {"b": {"type": "number"}}}}, {"a": "string", "b": "double"}),
     ("one name of two kinds", {**A, "then": B, "else": {"properties": {"b": {"type": "string"}}}}, {"a": "string", "b": JSON}),
     ("a name that a branch excludes", {**A, "then": B, "else": {"properties": {"b": False}}}, {"a": "string", "b": "long"}),

@@ -200,6 +200,10 @@ class _Reading:
         if self.connect_types and k.hints.get("title") == VARIABLE_SCALE_DECIMAL:
             return Shape(NUMBER)
         parts, values = self._parts(k), _values_of(k) if k.is_map else []
+        marks = {name for part in parts for name in (*part.definitions, *((part.node.where,) if part.node else ()))}
+        inside = inside + Counter(marks)
+        if any(inside[name] > RECURSIONS + 1 for name in marks):
+            return _JSON
         fields = [] if values else self._fields(k, parts, inside)
         if fields:
             self._omit(k, parts, {field.name for field in fields})
