@@ -23,7 +23,7 @@ from stacks.deployments import DEPLOYMENTS
 from tests.demo.machine import clean
 from tests.support.standin import Terraform
 
-pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(3600)]
 
 ACCOUNT = DEPLOYMENTS["local"].account
 DECLARED = "runs=SMALL, is_disposable=True"
