@@ -29,6 +29,16 @@ from tests.support.keyed_table import KeyedTable
 pytestmark = pytest.mark.spark
 
 
+def test_properties_of_other_engines_change_neither_size_nor_format(stock: Stock) -> None:
+    stock.land(6)
+    update = stock.iceberg.load(stock.table).updateProperties().set("write.target-file-size-bytes", "1")
+    update.set("write.format.default", "orc").set("write.distribution-mode", "range").commit()
+    outcome = compact(stock.maintenance(), stock.main, Lease())
+    assert outcome.files_added == 1, outcome
+    (file,) = oracle.table(stock.environment, stock.table).inspect.files()["file_path"].to_pylist()
+    assert file.endswith(".parquet")
+
+
 def test_small_files_become_one_with_the_same_rows_and_offsets(stock: Stock) -> None:
     stock.land(6)
     before = dict(stock.summary())

@@ -51,17 +51,23 @@ class Rewritten:
 
 
 def plan(
-    iceberg: Iceberg, table: Java, *, group_bytes: int, with_deletes: bool = False, small_bytes: int | None = None
+    iceberg: Iceberg,
+    table: Java,
+    *,
+    group_bytes: int,
+    target_bytes: int,
+    with_deletes: bool = False,
+    small_bytes: int | None = None,
 ) -> list[Group]:
-    """Return the groups of files that are too small or too large for the table's target size, by partition.
+    """Return the groups of files that are too small or too large for the target size, by partition.
 
     Groups are of at least two files or more than one target's worth, and of `group_bytes` at most. With `with_deletes`, files of
     which many rows are deleted are there too. Files of `small_bytes` and more count as large enough.
     """
     options = {"min-input-files": "2", "max-file-group-size-bytes": str(group_bytes)}
+    options["target-file-size-bytes"] = str(target_bytes)
     if small_bytes is not None:
-        target = int(table.properties().get("write.target-file-size-bytes") or 512 << 20)
-        options["min-file-size-bytes"] = str(min(small_bytes, target * 3 // 4))
+        options["min-file-size-bytes"] = str(min(small_bytes, target_bytes * 3 // 4))
     if with_deletes:
         options |= {"delete-ratio-threshold": DELETED_SHARE, "delete-file-threshold": str(MANY_DELETE_FILES)}
     planned = iceberg.rewrite_planner(table, options).plan().groups()

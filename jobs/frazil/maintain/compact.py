@@ -59,6 +59,7 @@ def compact(
         run.job.iceberg,
         table,
         group_bytes=run.policy.group_bytes,
+        target_bytes=target.pipeline.table.target_file_size_bytes,
         with_deletes=is_state,
         small_bytes=run.policy.small_bytes,
     )

@@ -101,7 +101,7 @@ def test_a_row_that_two_deletes_of_its_file_name_is_counted_once(
     table.apply({3: None})
     delete_positions(table, path, position)
     loaded = iceberg.load(table.name)
-    (group,) = rewrite.plan(iceberg, loaded, group_bytes=1 << 30, with_deletes=True)
+    (group,) = rewrite.plan(iceberg, loaded, group_bytes=1 << 30, target_bytes=1 << 28, with_deletes=True)
     assert (group.rows, group.deleted, group.maybe_deleted) == (6, 0, 2)
     live = live_rows(iceberg, loaded, group.java.fileScanTasks(), new_id=new_id)
     assert live == len(table.state) == rewrite.rewrite(spark, iceberg, loaded, group, unique_id=new_id()).rows
