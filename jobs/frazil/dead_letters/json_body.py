@@ -13,7 +13,6 @@ from typing import Any
 from frazil.dead_letters.diagnosis import Undecodable, json_value
 from frazil.declaration import Append, Pipeline
 from frazil.declaration.write_modes import declared_key, order_by
-from frazil.envelopes.chosen_envelope import envelope
 from frazil.errors import UnreadableSchema
 from frazil.schemas import connect_schema, json_schema
 from frazil.schemas.connect_types import Held, Notation
@@ -42,6 +41,8 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
 
 
 def _json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_key: bool) -> Type | None:
+    from frazil.envelopes.chosen_envelope import envelope  # imports Spark
+
     topic, unwraps = pipeline.topic, pipeline.envelope is not None
     columns, files = (topic.key_columns, topic.key_schema) if is_key else (topic.columns, topic.schema)
     of_values = None if is_key else envelope(pipeline.envelope)

@@ -110,7 +110,7 @@ class _Deciding:
         others = [str(one) for one in found.findings if one.flaw is not Flaw.MISSING]
         live = found.live
         if keys is not None and not others and (live is None or live.hash is None or live.rows >= keys.rows):
-            others = [str(one) for one in found.findings]  # dead letters are missing
+            others = [f"dead letters are: {found.findings[0]}"]  # whose partitions no row of an upsert table shows
         if keys is not None and len(found.findings) > 1:
             others = others or [str(one) for one in found.findings]
         if others:
