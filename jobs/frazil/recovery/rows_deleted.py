@@ -110,11 +110,15 @@ class _Deciding:
         others = [str(one) for one in found.findings if one.flaw is not Flaw.MISSING]
         live = found.live
         if keys is not None and not others and (live is None or live.hash is None or live.rows >= keys.rows):
-            others = [f"dead letters are: {found.findings[0]}"]  # whose partitions no row of an upsert table shows
+            others = [
+                f"dead letters are missing: {found.findings[0]}"
+            ]  # whose partitions no row of an upsert table shows
         if keys is not None and len(found.findings) > 1:
             others = others or [str(one) for one in found.findings]
         if others:
-            raise self._refused(f"not only are rows missing: {'; '.join(others[:3])}", "Solve that first")
+            raise self._refused(
+                f"{ledger.ROWS_DELETED} is for missing rows only: {'; '.join(others[:3])}", "Solve that first"
+            )
         if keys is None:
             return {f.partition: f.count for f in found.findings if f.partition is not None and f.count}, None
         assert live is not None
