@@ -10,8 +10,9 @@ import pytest
 
 from frazil.declaration import Changelog, ErrorMode, KeyFormat, Upsert
 from frazil.errors import RejectedRecords
+from tests.scenarios.test_preview import previewed
 from tests.scenarios.test_upserts import verified
-from tests.support.shop import Shop
+from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -92,6 +93,23 @@ def test_changes_that_no_partition_holds_are_dead_letters(shop_of: ShopOf, soft:
     assert shop.drain().rejected == {"partition_value": 2}
     assert {row["who"] for row in shop.landed()} == {"short"}
     assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_a_records_key_and_avro_are_looked_at_and_previewed(shop_of: ShopOf) -> None:
+    table = {"partition_by": ("_kafka.key", "truncate(50, user)"), "metadata_columns": "struct"}
+    shop = shop_of(key_format=KeyFormat.TEXT, table=table)
+    value_id = shop.register()
+    for name, user in (("short", "é" * 30), ("n" * 300, "u"), ("short", "é" * 50)):
+        value = frame(value_id, avro(ORDER, {"order_id": 1, "user": user, "amount": None}))
+        shop.produce([value], key=name.encode(), partition=0)
+    for _ in range(2):  # without the table, and with it
+        found = previewed(shop, 3, from_start=True)
+        assert [len(found.rows), [one.reason for one in found.rejected]] == [1, ["partition_value"] * 2]
+        assert "_kafka.key is too long for a partition" in found.rejected[0].message
+        shop.drain()
+    assert [row["user"] for row in shop.landed()] == ["é" * 30]
+    assert [row["reason"] for row in shop.dead()] == ["partition_value"] * 2
 
 
 @pytest.mark.long
