@@ -51,7 +51,8 @@ TOPIC_FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "topic.columns": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
-            "rows; a type that the column does not widen to stops the pipeline",
+            "rows; a type that the column does not widen to stops the pipeline; records without a column that becomes required are "
+            "rejected",
             always,
             other_readings,
         ),
