@@ -87,6 +87,8 @@ def test_a_key_in_a_struct_of_an_event_is_exact(spark: SparkSession) -> None:
     ("column", "whole", "cut"),
     [
         ("x io.debezium.time.NanoTimestamp", ("-1000", "1000"), ("-1", "1001", "999")),
+        ("x io.debezium.time.Timestamp", ("-1", "1709208000123"), ()),
+        ("x io.debezium.time.MicroTimestamp", ("-1", "1709208000123456"), ()),
         (
             "x io.debezium.time.ZonedTimestamp",
             ('"1970-01-01T00:00:00.123456Z"', '"1970-01-01T00:00:00.1234560+00:00"'),

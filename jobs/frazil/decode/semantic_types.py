@@ -61,6 +61,8 @@ def all_meant(value: Column, held: Type, of: Type) -> list[Column]:
 def _whole(value: Column, held: Type, of: Type) -> list[Column]:
     """Return whether a value means a time of no more digits than microseconds have, as columns none of which is null."""
     match held, of:
+        case Held(notation=Notation.DAYS | Notation.MILLISECONDS | Notation.MICROSECONDS | Notation.UNSCALED), _:
+            return []
         case (Held(notation=Notation.NANOSECONDS), _) | (Primitive(Kind.LONG), Primitive(Kind.TIMESTAMP)):
             return [value.isNull() | (F.pmod(value, F.lit(1000)) == 0)]
         case (Held(notation=Notation.ISO), _) | (Primitive(Kind.STRING), Primitive(Kind.TIMESTAMPTZ)):
