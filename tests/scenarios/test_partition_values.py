@@ -133,7 +133,7 @@ def test_such_a_record_suspends_a_pipeline_that_says_so(shop_of: ShopOf) -> None
     shop.produce(bodies({"id": 1, "who": "w" * 300, "amount": 1}), partition=0)
     with pytest.raises(
         RejectedRecords,
-        match=r"1 partition_value: record partition 0 offset 0: no partition .*: who is too long for a partition.*255 bytes; nothing",
+        match=r"1 partition_value: record partition 0 offset 0: partition_value, no partition .*: who is too long for a partition.*255 bytes; nothing",
     ):
         shop.drain()
     assert not shop.landed()
