@@ -182,10 +182,12 @@ def test_a_move_from_a_spark_job_loses_and_doubles_nothing(
     spark.sql(f"create namespace {lake}")
     earlier_job().writeTo(f"{lake}.shipments_old").create()
     numbers += shipped(local_world.bootstrap, LATER, first=len(numbers) + 1)
-    offsets, both_by_offset, both_by_time = (one.text for one in blocks("upgrade.md") if one.language == "sql")
+    offsets, both_by_offset, both_by_time = (
+        one.text for one in blocks("from-another-tool.md") if one.language == "sql"
+    )
     assert [tuple(row) for row in sql(offsets).collect()] == [(0, 3, 0), (1, 2, 0)]  # those that the guide declares
 
-    by_offset, by_time = (blocks("upgrade.md", f"### Cut at {what}") for what in ("offsets", "a time"))
+    by_offset, by_time = (blocks("from-another-tool.md", f"## Cut at {what}") for what in ("offsets", "a time"))
     at.run(by_offset)
     sql(both_by_offset)
     assert sorted(row.shipment_id for row in spark.table("shipments").collect()) == numbers

@@ -99,12 +99,19 @@ def test_pipelines_that_clash_make_no_document_and_come_from_none():
     [
         (b"not json", "document"),
         ({"pipelines": []}, "version"),
-        ({"version": 1}, "pipelines"),
-        ({"version": 1, "pipelines": {}}, "pipelines"),
-        ({"version": 1, "pipelines": [1]}, "pipelines[0]"),
-        ({"version": 1, "pipelines": [], "pipeline": []}, "pipeline"),
-        ({"version": 1, "pipelines": [], 1: 2}, "1"),
+        ({"version": 2}, "pipelines"),
+        ({"version": 2, "pipelines": {}}, "pipelines"),
+        ({"version": 2, "pipelines": [1]}, "pipelines[0]"),
+        ({"version": 2, "pipelines": [], "pipeline": []}, "pipeline"),
+        ({"version": 2, "pipelines": [], 1: 2}, "1"),
     ],
 )
 def test_a_document_that_is_none_is_refused_with_its_path(source, path):
     assert list(problems_of(lambda: parse(source))) == [path]
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, "2", 2.0, True, None, 10**30])
+def test_a_job_refuses_a_version_that_it_does_not_know_and_says_what_to_use(version):
+    told = problems_of(lambda: parse({"version": version, "pipelines": []}))["version"]
+    assert "is not a version that this release reads (2)" in told
+    assert told.endswith("or use the release that wrote the document or a newer one")

@@ -7,7 +7,6 @@ import pytest
 from frazil.declaration import (
     Append,
     Earliest,
-    Engine,
     ErrorMode,
     History,
     Isolation,
@@ -24,7 +23,6 @@ from frazil.declaration import (
     ValueFormat,
     check,
 )
-from frazil.declaration.declared import Invalid, collecting
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError
 from tests.declaration.problems_of import problems_of
@@ -133,29 +131,6 @@ def test_a_topic_whose_table_glue_would_name_otherwise_is_refused_with_reason_an
 @pytest.mark.parametrize(("text", "engine"), [("spark", Spark()), ("tableflow", Tableflow())])
 def test_an_engine_is_named_by_its_type(text, engine):
     assert Pipeline(topic=CLICKS, table=Table("flow.clicks"), engine=text).engine == engine
-
-
-@pytest.mark.parametrize(("name", "now"), [("SPARK", "Spark(limits=…)"), ("TABLEFLOW", "Tableflow()")])
-def test_a_member_of_the_old_closed_set_names_what_replaced_it(name, now):
-    assert problems_of(lambda: getattr(Engine, name)) == {
-        f"engine.{name}": f"Engine.{name} is engine={now} now. Write engine={now}"
-    }
-
-
-@pytest.mark.parametrize(
-    ("name", "do"),
-    [
-        ("SPRK", "Did you mean SPARK?"),
-        ("Tableflow", "Did you mean TABLEFLOW?"),
-        ("FLINK", "Remove it; the members are SPARK, TABLEFLOW"),
-    ],
-)
-def test_a_misspelt_member_of_the_old_closed_set_names_the_nearest(name, do):
-    assert problems_of(lambda: getattr(Engine, name)) == {f"engine.{name}": f"there is no such member. {do}"}
-    with collecting(__file__) as notes:
-        assert isinstance(getattr(Engine, name), Invalid)
-    assert [located.problem.path for located in notes.taken()] == [f"engine.{name}"]
-    assert not hasattr(Engine, "_private")
 
 
 def test_tableflow_publishes_in_one_namespace():

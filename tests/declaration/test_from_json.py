@@ -98,13 +98,11 @@ def test_what_is_left_out_has_its_default():
         ),
         (top(envelope="debezium"), "p.envelope", "this is text. Write an object with a type: debezium"),
         (top(envelope={}), "p.envelope.type", "the field is missing. Write one of debezium"),
-        (top(limits={}), "p.limits", "since version 2 it is limits of the pipeline's engine. Move it there"),
         (
-            pipeline_with("topic", tombstones="skip"),
-            "p.topic.tombstones",
-            "since version 2 it is on_tombstone of the pipeline's write. Move it there; `frazil check --upgrade`",
+            pipeline_with("topic", record_nam="a"),
+            "p.topic.record_nam",
+            "there is no such field. Did you mean record_name?",
         ),
-        (pipeline_with("topic", on_eror="skip"), "p.topic.on_eror", "there is no such field. Did you mean on_error?"),
         (ORDERS | {"name": "Orders"}, "p.name", "'Orders' is not a pipeline's name"),
     ],
 )

@@ -11,7 +11,6 @@ from frazil.declaration import (
     Isolation,
     KeyFormat,
     Latest,
-    Limits,
     Offsets,
     Pipeline,
     Table,
@@ -92,12 +91,6 @@ def test_an_envelope_is_one_of_a_closed_set(envelope):
     [(path, told)] = problems_of(lambda: pipeline(envelope=envelope)).items()
     assert path == "pipeline.envelope"
     assert told.endswith("Write Debezium(…), or None")
-
-
-def test_limits_are_the_engines():
-    assert problems_of(lambda: pipeline(limits=Limits())) == {
-        "pipeline.limits": "Pipeline(limits=…) is Pipeline(engine=Spark(limits=…)) now. Move it there"
-    }
 
 
 def test_folding_leaves_what_a_name_may_have():

@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 
 from frazil.declaration import KeyFormat, SubjectStrategy, Topic, ValueFormat
-from frazil.declaration.topic import CHOICES
 from tests.declaration.problems_of import problems_of
 
 
@@ -29,19 +28,6 @@ def test_a_topic_cannot_change_after_it_was_made():
 
 def test_a_changed_copy_is_validated_too():
     assert list(problems_of(lambda: replace(topic(), name="a b"))) == ["topic.name"]
-
-
-@pytest.mark.parametrize("name", CHOICES)
-def test_a_choice_of_who_reads_names_its_place_on_the_pipeline(name):
-    assert problems_of(lambda: topic(**{name: None})) == {
-        f"topic.{name}": f"Topic({name}=…) is Pipeline({name}=…) now. Move it there"
-    }
-
-
-def test_tombstones_are_a_parameter_of_the_write_mode():
-    assert problems_of(lambda: topic(tombstones="skip")) == {
-        "topic.tombstones": "Topic(tombstones=…) is Pipeline(write=Append(on_tombstone=…)) now. Move it there"
-    }
 
 
 @pytest.mark.parametrize("value_format", [ValueFormat.JSON, ValueFormat.TEXT, ValueFormat.BYTES])

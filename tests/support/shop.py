@@ -28,7 +28,6 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Environment, environment_document
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.topic import CHOICES
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import runner
@@ -79,6 +78,11 @@ def avro(schema: Mapping[str, Any], value: Any) -> bytes:
     return buffer.getvalue()
 
 
+_OF_PIPELINE = (
+    *("start", "on_error", "max_rejected_percent", "headers", "isolation", "kafka_options", "write", "envelope"),
+)
+
+
 class Shop:
     """One topic, one pipeline, and the journal of what was produced."""
 
@@ -100,7 +104,7 @@ class Shop:
         self.registry_admin = RegistryAdmin(world.registry_url)
         config = topic.pop("config", {})
         table = {"identifier": f"shop.{name}", **topic.pop("table", {})}
-        choices = {name: topic.pop(name) for name in (*CHOICES, "write", "envelope") if name in topic}
+        choices = {name: topic.pop(name) for name in _OF_PIPELINE if name in topic}
         if "tombstones" in topic:
             choices["write"] = Append(on_tombstone=topic.pop("tombstones"))
         if "limits" in topic:

@@ -15,12 +15,11 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, canonical, digest
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.cross_checks import Listed
-from frazil.declaration.document import DOCUMENT_VERSION, document
-from frazil.declaration.upgrade import Change
+from frazil.declaration.document import document
 from frazil.declaration.write_modes import declared_key, gaps_of_state, is_keyed
 from frazil.errors import CatalogUnavailable, FrazilError, InvalidInput
 from frazil.exit_codes import Exit
-from frazil.project import declaration_file, environments, upgrade_file
+from frazil.project import declaration_file, environments
 from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows, omissions
 from frazil.schemas.connect_types import row_meaning
@@ -45,9 +44,6 @@ def check(
     write: Annotated[
         Path | None, typer.Option("--write", metavar="FILE", help="Write the JSON document that jobs read.")
     ] = None,
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Rewrite a JSON document of version 1 as version 2.")
-    ] = False,
     connector: Annotated[
         list[Path] | None,
         typer.Option("--connector", metavar="FILE", help="Check a Debezium connector's JSON, too. Repeatable."),
@@ -68,14 +64,9 @@ def check(
       0 no problem
       2 problems
     """
-    changes: tuple[Change, ...] = ()
     notes: tuple[Problem, ...] = ()
     is_project, file = file is None, file or declaration_file.usual()
     try:
-        if upgrade:
-            changes = upgrade_file.upgrade(file)
-            if not as_json:
-                _show_changes(file, changes)  # now: what comes next may fail
         listed = checked_pipelines(file, choice=env, with_project=is_project)
         if connector:
             notes = _connector_notes(connector, [one.pipeline for one in listed])
@@ -92,13 +83,12 @@ def check(
     compared, uncompared = _compared(found, env, context.find_root().obj)
     if as_json:
         name = digest(canonical(document(found)))
-        moved = {"upgraded": [change._asdict() for change in changes]} if upgrade else {}
         facts_of = [
             _facts(pipeline) | {"columns": shown, "differences": compared[pipeline.name]}
             for pipeline, shown in zip(found, columns, strict=True)
         ]
         advice = {"connector_notes": [asdict(note) for note in notes]} if connector else {}
-        show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **advice, **moved})
+        show_json({"file": str(file), "digest": name, "pipelines": facts_of, "problems": [], **advice})
         return
     shown = table("pipeline", "topic", "format", "table", "partitioned by")
     for pipeline in found:
@@ -242,15 +232,6 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
 
 def _notes(pipeline: Pipeline) -> list[str]:
     return [*gaps_of_state(pipeline), *(f"lands in no column: {one}" for one in omissions(pipeline))]
-
-
-def _show_changes(file: Path, changes: tuple[Change, ...]) -> None:
-    if not changes:
-        out().print(f"{file}: already version {DOCUMENT_VERSION}", markup=False, highlight=False)
-    for before, after in changes:
-        out().print(
-            f"{before} -> {after or 'removed, it is the default'}", markup=False, highlight=False, soft_wrap=True
-        )
 
 
 def _write(file: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ An instance that exists is valid; a constructor raises `InvalidDeclaration` with
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.cross_checks import check
 from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
-from frazil.declaration.engines import Engine, LandingEngine, Spark, Tableflow
+from frazil.declaration.engines import LandingEngine, Spark, Tableflow
 from frazil.declaration.envelopes import Debezium, Envelope
 from frazil.declaration.environment import (
     Environment,
@@ -68,7 +68,6 @@ __all__ = [
     "Deletes",
     "Deletion",
     "Earliest",
-    "Engine",
     "Envelope",
     "Environment",
     "ErrorMode",

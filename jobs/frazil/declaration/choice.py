@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from enum import EnumType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from frazil.declaration.constraints import below
 from frazil.declaration.problems import Problem, Refusal
@@ -44,17 +44,10 @@ def _refused(cls: type, name: object, refusal: Refusal, error: type[Exception]) 
     raise error(f"{below(cls.__name__, name)}: {refusal.what}. {refusal.do}")
 
 
-class Moved(NamedTuple):
-    """Where a field of release 0.1.0 is now: in Python, and in a document."""
-
-    argument: str
-    member: str
-
-
-def unknown(name: object, known: Any, what: str = "field", *, moved: Any = ()) -> Refusal:
-    """Return why a name is refused that is none of the known ones, and the nearest known or moved name."""
+def unknown(name: object, known: Any, what: str = "field") -> Refusal:
+    """Return why a name is refused that is none of the known ones, and the nearest known name."""
     text = str(name)
-    folded = {each.lower(): each for each in (*known, *moved)}
+    folded = {each.lower(): each for each in known}
     near = get_close_matches(text.lower(), folded, n=1)
     said = "" if text.isascii() else f"; {text!a} has letters beyond a-z that look like others"
     do = f"Did you mean {folded[near[0]]}?" if near else f"Remove it; the {what}s are {', '.join(known)}"

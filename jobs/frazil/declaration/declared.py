@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from frazil.declaration.choice import Moved, unknown
+from frazil.declaration.choice import unknown
 from frazil.declaration.constraints import below
 from frazil.declaration.invalid import Invalid, Located, invalid_parts
 from frazil.declaration.problems import InvalidDeclaration, Problem
@@ -120,17 +120,14 @@ def _positional(cls: Any) -> list[str]:
 def _argument_problems(cls: Any, args: tuple[Any, ...], given: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield what Python would raise as one TypeError, with paths below the instance."""
     positional, known = _positional(cls), hints(cls)
-    moved: Mapping[str, Moved] = getattr(cls, "MOVED", {})
     if len(args) > len(positional):
         names = [name for name in known if name not in positional and name not in given]
         do = f"Name what follows: {', '.join(f'{name}=…' for name in names[: len(args) - len(positional)])}"
         what = f"{cls.__name__} takes {'one value' if positional else 'no value'} without a name, not {len(args)}"
         yield Problem("", what, do)
     for name in given:
-        if name in moved:
-            yield Problem(below("", name), f"{cls.__name__}({name}=…) is {moved[name].argument} now", "Move it there")
-        elif name not in known:
-            yield Problem(below("", name), *unknown(name, known, moved=moved))
+        if name not in known:
+            yield Problem(below("", name), *unknown(name, known))
         elif name in positional[: len(args)]:
             yield Problem(below("", name), "the value is given twice", "Keep one of the two")
     if len(args) > len(positional):

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from frazil.declaration.cross_checks import check
 from frazil.declaration.document_schema import document_schema
 from frazil.declaration.environment import Environment
-from frazil.declaration.from_json import from_json, versioned
+from frazil.declaration.from_json import from_json, members
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.to_json import canonical, digest, to_json
-from frazil.declaration.upgrade import FIELDS, upgraded
 from frazil.declaration.validation import hints, required_fields, validate
 
 __all__ = ["canonical", "digest", "document", "environment_schema", "json_schema", "parse"]
 
 DOCUMENT_VERSION = 2
-"""The version of the documents of pipelines that this release writes. Version 1 is read too."""
+"""The version of the documents of pipelines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,22 +43,11 @@ def document(pipelines: Sequence[Pipeline]) -> dict[str, Any]:
 
 
 def parse(source: bytes | Mapping[str, Any]) -> tuple[Pipeline, ...]:
-    """Return the pipelines of a document, of version 1 or 2. Nothing is guessed or coerced.
+    """Return the pipelines of a document. Nothing is guessed or coerced.
 
-    Raises `InvalidDeclaration` with every problem, each with its path in the document as it is.
+    Raises `InvalidDeclaration` with every problem, each with its path in the document.
     """
-    version, members = versioned(source, "document", (1, DOCUMENT_VERSION))
-    if version == DOCUMENT_VERSION:
-        return from_json(Document, members, "").pipelines
-    upgrade = upgraded(members)
-    try:
-        pipelines = from_json(Document, upgrade.members, "", FIELDS).pipelines
-    except InvalidDeclaration as invalid:
-        found = [replace(problem, path=upgrade.former(problem.path)) for problem in invalid.problems]
-        raise InvalidDeclaration([*upgrade.problems, *found]) from None
-    if upgrade.problems:
-        raise InvalidDeclaration(upgrade.problems)
-    return pipelines
+    return from_json(Document, members(source, "document", DOCUMENT_VERSION), "").pipelines
 
 
 def json_schema() -> dict[str, Any]:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from frazil.declaration.choice import unknown
-from frazil.declaration.declared import Declared, collected, invalid
+from frazil.declaration.declared import Declared
 from frazil.declaration.limits import Limits
 from frazil.declaration.options import SubjectStrategy
-from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
+from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Upsert
 from frazil.errors import InvalidInput
@@ -45,28 +44,6 @@ class Tableflow(metaclass=Declared):
 
 LandingEngine = Spark | Tableflow
 """The union of the engines. Code that depends on the engine matches on it."""
-
-
-class _Replaced(type):
-    if not TYPE_CHECKING:
-
-        def __getattr__(cls, name):
-            """Name what replaced a member of the closed set."""
-            replaced = {"SPARK": "engine=Spark(limits=…)", "TABLEFLOW": "engine=Tableflow()"}
-            if name.startswith("_"):
-                raise AttributeError(name)
-            if name in replaced:
-                refusal = Refusal(f"Engine.{name} is {replaced[name]} now", f"Write {replaced[name]}")
-            else:
-                refusal = unknown(name, replaced, "member")
-            problems = [Problem(f".{name}", *refusal)]
-            if collected() is not None:
-                return invalid(problems, cls)
-            raise InvalidDeclaration([problem.moved("", "engine") for problem in problems])
-
-
-class Engine(metaclass=_Replaced):
-    """The closed set of release 0.1.0. Its members name what replaced them."""
 
 
 GLUE_NAME, GLUE_NAME_WORDS = "[a-z0-9_]+", "a-z, 0-9 and _ only"

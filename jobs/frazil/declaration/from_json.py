@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
-from frazil.declaration.choice import Moved, unknown
+from frazil.declaration.choice import unknown
 from frazil.declaration.constraints import below, shown
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.strict_json import parsed
@@ -25,29 +24,24 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d
 _UNREAD: Any = object()
 
 
-def members(source: bytes | Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the members of a document of version 1, without `version` and `$schema`; `name` is the document's in messages.
+def members(source: bytes | Mapping[str, Any], name: str, wanted: int = VERSION) -> Mapping[str, Any]:
+    """Return the members of a document of a version, without `version` and `$schema`; `name` is the document's in messages.
 
     Raises `InvalidDeclaration` if it is no JSON object or of another version, whose other members may mean anything.
     """
-    return versioned(source, name, (VERSION,))[1]
-
-
-def versioned(source: bytes | Mapping[str, Any], name: str, versions: tuple[int, ...]) -> tuple[int, Mapping[str, Any]]:
-    """Return the version of a document, one of `versions`, and its other members without `$schema`."""
     document = parsed(source, name) if isinstance(source, bytes) else source
     if not isinstance(document, Mapping):
         raise InvalidDeclaration([Problem(name, f"this is {_named(document)}", "Write a JSON object")])
     version = document.get("version")
-    if type(version) is not int or version not in versions:
+    if type(version) is not int or version != wanted:
         what = "the field is missing"
         if "version" in document:
-            what = f"{_as_json(version)} is not a version that this release reads ({' and '.join(map(str, versions))})"
-        do = f"Write {versions[-1]}, or use the release that wrote the document or a newer one"
+            what = f"{_as_json(version)} is not a version that this release reads ({wanted})"
+        do = f"Write {wanted}, or use the release that wrote the document or a newer one"
         raise InvalidDeclaration([Problem("version", what, do)])
     if not _is_text(document.get("$schema", "")):
         raise InvalidDeclaration([Problem("$schema", "this is no text", "Write the schema's address, or remove it")])
-    return version, {key: value for key, value in document.items() if key not in {"version", "$schema"}}
+    return {key: value for key, value in document.items() if key not in {"version", "$schema"}}
 
 
 def _is_text(value: Any) -> bool:
@@ -55,12 +49,9 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and not any("\ud800" <= c <= "\udfff" for c in value)
 
 
-def from_json(cls: type[T], value: Any, path: str, former: Mapping[Any, tuple[str, ...]] = MappingProxyType({})) -> T:
-    """Return the dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`.
-
-    `former` has the fields of classes that have others in the document's version. Only messages use it.
-    """
-    reading = _Reading(former)
+def from_json(cls: type[T], value: Any, path: str) -> T:
+    """Return the dataclass that the JSON object describes; raises `InvalidDeclaration` with all problems below `path`."""
+    reading = _Reading()
     read: T = reading.instance(cls, value, path)
     if reading.problems:
         raise InvalidDeclaration(reading.problems)
@@ -71,7 +62,6 @@ def from_json(cls: type[T], value: Any, path: str, former: Mapping[Any, tuple[st
 class _Reading:
     """One walk through a document. What cannot be read is `_UNREAD`, its reasons added to `problems`."""
 
-    former: Mapping[Any, tuple[str, ...]]
     problems: list[Problem] = field(default_factory=list)
 
     def value(self, hint: Any, value: Any, path: str) -> Any:
@@ -107,16 +97,11 @@ class _Reading:
     def instance(self, cls: Any, value: Any, path: str, *, is_tagged: bool = False) -> Any:
         """Return the dataclass of a JSON object. Each field is checked even if others are missing or cannot be read."""
         known = hints(cls)
-        listed = self.former.get(cls, tuple(known))
         if not isinstance(value, Mapping):
-            return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(listed)}")
-        moved: Mapping[str, Moved] = getattr(cls, "MOVED", {})
+            return self.refuse(path, f"this is {_named(value)}", f"Write an object of the fields {', '.join(known)}")
         for key in value:
-            if key in moved:
-                what = f"since version 2 it is {moved[key].member}"
-                self.refuse(_below(path, key), what, "Move it there; `frazil check --upgrade` does it for version 1")
-            elif key not in known and not (is_tagged and key == "type"):
-                self.refuse(_below(path, key), *unknown(key, listed, moved=() if cls in self.former else moved))
+            if key not in known and not (is_tagged and key == "type"):
+                self.refuse(_below(path, key), *unknown(key, known))
         read: dict[str, Any] = {}
         for declared in fields(cls):
             name, place = declared.name, _below(path, declared.name)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_notation import is_required
 from frazil.declaration.column_rules import key_refusal, schemaless_refusal
@@ -46,10 +44,6 @@ GROUP = matching(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline(metaclass=Declared):
     """One declared mapping of a topic to a table. Its name is permanent: the table's tag `frazil_<name>` carries it."""
-
-    MOVED: ClassVar[Mapping[str, Moved]] = MappingProxyType(
-        {"limits": Moved("Pipeline(engine=Spark(limits=…))", "limits of the pipeline's engine")}
-    )
 
     topic: Annotated[Topic, "The topic to read."]
     table: Annotated[Table, "The table to write."]

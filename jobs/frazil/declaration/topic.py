@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from frazil.declaration.choice import Moved
 from frazil.declaration.chosen import Chosen, default, required
 from frazil.declaration.column_notation import column, column_problems, is_required
 from frazil.declaration.constraints import ALONE, NOT_EMPTY, matching, notation
@@ -24,21 +22,12 @@ _TOPIC_NAME = matching(
     "a name that Kafka allows for a topic",
     "Use 1 to 249 of a-z, A-Z, 0-9, . _ and -, and not . or .. alone",
 )
-CHOICES = ("start", "on_error", "max_rejected_percent", "headers", "isolation", "kafka_options")
-"""What release 0.1.0 had on the topic and is the pipeline's: choices of who reads, not facts about the topic."""
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic(metaclass=Declared):
     """A topic and how its records are to be understood: facts about it, which its producers decided."""
-
-    MOVED: ClassVar[Mapping[str, Moved]] = MappingProxyType(
-        {
-            **{name: Moved(f"Pipeline({name}=…)", f"{name} of the pipeline") for name in CHOICES},
-            "tombstones": Moved("Pipeline(write=Append(on_tombstone=…))", "on_tombstone of the pipeline's write"),
-        }
-    )
 
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
     value_format: Annotated[Chosen[ValueFormat], "The format of values."] = required()

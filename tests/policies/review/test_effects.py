@@ -33,10 +33,8 @@ from frazil.declaration import (
     Upsert,
     ValueFormat,
     WriteMode,
-    parse,
 )
 from frazil.declaration.change_effects import Outcome
-from frazil.declaration.upgrade import upgraded
 from policies.review.effects import Effect, effects
 from tests.policies.review.cases import BOATS, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, PLANES
@@ -193,59 +191,6 @@ def test_keys_as_text_and_as_json_share_a_column(old: str, new: str, dangerous: 
 def test_what_is_dangerous_comes_first() -> None:
     mixed: list[Any] = [with_table(FLIGHTS, keep_days=3, metadata_columns=MetadataColumns.STRUCT), PLANES]
     assert [each.is_dangerous for each in effects([FLIGHTS, PLANES], mixed)] == [True, False]
-
-
-VERSION_1 = {
-    "topic": {
-        "name": "flights",
-        "value_format": "avro",
-        "start": {"type": "latest"},
-        "on_error": "log",
-        "tombstones": "dead_letter",
-        "headers": True,
-        "isolation": "read_committed",
-        "kafka_options": {},
-    },
-    "table": {"identifier": "nyc.flights"},
-    "limits": {"max_rows": 30000},
-    "engine": "spark",
-}
-IN_TOPIC = {
-    "start": {"type": "earliest"},
-    "on_error": "skip",
-    "headers": False,
-    "isolation": "read_uncommitted",
-    "kafka_options": {"client.rack": "a"},
-    "max_rejected_percent": 100,
-    "tombstones": "skip",
-}
-
-
-def _both(pipeline: dict[str, Any]) -> tuple[tuple[Pipeline, ...], tuple[Pipeline, ...]]:
-    """The pipelines of a document of version 1, and of the same in version 2."""
-    members = {"pipelines": [pipeline]}
-    return parse({"version": 1, **members}), parse({"version": 2, **upgraded(members).members})
-
-
-@pytest.mark.parametrize(
-    ("changed", "field"),
-    [
-        *(({"topic": {**VERSION_1["topic"], name: value}}, name) for name, value in IN_TOPIC.items()),
-        ({"limits": {"max_rows": 40000}}, "engine.limits.max_rows"),
-        ({"table": {"identifier": "nyc.flights", "keep_days": 3}}, "table.keep_days"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_change_is_the_same_whatever_the_versions_of_the_documents(changed: dict[str, Any], field: str) -> None:
-    before, after = _both(VERSION_1), _both(VERSION_1 | changed)
-    found = {effects(old, new) for old in before for new in after}
-    [[effect]] = found
-    assert effect.changed == {"tombstones": "write.on_tombstone"}.get(field, field)
-
-
-def test_an_upgrade_alone_has_no_effect() -> None:
-    old, new = _both(VERSION_1)
-    assert effects(old, new) == effects(new, old) == ()
 
 
 @pytest.mark.parametrize(

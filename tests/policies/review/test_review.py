@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -56,29 +55,6 @@ def test_a_deployed_document_that_cannot_be_read_is_a_danger() -> None:
     made = reviewed(plan(change("aws_s3_object.pipelines", "replace", old, declared(FLIGHTS))))
     assert [danger.rule for danger in made.dangers] == ["not_reviewed"]
     assert made.effects == ()
-
-
-def _in_version_1(pipeline: Mapping[str, Any]) -> dict[str, Any]:
-    """One pipeline of a document of version 2 as release 0.1.0 wrote it."""
-    choices = ("start", "on_error", "headers", "isolation", "kafka_options")
-    return {
-        "name": pipeline["name"],
-        "topic": pipeline["topic"]
-        | {name: pipeline[name] for name in choices}
-        | {"tombstones": pipeline["write"]["on_tombstone"]},
-        "table": pipeline["table"],
-        "limits": pipeline["engine"]["limits"],
-        "engine": pipeline["engine"]["type"],
-    }
-
-
-def test_a_document_that_is_only_upgraded_has_no_effect_on_data() -> None:
-    listed = pipelines_document([FLIGHTS, PLANES])["pipelines"]
-    old = json.dumps({"version": 1, "pipelines": [_in_version_1(each) for each in listed]})
-    made = reviewed(
-        plan(change("aws_s3_object.pipelines", "replace", {**declared(), "content": old}, declared(FLIGHTS, PLANES)))
-    )
-    assert (made.effects, made.dangers) == ((), ())
 
 
 def test_without_a_document_nothing_is_said_of_data_and_that_is_told() -> None:
