@@ -32,7 +32,6 @@ from frazil.errors import (
     LedgerLost,
     LogTruncated,
     OffsetsLost,
-    PartitionsMoved,
     RegistryRefused,
     RegistryUnavailable,
     RejectedRecords,
@@ -80,7 +79,6 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "records without keys": KeysMissing.of("p", "t", 3, write="Upsert", may_name_key=True),
     "changes without keys": KeysMissing.of("p", "t", 3, write="Upsert", may_name_key=False),
     "a key in two partitions": KeysMoved.of("p", "s.t", 3),
-    "keys that do not keep their partition": PartitionsMoved.of("p", "s.t", 3),
     "lost deletes": DeletesLost.of("p", "s.t", gaps=3, caught_up=1_700_000_000_000_000, retention_ms=86_400_000),
     "lost deletes, without a time": DeletesLost.of("p", "s.t", gaps=3, caught_up=0, retention_ms=86_400_000),
     "many late records": TooManyLate.of("p", "s.t", offsets="0 to 9", read=1000, late=200),
@@ -151,9 +149,7 @@ def test_each_command_of_a_decision_is_accepted_and_decides_where_the_error_occu
         check(command.split())
     for write in WRITES.get(type(error).__name__, (Append(), Upsert(), Changelog())):
         assert all(can_happen(Accepted(event), write) for event in error.events), write
-    assert set(error.commands) == {f"frazil accept p {event} --reason …" for event in error.events} | (
-        {"frazil verify p --deep"} if isinstance(error, PartitionsMoved) else set()
-    )
+    assert set(error.commands) == {f"frazil accept p {event} --reason …" for event in error.events}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -30,8 +30,6 @@ from tests.bench.plan import (
     MANY_ROWS,
     OTHERS,
     RACES,
-    STABLE,
-    STABLE_MANY_ROWS,
     UPSERTS,
     chosen,
 )
@@ -87,10 +85,6 @@ def main() -> None:
                 results, upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale)
             )
             _keep(results, given)
-        if "stable" in others or ("upserts" in others and given.many_rows):
-            wanted = STABLE | (STABLE_MANY_ROWS if given.many_rows else {})
-            results = replace(results, stable=_upserts(here, wanted, given.scale, "stable"))
-            _keep(results, given)
         if "aging" in others:
             for version in (2, 3):
                 found = _aging(here, version, given.upsert_commits, given.scale)
@@ -128,7 +122,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--many-rows", action="store_true", help="upserts also on tables of 5 and 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument(
-        "--format-version", type=int, choices=(2, 3), default=2, help="of the tables of `stable`, loads and changes"
+        "--format-version", type=int, choices=(2, 3), default=2, help="of the tables of loads and changes"
     )
     parser.add_argument("--heap", default="3g", help="of each contender's JVM")
     parser.add_argument("--cores", type=int, default=2)
@@ -172,13 +166,11 @@ def _partitions(here: BenchEnvironment, measured: int, scale: float) -> dict[str
     return found
 
 
-def _upserts(
-    here: BenchEnvironment, wanted: Mapping[int, int], scale: float, contender: str = "upserts"
-) -> dict[str, Any]:
-    tell(contender)
-    topic = make(here.world, SHAPES["light_avro"], contender, 0, partitions=1)  # not read: the batches are files
+def _upserts(here: BenchEnvironment, wanted: Mapping[int, int], scale: float) -> dict[str, Any]:
+    tell("upserts")
+    topic = make(here.world, SHAPES["light_avro"], "upserts", 0, partitions=1)  # not read: the batches are files
     wants = {str(int(size * scale)): count for size, count in wanted.items()}
-    found = here.run(here.job(contender, contender, topic, wants=wants))
+    found = here.run(here.job("upserts", "upserts", topic, wants=wants))
     nominal = dict(zip(map(int, wants), wanted, strict=True))
     here.drop_topics(topic)
     return {**found, "batches": [{**one, "of": nominal[one["rows"]]} for one in found["batches"]]}

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 from tests.bench.goal import Goal
@@ -66,17 +66,8 @@ def upserts(document: Mapping[str, Any]) -> str:
 
 
 def large(document: Mapping[str, Any]) -> str:
-    """Return the batches of all tables of a run, the means of those whose keys keep their partition, and the goals."""
-    stable = document["stable"]["batches"] if document["stable"] else []
-    found: dict[tuple[int, str], list[Mapping[str, Any]]] = {}
-    for one in stable:
-        found.setdefault((one["of"], one["way"]), []).append(one)
-    means = (
-        f"| {of // 1_000_000} M | {way} | {fmean(map(_cpu, ones)):.1f} | {fmean(one['wall'] for one in ones):.1f} |"
-        for (of, way), ones in sorted(found.items())
-    )
-    kept = ["", "| rows, keys that keep their partition | batches | CPU-s | wall s |", "|---|---|---|---|", *means]
-    return "\n".join([upserts(document), *(kept if stable else ()), "", *_judged(document)])
+    """Return the batches of all tables of a run, and the goals."""
+    return "\n".join([upserts(document), "", *_judged(document)])
 
 
 def _judged(document: Mapping[str, Any]) -> Iterator[str]:

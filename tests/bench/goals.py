@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 from tests.bench.goal import Goal
@@ -29,7 +29,6 @@ class Results:
     fresh: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
-    stable: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
     requests: Sequence[Mapping[str, Any]] = ()
     growth: Mapping[str, Any] | None = None
@@ -48,7 +47,6 @@ def goals(results: Results) -> list[Goal]:
         *_fresh(results),
         *_partitions(results),
         *_upserts(results),
-        *_stable(results),
         *_growth(results),
     ]
 
@@ -138,7 +136,7 @@ def _many(results: Results) -> Iterator[Goal]:
     peaks += [followed.peak_rss_mb["python"] for followed in (results.fast, results.usual) if followed]
     peaks += [
         found["peak_rss_mb"]["python"]
-        for found in (results.commits, results.many, results.upserts, results.stable, *results.aging)
+        for found in (results.commits, results.many, results.upserts, *results.aging)
         if found
     ]
     yield Goal("the driver's Python, peak memory", max(peaks) if peaks else None, 300.0, unit="MB")
@@ -199,22 +197,6 @@ def _upserts(results: Results) -> Iterator[Goal]:
         commits = found["commits"] if found else []
         later = median(commits[-10:]) / median(commits[5:15]) if len(commits) >= 25 else None
         yield Goal(f"batches of changes, v{version}, search and commit: last 10 / sixth to fifteenth", later, 1.2)
-
-
-def _stable(results: Results) -> Iterator[Goal]:
-    """Yield the goals of keys that keep their partition. Means: one batch of some is checked, which is part of the cost."""
-    batches = results.stable["batches"] if results.stable else []
-
-    def wall(way: str, of: int) -> float | None:
-        walls = [one["wall"] for one in batches if (one["way"], one["of"]) == (way, of)]
-        return fmean(walls) if walls else None
-
-    small = wall("updates", 1_000_000)
-    for rows in (5, 20):
-        large, deletes = wall("updates", rows * 1_000_000), wall("deletes", rows * 1_000_000)
-        says = f"25,000 keys in 2 of 60 days that keep theirs, wall: {rows} M rows"
-        yield Goal(f"{says} / 1 M rows", large / small if large and small else None, 1.2)
-        yield Goal(f"{says}, a tenth of the keys deleted / none", deletes / large if deletes and large else None, 2.0)
 
 
 def _growth(results: Results) -> Iterator[Goal]:

@@ -28,15 +28,11 @@ UPSERTS = {1_000_000: 2}
 """Rounds of batches of random changes, by the rows of the table."""
 MANY_ROWS = {5_000_000: 2, 20_000_000: 3}
 """The first of three is not compared for the index, which has no commit to follow there."""
-STABLE = {1_000_000: 6, 5_000_000: 6}
-"""A part of `upserts`: rounds of batches of 2 of 60 days, by the rows of the table."""
-STABLE_MANY_ROWS = {20_000_000: 20}
-"""One in so many is checked."""
 COMMITS = 300
 """The least number whose last hundred can be compared with the second."""
 OTHERS = ("follow", "many", "fresh", "upserts")
-ASKED_FOR = ("commits", "partitions", "stable", "aging", "requests", "growth")
-"""All need minutes: `make bench` is to end within 20. `stable` is a part of `upserts` with `--many-rows`, `requests` one of `growth`."""
+ASKED_FOR = ("commits", "partitions", "aging", "requests", "growth")
+"""All need minutes: `make bench` is to end within 20. `requests` is a part of `growth`."""
 
 
 def chosen(

@@ -87,11 +87,6 @@ def _others(results: Results) -> Iterator[str]:
         yield f"index of keys, v{index['version']}: " + ", ".join(
             f"{k} {v}" for k, v in index.items() if k != "version"
         )
-    for batch in results.stable["batches"] if results.stable else ():
-        yield (
-            f"{batch['rows']:,} rows, 2 of 60 days, round {batch['round']}, {batch['way']:10}: {batch['wall']:.2f} s, "
-            f"{_cpu(batch):.1f} CPU-s"
-        )
     yield from growth_page.lines(results.requests, results.growth)
     if results.partitions:
         yield from _of_partitions(dict(results.partitions))
@@ -124,7 +119,6 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "fresh": results.fresh,
         "partitions": results.partitions,
         "upserts": results.upserts,
-        "stable": results.stable,
         "aging": list(results.aging),
         "requests": list(results.requests),
         "growth": results.growth,

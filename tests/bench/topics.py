@@ -60,7 +60,7 @@ class Job:
     heap: str = "3g"
     batch_rows: int = 1_000_000
     format_version: int = 2
-    """Iceberg's, of the tables of `state`, `changelog` and `stable`; the other contenders choose their own."""
+    """Iceberg's, of the tables of `state` and `changelog`; the other contenders choose their own."""
     settings: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     wants: Mapping[str, int] = field(default_factory=dict)

@@ -91,8 +91,6 @@ def test_tableflow_takes_a_state_without_options():
         {"order_by": "at"},
         {"on_tombstone": "soft_delete"},
         {"on_truncate": "delete_all"},
-        {"deletes": "copy_on_write"},
-        {"stable_partition": True},
         {"history": History(keep_days=9)},
         {"order_by": "at", "remember_deletes": "3 days"},
     ],

@@ -55,8 +55,6 @@ def test_a_state_is_declared_by_its_name_alone():
         "on_tombstone": "delete",
         "on_truncate": "refuse",
         "remember_deletes": "7 days",
-        "deletes": "merge_on_read",
-        "stable_partition": False,
     }
     assert to_json(Upsert(history=History(keep_days=30)))["history"] == {"keep_days": 30}
     assert parse(document([state()])) == (state(),)
@@ -76,7 +74,6 @@ def test_the_order_of_a_state_is_one_name_or_several():
     by_two = Upsert(order_by=("_kafka_timestamp", "id"), on_tombstone="soft_delete")
     assert identity(state(write=by_two)) == "upsert ordered by _kafka_timestamp, id"
     assert identity(state(write=Upsert(on_tombstone="soft_delete"))) == identity(state()) == "upsert"
-    assert identity(state(write=Upsert(deletes="copy_on_write"))) == "upsert"
     assert parse(document([state(write=ordered)])) == (state(write=ordered),)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Changelog, Deletes, History, KeyFormat, Upsert
+from frazil.declaration import Changelog, History, KeyFormat, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.changelog_sql import ChangelogTable
@@ -51,11 +51,10 @@ def state_of(shop: Shop, trino: Trino) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("partitions", [(), ("bucket(2, order_id)",)], ids=["plain", "bucket"])
-@pytest.mark.parametrize("deletes", Deletes)
 def test_trino_reads_the_state_that_each_commit_leaves(
-    shop_of: ShopOf, trino: Trino, deletes: Deletes, partitions: tuple[str, ...]
+    shop_of: ShopOf, trino: Trino, partitions: tuple[str, ...]
 ) -> None:
-    shop = shop_of(write=Upsert(deletes=deletes), key_format=KeyFormat.TEXT, table={"partition_by": partitions})
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"partition_by": partitions})
     state = State(shop)
     for turn in range(4):
         for number in range(turn, turn + 6):

@@ -72,8 +72,6 @@ def test_a_key_that_moved_is_found_by_its_partition_in_the_index(shop_of: ShopOf
     "write",
     [
         Upsert(on_tombstone="soft_delete"),
-        Upsert(deletes="copy_on_write"),
-        Upsert(stable_partition=True),
         Upsert(order_by="_kafka_timestamp"),
     ],
     ids=str,

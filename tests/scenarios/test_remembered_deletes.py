@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Deletes, KeyFormat, Limits, Upsert
+from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput, RememberedDeletesLost
 from frazil.lake.commit.entries import entry
@@ -114,15 +114,10 @@ def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("seed", range(1, 6))
-@pytest.mark.parametrize("deletes", [Deletes.MERGE_ON_READ, Deletes.COPY_ON_WRITE])
-def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
-    shop_of: ShopOf, deletes: Deletes, seed: int, version: int
-) -> None:
+def test_any_records_in_any_batches_end_in_the_state_of_their_replay(shop_of: ShopOf, seed: int, version: int) -> None:
     """Times repeat and go back, keys have records in two partitions, and files of deletes are merged."""
     dice = random.Random(seed)
-    state = state_of(
-        shop_of, replace(BY_TIME, deletes=deletes), version=version, limits=SMALL if seed > 1 else Limits()
-    )
+    state = state_of(shop_of, BY_TIME, version=version, limits=SMALL if seed > 1 else Limits())
     merged = 0
     for turn in range(EACH + 3 if seed == 1 else 8):
         for _ in range(dice.randrange(3, 12)):

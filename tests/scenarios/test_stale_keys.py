@@ -141,7 +141,7 @@ def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(sho
 
 @pytest.mark.long
 @pytest.mark.parametrize("on_error", [ErrorMode.LOG, ErrorMode.SKIP])
-@pytest.mark.parametrize("write", [Upsert(), Upsert(on_tombstone="soft_delete"), Upsert(deletes="copy_on_write")])
+@pytest.mark.parametrize("write", [Upsert(), Upsert(on_tombstone="soft_delete")])
 @pytest.mark.parametrize("seed", range(2))
 def test_any_records_in_any_batches_count_as_their_replay(
     shop_of: ShopOf, seed: int, write: Upsert, on_error: ErrorMode

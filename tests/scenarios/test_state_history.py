@@ -200,9 +200,8 @@ def test_each_change_of_a_state_is_a_row_with_the_row_before_it(shop_of: ShopOf,
         WITH_HISTORY,
         Upsert(on_tombstone="soft_delete", history=HISTORY),
         Upsert(order_by="_kafka_timestamp", on_tombstone="soft_delete", history=HISTORY),
-        Upsert(deletes="copy_on_write", history=HISTORY),
     ],
-    ids=["hard", "soft", "ordered", "copies"],
+    ids=["hard", "soft", "ordered"],
 )
 def test_any_changes_lead_from_nothing_to_the_state_and_back(shop_of: ShopOf, write: Upsert, version: int) -> None:
     """The rows before the changes lead back to the state of each commit, also where compaction came in between."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -13,14 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Changelog, Debezium, Deletes, ErrorMode, History, KeyFormat, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, History, KeyFormat, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
 from frazil.ingest import key_index
 from frazil.job.context import JobContext
 from frazil.lake.changelog_sql import ChangelogTable
-from frazil.lake.deletes import batch_partitions
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -85,10 +83,6 @@ class KeyedLife(Life):
 class StateLife(KeyedLife):
     """A table of current state."""
 
-    @rule(deletes=st.sampled_from(Deletes))
-    def declare(self, deletes: Deletes) -> None:
-        self.shop.pipeline = replace(self.shop.pipeline, write=replace(self.write, deletes=deletes))
-
     def wanted(self) -> list[tuple[Any, str | None]]:
         rows, named = self.replay.rows().items(), self.replay.in_table
         return sorted((named(key), row.word) for key, row in rows if row.deleted_at is None or self.replay.is_soft)
@@ -124,17 +118,6 @@ class PartitionedLife(StateLife):
     def teardown(self) -> None:
         self.move(1)  # what upkeep and drivers left has to move, too
         super().teardown()
-
-
-class StableLife(StateLife):
-    """A table of current state whose keys keep the partition of their row."""
-
-    def teardown(self) -> None:
-        self.shop.drain()
-        for key in range(6):
-            self.produce(key, COLOURS[key % 3], at=0)
-        super().teardown()
-        assert self.replay.account().unchecked, "each batch was searched everywhere"
 
 
 class ByColumnLife(StateLife):
@@ -264,10 +247,6 @@ LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
         {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete", history=HISTORY), **TEXT},
     ),
     "soft": (StateLife, {"write": Upsert(on_tombstone="soft_delete"), **TEXT}),
-    "stable": (
-        StableLife,
-        {"write": Upsert(stable_partition=True), **TEXT, "table": {"partition_by": ("truncate(2, order_id)",)}},
-    ),
     "by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": KeyFormat.AVRO}),
     "by_version": (VersionedLife, {"write": Upsert(order_by=("version", BY_TIME)), **TEXT}),
     "forgetful": (ForgetfulLife, {"write": Upsert(order_by=BY_TIME, remember_deletes="3 days"), **TEXT}),
@@ -303,9 +282,6 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)  # keys are found by an index, and by the search too
-    # Keys that keep their partition are searched only there, from the first batch on.
-    monkeypatch.setattr(batch_partitions, "CONFIRMED_FIRST", 0)
-    monkeypatch.setattr(batch_partitions, "CHECKED_ROWS", 0)
     made, declared = LIVES[kind]
 
     def life() -> KeyedLife | CapturedLife:

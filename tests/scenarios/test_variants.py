@@ -123,10 +123,8 @@ def test_pyiceberg_itself_refuses_such_a_table(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("deletes", ["merge_on_read", "copy_on_write"])
-def test_a_state_with_variants_is_updated_compacted_and_verified(shop_of: ShopOf, deletes: str) -> None:
-    write = Upsert(deletes=deletes)
-    shop = shop_of(value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=write, table=VARIANTS)
+def test_a_state_with_variants_is_updated_compacted_and_verified(shop_of: ShopOf) -> None:
+    shop = shop_of(value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=Upsert(), table=VARIANTS)
     for number in range(8):
         shop.produce(bodies({"a": {"n": number}}), key=b"%d" % number, partition=0)
     shop.drain()

@@ -19,7 +19,6 @@ from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.data_location import place_data
-from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH
 from frazil.lake.iceberg_java import Iceberg
@@ -63,7 +62,6 @@ class KeyedTable:
     is_alone: bool = True
     """Whether no other engine has changed rows: the account knows nothing of such."""
     index: KeyIndex | None = None
-    copies: CopyOnWrite | None = None
     by: PartitionField = PartitionField(Transform.IDENTITY, "day")  # noqa: RUF009 # frozen
 
     def create(self) -> KeyedTable:
@@ -114,7 +112,7 @@ class KeyedTable:
         keys = self._arrow(marks, f"id long, {IS_DELETE} boolean, {PARTITION} int")
         hashes = {HASH: key_hash(keys, ["id"]), SECOND_HASH: key_hash(keys, ["id"], is_second=True)}
         keys = keys.withColumns(hashes)
-        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema, index=self.index, copies=self.copies)
+        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema, index=self.index)
         return Batch(staged, changes, self.at, self.at + 1)
 
     def _frame(self, rows: Mapping[int, Row]) -> DataFrame:

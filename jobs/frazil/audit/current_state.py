@@ -74,7 +74,7 @@ class State:
             what = f"{found.doubled} rows too many: their keys have another row"
             findings.append(Finding(flaw=Flaw.DOUBLED, where=self._where, what=what, count=found.doubled))
         if (found.rows, found.hash) == (self.account.rows, self.account.hash):
-            return findings  # the commits themselves left both rows of a key, as with a stable_partition that is none
+            return findings  # the commits themselves left both rows of a key
         apart = found.rows - (found.doubled or 0) - self.account.rows
         if apart:
             what = f"it has {found.rows} rows, and its commits count {self.account.rows}"

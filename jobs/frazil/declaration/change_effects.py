@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from frazil.declaration.durations import seconds_of
 from frazil.declaration.field_effect import FieldEffect, Outcome, always
-from frazil.declaration.options import Deletes, Deletion, ErrorMode, Isolation, Tombstones, Truncation
+from frazil.declaration.options import Deletion, ErrorMode, Isolation, Tombstones, Truncation
 from frazil.declaration.topic_effects import TOPIC_FIELDS
 
 __all__ = ["FIELDS", "Outcome"]
@@ -88,18 +88,6 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "with a shorter time the next batch forgets the keys that were deleted before it: an older record brings their rows "
             "back. A longer time counts for deletes that are not forgotten yet",
             lambda before, after: seconds_of(after) < seconds_of(before),
-        ),
-        "write.deletes": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "a batch writes the positions of replaced rows, or, with copy_on_write, the data files that have them again: its cost "
-            "grows with the table. Deletes that are there already stay until a batch or a compaction writes their files again",
-            lambda before, after: after is Deletes.COPY_ON_WRITE,
-        ),
-        "write.stable_partition": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "with true, a batch searches the rows of its keys in the partitions of its own rows only, once the first 10,000 keys "
-            "kept theirs: the row of a key that changes its partition would stay beside the new one",
-            lambda before, after: bool(after),
         ),
         "write.history": FieldEffect(
             Outcome.FROM_NOW_ON,

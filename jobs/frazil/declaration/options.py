@@ -128,17 +128,6 @@ class Deletion(StrEnum, metaclass=Choices):
     SOFT_DELETE = "soft_delete"
 
 
-class Deletes(StrEnum, metaclass=Choices):
-    """How a table of current state takes away the rows that a batch replaces or deletes.
-
-    `merge_on_read`: a batch writes their positions, and readers leave them out. `copy_on_write`: a batch writes the data files that
-    have them again, without them. Every reader is as fast as on a table that only grows; each batch costs as much as those files.
-    """
-
-    MERGE_ON_READ = "merge_on_read"
-    COPY_ON_WRITE = "copy_on_write"
-
-
 class Truncation(StrEnum, metaclass=Choices):
     """What a truncate of the source's table does to a table of current state.
 

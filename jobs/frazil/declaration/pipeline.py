@@ -19,7 +19,6 @@ from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.options import ErrorMode, Isolation, Tombstones
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.problems import Problem
-from frazil.declaration.stable_partitions import stable_partition_problems
 from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
@@ -102,7 +101,6 @@ class Pipeline(metaclass=Declared):
             yield from tableflow_problems(self)  # all that the three below may name is refused there
         else:
             yield from key_problems(self) if is_keyed(self.write) else ()
-            yield from stable_partition_problems(self)
             yield from envelope_problems(self) if self.envelope is not None else ()
         yield from self._required_problems()
         fields: dict[str, PartitionField | SortField] = {

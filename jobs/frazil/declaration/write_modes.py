@@ -13,7 +13,6 @@ from frazil.declaration.declared import Declared
 from frazil.declaration.durations import seconds_of
 from frazil.declaration.key_columns import key_column_problems
 from frazil.declaration.options import (
-    Deletes,
     Deletion,
     ErrorMode,
     KeyFormat,
@@ -94,12 +93,6 @@ class Upsert(metaclass=Declared):
     remember_deletes: Annotated[
         str, "With order_by: how long an older record does not bring a deleted row back.", notation(seconds_of)
     ] = SEVEN_DAYS
-    deletes: Annotated[
-        Chosen[Deletes], "Whether readers leave out replaced rows, or a batch writes their data files again."
-    ] = default(Deletes.MERGE_ON_READ)
-    stable_partition: Annotated[
-        bool, "A key never changes its partition: a batch searches the partitions of its rows only."
-    ] = False
     history: Annotated[
         Chosen[History | None], "Keep each change of the table as a row of <table>__changes. Default: none."
     ] = default(None)

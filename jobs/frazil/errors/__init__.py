@@ -16,7 +16,6 @@ FrazilError                    says what, where and what to do
 │   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones
 │   ├── KeysMissing            no record of a table's first batch has a key
 │   ├── KeysMoved              records of one key are in two partitions, without an order
-│   ├── PartitionsMoved        keys are declared to keep the partition of their row, and some did not
 │   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
 │   ├── HistoryMismatch        the history of a table of current state cannot follow its commits
@@ -125,7 +124,6 @@ from frazil.errors.state_tables import (
     HistoryMismatch,
     KeysMissing,
     KeysMoved,
-    PartitionsMoved,
     RememberedDeletesLost,
     SourceTruncated,
     TooManyLate,
@@ -167,7 +165,6 @@ __all__ = [
     "ObjectDiffers",
     "ObjectStoreUnavailable",
     "OffsetsLost",
-    "PartitionsMoved",
     "RegistryRefused",
     "RegistryUnavailable",
     "RejectedRecords",

@@ -149,23 +149,6 @@ class KeysMoved(DecisionRequired):
         )
 
 
-class PartitionsMoved(DecisionRequired):
-    """Keys have a row in another partition of the table than their new one, though they are declared to keep their partition."""
-
-    @classmethod
-    def of(cls, pipeline: str, table: str, number: int) -> Self:
-        """Return the error for `number` keys."""
-        return cls(
-            f"{number} keys have a row in another partition of the table than the batch's rows, and the declaration has "
-            "stable_partition; nothing of the batch was committed",
-            pipeline=pipeline,
-            place=f"table {table}",
-            do="Remove stable_partition from write=Upsert(): then rows may move. Earlier batches may have left rows behind "
-            f"that no check had: `frazil verify {pipeline} --deep` counts them",
-            facts={"table": table, "number": number},
-        )
-
-
 class SourceTruncated(DecisionRequired):
     """The source's table was truncated: its rows went without a delete for each, so the table would keep them."""
 

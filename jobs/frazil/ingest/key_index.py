@@ -15,14 +15,9 @@ from frazil.lake.key_index.indexed_search import IndexedSearch
 def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexedSearch | None:
     """Return the search by an index, for the batches of one run; None for a table whose batches would not use it.
 
-    A batch that depends on more of its rows than their place searches the table. Where data files are written again, the index
-    would have to read them again after each batch. Where keys keep their partition, the search reads few partitions, and
-    checks that they do: an index would find a row anywhere, and the declaration would never be doubted.
+    A batch that depends on more of its rows than their place searches the table.
     """
-    of_table = rules(pipeline)
-    if not isinstance(pipeline.write, Upsert) or pipeline.write.stable_partition:
-        return None
-    if of_table.need_rows or of_table.copies:
+    if not isinstance(pipeline.write, Upsert) or rules(pipeline).need_rows:
         return None
 
     def reported(event: str, facts: Mapping[str, Any]) -> None:

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.envelopes import BEFORE_COLUMN, added_columns
-from frazil.declaration.options import Deletes, Deletion
-from frazil.declaration.stable_partitions import stable_fields
+from frazil.declaration.options import Deletion
 from frazil.declaration.write_modes import (
     Append,
     Changelog,
@@ -50,16 +49,13 @@ def rules(pipeline: Pipeline, *, keys_move: bool = False, fills: bool = False) -
     if not isinstance(write, Upsert):
         return Rules()
     ordered, soft = bool(write.order_by), write.on_tombstone is Deletion.SOFT_DELETE
-    copies = write.deletes is Deletes.COPY_ON_WRITE
     return Rules(
         ordered=ordered,
         soft=soft,
         moved=keys_move and not ordered,
         fills=fills,
         about=added_columns(pipeline.envelope),
-        copies=copies,
         remember_us=remembered_seconds(write) * 1_000_000,
-        stable=stable_fields(pipeline),
     )
 
 

@@ -19,16 +19,10 @@ class KeyAccount:
     `staged` is when the newest of the rows were staged, `_ingested_at` in microseconds since 1970, and `until` what it was when an
     operator's decision last closed the account of a partition, or when all records had landed before which keys changed their
     partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was. `cleared` is how many rows
-    the commit took away because the source's table was truncated, before its own keys, and `copied` how many it wrote again beside
-    those that it replaced or deleted. `doubled` is how many rows it took away beside one of each key: a key has several
-    if it changed its partition against the declaration.
+    the commit took away because the source's table was truncated, before its own keys. `doubled` is how many rows it took away
+    beside one of each key: a key has several if another engine added them.
 
     `removed` is how many rows other engines deleted since the pipeline began, as operators accepted.
-
-    The last three are 0 or empty unless keys are declared to keep their partition. `confirmed` is how many keys were searched
-    everywhere since then without a row in another partition, and `unchecked` how many commits there were since the last such
-    search.
-    `promise` is the partition fields whose values they keep: of others, nothing is confirmed.
     """
 
     rows: int = 0
@@ -42,30 +36,14 @@ class KeyAccount:
     until: int = 0
     late: int = 0
     cleared: int = 0
-    copied: int = 0
     doubled: int = 0
     removed: int = 0
-    confirmed: int = 0
-    unchecked: int = 0
-    promise: str = ""
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
         counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
         more = {
-            name: value
-            for name in (
-                "until",
-                "late",
-                "cleared",
-                "copied",
-                "doubled",
-                "removed",
-                "confirmed",
-                "unchecked",
-                "promise",
-            )
-            if (value := getattr(self, name))
+            name: value for name in ("until", "late", "cleared", "doubled", "removed") if (value := getattr(self, name))
         }
         rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
         return canonical({**rows, **more, **counts})
@@ -79,4 +57,4 @@ class KeyAccount:
     @property
     def unchanged(self) -> KeyAccount:
         """The account after a commit that changes no row."""
-        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0, copied=0, doubled=0)
+        return replace(self, inserted=0, updated=0, deleted=0, absent=0, cleared=0, doubled=0)

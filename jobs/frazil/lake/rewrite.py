@@ -6,12 +6,12 @@ apart here so that rows are counted between writing and committing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
@@ -84,17 +84,7 @@ def rewrite(
     spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, unique_id: str, order: Sequence[Column] = ()
 ) -> Rewritten:
     """Write the rows of a group's files to new files of the target size, in the order `order` within each file."""
-    files = write_again(
-        spark,
-        iceberg,
-        table,
-        group.java.fileScanTasks(),
-        unique_id=unique_id,
-        order=order,
-        task_bytes=group.java.inputSplitSize(),
-        file_bytes=group.java.maxOutputFileSize(),
-        spec_id=group.java.outputSpecId(),
-    )
+    files = _write_again(spark, iceberg, table, group, unique_id=unique_id, order=order)
     group.java.setOutputFiles(iceberg.classes.set_of(files))
     return Rewritten(
         group,
@@ -104,36 +94,22 @@ def rewrite(
     )
 
 
-def write_again(
-    spark: SparkSession,
-    iceberg: Iceberg,
-    table: Java,
-    tasks: Java,
-    *,
-    unique_id: str,
-    order: Sequence[Column],
-    task_bytes: int,
-    file_bytes: int,
-    spec_id: int,
-    kept: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+def _write_again(
+    spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, unique_id: str, order: Sequence[Column]
 ) -> list[Java]:
-    """Write the rows that scan tasks read, as far as they are `kept`, to data files in no snapshot; return these.
-
-    A task of Spark reads about `task_bytes`; a file has `file_bytes` at most, and the partition spec `spec_id`.
-    """
     sets, cache, coordinator = iceberg.task_sets(), iceberg.table_cache(), iceberg.coordinator()
     source = f"{unique_id}-source"  # Spark mixes up the options of a read and a write that name one table
     cache.add(unique_id, table)
     cache.add(source, table)
-    sets.stageTasks(table, source, tasks)
+    sets.stageTasks(table, source, group.java.fileScanTasks())
     try:
-        read = spark.read.option("split-size", str(task_bytes)).option("file-open-cost", "0")
-        rows = kept(read.table(f"{CATALOG}.`{source}`"))
+        read = spark.read.option("split-size", str(group.java.inputSplitSize())).option("file-open-cost", "0")
+        rows = read.table(f"{CATALOG}.`{source}`")
         (
             (rows.sortWithinPartitions(*order) if order else rows)
             .writeTo(f"{CATALOG}.`{unique_id}`")
-            .option("target-file-size-bytes", str(file_bytes))
-            .option("output-spec-id", str(spec_id))
+            .option("target-file-size-bytes", str(group.java.maxOutputFileSize()))
+            .option("output-spec-id", str(group.java.outputSpecId()))
             .options(**OPTIONS)
             .append()
         )

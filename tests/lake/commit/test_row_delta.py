@@ -15,10 +15,9 @@ from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.commit.row_delta import overwrite, row_delta
+from frazil.lake.commit.row_delta import row_delta
 from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.deletes import java_writers
-from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.java_writers import tasks
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.layout import FEW_MANIFESTS
@@ -299,38 +298,6 @@ def test_iceberg_itself_refuses_deletes_of_another_head(
         delta.addRows(file)
     with pytest.raises(Py4JJavaError) as refused:
         delta.commit()
-    assert thrown(refused.value) == "ValidationException"
-    assert refusal in message(refused.value)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("event", "refusal"),
-    [
-        pytest.param(KeyedTable.compact, "Missing required files to delete", id="failMissingDeletePaths"),
-        pytest.param(delete_by_position, "new delete for replaced data file", id="validateNoConflictingDeletes"),
-        pytest.param(
-            lambda table: table.insert(9, (1, "theirs")),
-            "conflicting files that can contain records",
-            id="validateNoConflictingData",
-        ),
-    ],
-)
-def test_iceberg_itself_refuses_files_written_again_of_another_head(
-    table: KeyedTable, event: Callable[[KeyedTable], None], refusal: str
-) -> None:
-    """The same for copy-on-write, whose change is an overwrite."""
-    table.copies = CopyOnWrite(lambda: uuid.uuid4().hex)
-    batch = table.staged(SECOND)
-    loaded = table.iceberg.load(table.name)
-    deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
-    assert deletes.replaced
-    event(table)
-    change = overwrite(table.iceberg, table.iceberg.load(table.name), deletes)
-    for file in batch.staged.files:
-        change.addFile(file)
-    with pytest.raises(Py4JJavaError) as refused:
-        change.commit()
     assert thrown(refused.value) == "ValidationException"
     assert refusal in message(refused.value)
 

@@ -8,15 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
-from frazil.lake.deletes import files_written_again
 from frazil.lake.deletes import live_rows as counted
-from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.live_rows import live_rows
 from frazil.lake.iceberg_java import Iceberg
 from tests.support.foreign_deletes import delete_positions
-from tests.support.keyed_table import KeyedTable, Row
+from tests.support.keyed_table import KeyedTable
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
@@ -66,28 +63,6 @@ def test_live_rows_are_counted_exactly(
     assert sum(live_rows(iceberg, java, [task], new_id=named) for task in tasks) == len(table.state)
     assert bool(read) is (version == 2 and most == 10)
     assert iceberg.task_sets().fetchSetIds(java).isEmpty()
-
-
-@pytest.mark.long
-def test_files_written_again_are_counted_though_their_deletes_are_large(
-    spark: SparkSession,
-    iceberg: Iceberg,
-    lake_environment: Environment,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    table = table_of(spark, iceberg, lake_environment, name, 2)
-    table.copies = CopyOnWrite(new_id)
-    monkeypatch.setattr(counted, "BYTES_AT_MOST", 10)
-    batch: dict[int, Row | None] = {3: None, 4: (1, "fourth"), 50: (1, "new")}
-    with monkeypatch.context() as patch:
-        written = files_written_again.write_again
-        patch.setattr(files_written_again, "write_again", lambda *a, **k: written(*a, **k)[:-1])
-        with pytest.raises(RowsWouldChange, match="written again they have"):
-            table.publish(table.staged(batch))
-    table.check()
-    table.apply(batch)
-    table.check()
 
 
 @pytest.mark.long

@@ -210,10 +210,6 @@ OPTIONS: list[tuple[WriteMode, WriteMode, str, bool, str]] = [
     (replace(STATE, on_tombstone="soft_delete"), STATE, "on_tombstone", True, "marked already stay so"),
     (STATE, replace(STATE, remember_deletes="3 days"), "remember_deletes", True, "brings their rows back"),
     (STATE, replace(STATE, remember_deletes="9 days"), "remember_deletes", False, "not forgotten yet"),
-    (STATE, replace(STATE, deletes="copy_on_write"), "deletes", True, "its cost grows with the table"),
-    (replace(STATE, deletes="copy_on_write"), STATE, "deletes", False, "the positions of replaced rows"),
-    (Upsert(), Upsert(stable_partition=True), "stable_partition", True, "stay beside the new one"),
-    (Upsert(stable_partition=True), Upsert(), "stable_partition", False, "in the partitions of its own rows"),
     (STATE, replace(STATE, history=History(keep_days=9)), "history", False, "begins at the state's head"),
     (replace(STATE, history=History(keep_days=9)), STATE, "history", True, "no longer written"),
     (

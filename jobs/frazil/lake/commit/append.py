@@ -21,7 +21,7 @@ from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, c
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.entries import entry, entry_of_head, of
 from frazil.lake.commit.other_commits import OtherCommit, OtherCommits
-from frazil.lake.commit.row_delta import RowChanges, overwrite, row_delta
+from frazil.lake.commit.row_delta import RowChanges, row_delta
 from frazil.lake.commit.row_search import RowSearch
 from frazil.lake.deletes.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg, thrown
@@ -159,10 +159,6 @@ def fill(
     if deletes is not None and deletes.clears:
         change = transaction.newOverwrite()
         change.overwriteByRowFilter(iceberg.classes.static("expressions.Expressions", "alwaysTrue"))
-        for file in files:
-            change.addFile(file)
-    elif deletes is not None and deletes.replaced:
-        change = overwrite(iceberg, transaction, deletes)
         for file in files:
             change.addFile(file)
     elif deletes is None or not (files or deletes.added):  # a row delta without a file would be an overwrite of nothing

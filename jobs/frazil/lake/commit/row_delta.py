@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from frazil.lake.deletes.staged_deletes import StagedDeletes
-from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.ledger import Entry
@@ -35,23 +34,6 @@ class RowChanges(Protocol):
 
     def forget(self) -> None:
         """Make them again at the next call."""
-
-
-def overwrite(iceberg: Iceberg, transaction: Java, deletes: StagedDeletes) -> Java:
-    """Return an overwrite of the data files that are written again; the caller adds the rows and commits it, as a row delta."""
-    classes, change = iceberg.classes, transaction.newOverwrite()
-    replaced, removed = (classes.static(f"util.{kind}FileSet", "create") for kind in ("Data", "Delete"))
-    for file in deletes.replaced:
-        replaced.add(file)
-    for file in deletes.removed:
-        removed.add(file)
-    change.deleteFiles(replaced, removed)
-    for file in deletes.written:
-        change.addFile(file)
-    change.validateFromSnapshot(deletes.snapshot_id)
-    change.conflictDetectionFilter(classes.static("expressions.Expressions", "alwaysTrue"))
-    change.validateNoConflictingData().validateNoConflictingDeletes()
-    return change
 
 
 def row_delta(transaction: Java, deletes: StagedDeletes) -> Java:

@@ -19,7 +19,7 @@ _OF_JOBS = frozenset({"SparkException", "SparkOutOfMemoryError", "OutOfMemoryErr
 
 
 class SearchFailed(Exception):
-    """The Spark job that searches the rows, or writes their files again, failed on a head on which it had failed before.
+    """The Spark job that searches the rows failed on a head on which it had failed before.
 
     So no other commit was the reason. `error` is what Spark threw.
     """

@@ -9,7 +9,6 @@ from pyspark.sql import Column, DataFrame, Observation, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.declaration.partitioning import PartitionField
 from frazil.lake.deletes.left_out import IS_GONE, fill
 from frazil.lake.deletes.positions import HASH, IS_DELETE, LACKS, LEFT_OUT, OF_VALUES, PARTITION, PLACE, SECOND_HASH
 from frazil.lake.spark_key_hash import key_hash
@@ -25,8 +24,6 @@ _LAST = "_frazil_last"  # the timestamp of the last record of a key and partitio
 _BEFORE, _IS_REPEATED = "_frazil_before", "_frazil_is_repeated"
 IS_BARE = "_frazil_bare"
 """Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
-REMOVED = "_frazil_removed"
-"""Column that says whether a change of the key deletes its row, where keys keep their partition: the next row may have another."""
 IS_LAST = "_frazil_is_last"
 """Column that says whether a change is the last of its key that has an effect."""
 UNRESOLVED = "_frazil_unresolved"
@@ -50,8 +47,7 @@ class Rules:
     Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
     partition take effect whose last record has the highest timestamp. With `fills`, a value that a change leaves out is that of the
     change before, or of the row in the table. `about` are columns of the change that made a row what it is, deletes included.
-    With `copies`, the data files of replaced rows are written again. Where rows are ordered, deletes are remembered for
-    `remember_us`, microseconds. A key keeps its value of the partition fields `stable`.
+    Where rows are ordered, deletes are remembered for `remember_us`, microseconds.
     """
 
     ordered: bool = False
@@ -59,9 +55,7 @@ class Rules:
     moved: bool = False
     fills: bool = False
     about: tuple[str, ...] = ()
-    copies: bool = False
     remember_us: int = 0
-    stable: tuple[PartitionField, ...] = ()
 
     @property
     def need_rows(self) -> bool:
@@ -80,7 +74,7 @@ def fold(
 ) -> DataFrame:
     """Return the last change of each key, with marks, and, with `fills`, those that are or may be `UNRESOLVED`.
 
-    `IS_LAST` distinguishes them. `REMOVED` is there if keys are `stable`. `observed` gets counts.
+    `IS_LAST` distinguishes them. `observed` gets counts.
 
     They are the number of `records`, of their `keys`, of records that leave values out (`left_out`, 0 if these are filled), of keys
     that `moved`, of `ties`, and of `repeated` deletes.
@@ -125,8 +119,6 @@ def fold(
     if rules.need_rows:
         of_key[RECORDS] = F.count(F.lit(1)).over(Window.partitionBy(*key))
         of_key[REPEATED] = F.count_if(F.col(_IS_REPEATED)).over(Window.partitionBy(*key))
-    if rules.stable:
-        of_key[REMOVED] = F.max(IS_DELETE).over(Window.partitionBy(*key))
     ranked = ranked.withColumns(of_key)
     is_last = F.col(_RANK) == 1
     is_needed = is_last | F.coalesce(F.col(UNRESOLVED), F.lit(True)) if rules.fills else is_last

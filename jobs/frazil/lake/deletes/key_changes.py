@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from frazil.errors import KeysMoved, PartitionsMoved
+from frazil.errors import KeysMoved
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.deletes.batch_partitions import BatchPartitions
-from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.key_literals import Truncation
-from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, Within, find, key_names, total
+from frazil.lake.deletes.positions import HASH, IS_DELETE, Found, Remembered, find, key_names, total
 from frazil.lake.deletes.staged_deletes import StagedDeletes, write
 from frazil.lake.deletes.stale_keys_of_batch import StaleKeysOfBatch
 from frazil.lake.iceberg_java import Iceberg
@@ -54,10 +52,10 @@ class KeyChanges:
 
     `keys` and `schema` are as in `positions.find`. Keys are searched on the head of the commit: positions of another snapshot may
     be those of other rows. `pipeline` is for messages. `moves` says that rows of another Kafka partition are older than the batch,
-    `clears` that the source's table was truncated: all rows go. With `copies`, data files are written again instead of deletes.
+    `clears` that the source's table was truncated: all rows go.
     `newest` is partition and offset of each key's newest record, `staged_us` when the batch was staged: without them, no stale keys
     are counted.
-    An `index` may answer instead of the search. `partitions` are those of the batch's rows, if keys keep theirs.
+    An `index` may answer instead of the search.
     """
 
     def __init__(
@@ -70,13 +68,11 @@ class KeyChanges:
         pipeline: str = "",
         moves: bool = False,
         clears: bool = False,
-        copies: CopyOnWrite | None = None,
         index: KeyIndex | None = None,
         newest: pa.StructArray | None = None,
         staged_us: int = 0,
-        partitions: BatchPartitions | None = None,
     ) -> None:
-        self._copies, self._index, self._partitions = copies, index, partitions
+        self._index = index
         self._iceberg, self._table, self._keys, self._schema = iceberg, table, keys, schema
         self._pipeline, self._moves, self.clears = pipeline, moves, clears
         self._made: StagedDeletes | None = None
@@ -126,9 +122,8 @@ class KeyChanges:
                 self._made = StagedDeletes(snapshot_id=head, clears=self.clears, found=Found(late=late, ties=len(tied)))
             else:
                 check_names(table, key_names(self._schema))
-                self._made = self._deletes(
-                    table, head, self._found(table, head, last.keys if last is not None else None)
-                )
+                found = self._found(table, head, last.keys if last is not None else None)
+                self._made = write(self._iceberg, table, head, found)
                 if self._index is not None:
                     self._index.made(self._made)
         return self._made
@@ -156,7 +151,6 @@ class KeyChanges:
                 until=until,
                 partitioned_by=partitioned_by,
                 remembered=self._found_deleted,
-                within=self._within(table, head, account or KeyAccount()),
                 check=check,
             )
 
@@ -164,39 +158,18 @@ class KeyChanges:
             return search()
         return self._index.find(table, head, self._keys, self._schema, until=until, account=account, search=search)
 
-    def _deletes(self, table: Java, head: int, found: Found) -> StagedDeletes:
-        if self._copies is None:
-            return write(self._iceberg, table, head, found)
-        return self._copies.write(self._iceberg, table, head, found, self._keys, self._schema)
-
-    def _within(self, table: Java, head: int, before: KeyAccount) -> Within | None:
-        """Return in which part of the table the keys are searched; None for everywhere, without a check."""
-        partitions = self._partitions
-        if partitions is None:
-            return None
-        names = _names_on(table, head, partitions.sources)
-        if any(names.get(source) != source for source in partitions.sources):
-            return None  # the snapshot has not the columns, or has them by other names
-        return partitions.within(before)
-
     def is_on(self, committed: Offsets | None) -> bool:
         """Return whether what is known of the changes is still so where these offsets are committed: nothing depends on rows."""
         return True
 
     def check(self, deletes: StagedDeletes) -> None:
-        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record, and nothing orders the two.
-
-        Raise `PartitionsMoved` if keys are to keep the partition of their row, and some did not.
-        """
-        if deletes.found.elsewhere:
-            raise PartitionsMoved.of(self._pipeline, self._table, deletes.found.elsewhere)
+        """Raise `KeysMoved` if a key's row is of another Kafka partition than its record, and nothing orders the two."""
         if deletes.found.moved and not self._moves:
             raise KeysMoved.of(self._pipeline, self._table, deletes.found.moved)
 
     def account(self, before: KeyAccount, deletes: StagedDeletes, records: int) -> KeyAccount:
         """Return the table's account after a commit of these deletes and the batch's rows, which are of so many records."""
         found, cleared = deletes.found, before.rows if deletes.clears else 0
-        partitions = self._partitions
         if deletes.clears:
             before = replace(before, rows=0, hash=0)
         return KeyAccount(
@@ -210,11 +183,7 @@ class KeyChanges:
             absent=self.deletes - found.deleted,
             late=before.late,
             cleared=cleared,
-            copied=deletes.copied,
             doubled=found.rows - found.updated - found.deleted,
-            confirmed=partitions.confirmed(before) + found.checked if partitions is not None else 0,
-            unchecked=before.unchecked + 1 if partitions is not None and not found.checked else 0,
-            promise=partitions.promise if partitions is not None else "",
         )
 
     def forget(self) -> None:

@@ -37,7 +37,6 @@ _NUMBERED: Mapping[str, tuple[str, _Literal]] = {
 """By Spark's type, the Arrow type of a value as a number, and its literal. Python's own dates end with the year 9999."""
 _COMPARED = frozenset({"string", "binary", "boolean"})
 _BITS: Mapping[str, int] = MappingProxyType({"int": 32, "bigint": 64})
-_HOUR, _DAY = 3_600_000_000, 86_400_000_000  # microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +86,21 @@ def conditions(
     found = []
     for name in names:
         truncation = partitioned_by.get(name, NO_TRUNCATION)
-        one = condition(F.col(name), keys[name], types[name], is_listed=name in partitioned_by, truncation=truncation)
+        one = _condition(F.col(name), keys[name], types[name], is_listed=name in partitioned_by, truncation=truncation)
         if one is not None:
             found.append(one)
     return found
 
 
-def condition(
+def _condition(
     column: Column,
     values: pa.ChunkedArray,
     kind: str,
     *,
     is_listed: bool,
-    is_nullable: bool = False,
     truncation: Truncation = NO_TRUNCATION,
 ) -> Column | None:
-    """Return a condition that a column of Spark's type `kind` meets if it is one of `values`; None without literals.
-
-    `is_nullable` says that the table may have rows in which the column is null.
-    """
+    """Return a condition that a column of Spark's type `kind` meets if it is one of `values`; None without literals."""
     literal: _Literal
     if kind in _NUMBERED:
         number, literal = _NUMBERED[kind]
@@ -117,41 +112,8 @@ def condition(
     if not len(values) or (cuts := truncation.cuts(values, kind)) is None:
         return None
     if is_listed and len(distinct := values.unique()) <= LISTED_AT_MOST:
-        literals = [literal(value) for value in distinct.to_pylist()]
-        if is_nullable and kind == "string":
-            # Iceberg 1.11 throws a NullPointerException for IN if a file's partition value, a text, is null (`CharSequenceSet`).
-            return reduce(Column.__or__, (column == value for value in literals))
-        return column.isin(literals)
+        return column.isin([literal(value) for value in distinct.to_pylist()])
     ends = intervals(values, cuts=cuts) if kind in _NUMBERED else [_ends(values)]
-    return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
-
-
-def in_periods(column: Column, values: pa.ChunkedArray, kind: str, unit: str) -> Column | None:
-    """Return a condition that a column of Spark's type `kind` meets if it is in the same period, in UTC, as one of `values`.
-
-    `unit` is numpy's: Y, M, D or h for the year, month, day or hour. None if the column has no such periods.
-    """
-    import numpy as np
-    import pyarrow as pa
-
-    if (kind != "date" or unit == "h") and not kind.startswith("timestamp"):
-        return None
-    number, literal = _NUMBERED[kind]
-    numbers, a_day = _as_numbers(values, number).to_numpy(), 1 if kind == "date" else _DAY
-    # By days: numpy's instants overflow near the first one.
-    periods = numbers // _HOUR if unit == "h" else (numbers // a_day).astype("M8[D]").astype(f"M8[{unit}]")
-
-    def begin(period: int) -> int:
-        """Return when a period begins, as Python's number: the first and the last one exceed 64 bits."""
-        if unit == "h":
-            return period * _HOUR
-        return a_day * int(np.array([period]).astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64)[0])
-
-    bounds = np.iinfo(number)
-    ends = [
-        (max(begin(first), int(bounds.min)), min(begin(last + 1) - 1, int(bounds.max)))
-        for first, last in intervals(pa.chunked_array([pa.array(periods.astype(np.int64))]))
-    ]
     return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
 
 

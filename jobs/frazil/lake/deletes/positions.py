@@ -7,7 +7,7 @@ shuffled, and rows that a delete file names do not come. `key_literals` says whi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +33,13 @@ LEFT_OUT = "_frazil_left_out"
 """Names of the columns that a change leaves out though its row has a value, null if there are none: no part of a key's marks."""
 PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
 """Of an ordered batch: order, partition and offset of a key's last record, and, of a delete, those of its values' record."""
-KNOWN = "_frazil_known"
-"""Where keys keep the partition of their row: whether the batch has the row of the key, or else only the key."""
-MARKS = (IS_DELETE, HASH, SECOND_HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES, KNOWN)
+MARKS = (IS_DELETE, HASH, SECOND_HASH, PARTITION, NUMBER, LACKS, PLACE, OF_VALUES)
 _KAFKA_PARTITION, _KAFKA_OFFSET, _INGESTED_AT = "_kafka_partition", "_kafka_offset", "_ingested_at"
 _WAS, _THEN = "_frazil_was", "_frazil_then"
 MOVED = "_frazil_moved"
 """Column that says of a row that was found whether it is of another Kafka partition than the batch's record of its key."""
 _LATE, _KEPT, _TIES, _WAS_DELETED = "_frazil_late", "_frazil_kept", "_frazil_ties", "_frazil_was_deleted"
-_VOID, _ELSEWHERE = "_frazil_void", "_frazil_elsewhere"
+_VOID = "_frazil_void"
 BROADCAST_AT_MOST = 2_000_000
 """So many keys are broadcast; a larger batch is joined as Spark decides. 2 M keys of 20 bytes take 0.2 GB of heap."""
 
@@ -55,25 +53,12 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Within:
-    """Where the rows of the `KNOWN` keys are: they meet a condition.
-
-    If the search is `checked`, all rows are read, and those of known keys that do not meet the condition are counted; else only
-    data files with rows that may meet it are read, and all keys must be known.
-    """
-
-    condition: Column
-    checked: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """The live rows of a batch's keys on one snapshot.
 
     `at` is the sorted positions by path of the data file, each once. `updated` and `deleted` count the keys that are there and that
     the batch writes or deletes; `hash` is the sum of all these rows' hashes, modulo 2^64. `moved` rows are of another Kafka
-    partition than the batch's record of their key. If the search was checked, `checked` is the number of known keys,
-    and `elsewhere` that of their rows in other partitions than the batch's.
+    partition than the batch's record of their key.
     """
 
     at: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
@@ -82,11 +67,8 @@ class Found:
     hash: int = 0
     moved: int = 0
     late: frozenset[int] = frozenset()
-    void: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
     ties: int = 0
-    checked: int = 0
-    elsewhere: int = 0
 
     @property
     def rows(self) -> int:
@@ -105,7 +87,6 @@ def find(
     until: int = 0,
     partitioned_by: Mapping[str, Truncation] = MappingProxyType({}),
     remembered: Remembered = Remembered(),  # frozen
-    within: Within | None = None,
     check: Callable[[DataFrame], None] = lambda _: None,
 ) -> Found:
     """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
@@ -113,11 +94,8 @@ def find(
     `keys` has the key's columns, then `MARKS`; each key is there once. `schema` is its Spark schema. `named` gives the names that
     columns have in the snapshot's schema, where they are other ones. Rows that were staged up to `until`, microseconds since 1970,
     do not count as moved. `partitioned_by` are columns that the table is partitioned by. The rows of keys that are late by what is
-    `remembered` stay. Rows are searched everywhere, or `within` a part of the table. `check` gets the rows that are read, if
-    the keys alone say which.
+    `remembered` stay. `check` gets the rows that are read, if the keys say which.
     """
-    import pyarrow.compute as pc
-
     names, wanted = key_names(schema), broadcast(spark, keys, schema)
     rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
     partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
@@ -127,29 +105,18 @@ def find(
     key = [F.col(named.get(name, name)).alias(name) for name in names]
     then = [_place_of_row(schema[PLACE].dataType).alias(_THEN)] if PLACE in schema.names else []
     was_deleted = F.col(DELETED_AT.name).isNotNull() if DELETED_AT.name in rows.columns else F.lit(False)
-    elsewhere, filters = list[Column](), list[Column]()
-    if within is not None and within.checked:
-        elsewhere.append((~F.coalesce(within.condition, F.lit(False))).alias(_ELSEWHERE))
-    elif within is not None:
-        filters.append(within.condition)
+    filters = list[Column]()
     if not any(named.get(name, name) != name for name in names):
         # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
-        filters += conditions(keys, schema, names, partitioned_by=partitioned_by)
+        filters = conditions(keys, schema, names, partitioned_by=partitioned_by)
     place = (F.col(FILE), F.col(POSITION), partition.alias(_WAS), was_deleted.alias(_WAS_DELETED))
-    rows = pruned(rows, filters, [*key, *place, *then, *elsewhere])
-    if filters and (within is None or within.checked):
+    rows = pruned(rows, filters, [*key, *place, *then])
+    if filters:
         check(rows)
     moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
     compared = _compared(schema) if NUMBER in schema.names else ()
-    marks = [(F.col(_ELSEWHERE) & F.col(KNOWN)).alias(_ELSEWHERE)] if elsewhere else []
-    found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared, *marks).toArrow()
-    result = grouped(found, remembered)
-    if not elsewhere:
-        return result
-    if NUMBER in found.column_names:  # what changes no row moves none
-        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(result.late | result.void))))
-    checked, apart = (table[mark].to_pylist().count(True) for table, mark in ((keys, KNOWN), (found, _ELSEWHERE)))
-    return replace(result, checked=checked, elsewhere=apart)
+    found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow()
+    return grouped(found, remembered)
 
 
 def key_names(schema: Any) -> list[str]:
@@ -160,12 +127,7 @@ def key_names(schema: Any) -> list[str]:
 def broadcast(spark: SparkSession, keys: pa.Table, schema: Any) -> DataFrame:
     """Return the keys as a side of a join, broadcast if they are few enough."""
     wanted = spark.createDataFrame(keys, schema=schema)
-    return F.broadcast(wanted) if are_few(keys) else wanted
-
-
-def are_few(keys: pa.Table) -> bool:
-    """Return whether keys are few enough to be broadcast."""
-    return bool(keys.num_rows <= BROADCAST_AT_MOST)
+    return F.broadcast(wanted) if keys.num_rows <= BROADCAST_AT_MOST else wanted
 
 
 def _place_of_row(of: Any) -> Column:
@@ -204,7 +166,7 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
     import numpy as np
     import pyarrow.compute as pc
 
-    late, void, kept, ties = remembered.late, frozenset[int](), frozenset[int](), len(remembered.tied)
+    late, kept, ties = remembered.late, frozenset[int](), len(remembered.tied)
     if NUMBER in found.column_names:
         late = late | _numbers(found, _LATE)
         ties = len(_numbers(found, _TIES) | (remembered.tied - frozenset(found[NUMBER].to_pylist())))
@@ -212,7 +174,7 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
         found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late | void))))
         kept = _numbers(found, _KEPT)
     if not found.num_rows:
-        return Found(late=late, void=void, ties=ties)
+        return Found(late=late, ties=ties)
     paths = pc.dictionary_encode(found[FILE].cast("string")).combine_chunks()
     files = paths.indices.to_numpy(zero_copy_only=False)
     order = np.lexsort((found[POSITION].to_numpy(), files))
@@ -230,7 +192,6 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
         hash=total(hashes),
         moved=int(moved.sum()),
         late=late,
-        void=void,
         kept=kept,
         ties=ties,
     )

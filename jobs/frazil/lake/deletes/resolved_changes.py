@@ -12,9 +12,7 @@ from pyspark.sql import types as T
 from frazil.errors import RememberedDeletesLost
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.entries import entry
-from frazil.lake.deletes.batch_partitions import BatchPartitions
 from frazil.lake.deletes.deleted_keys import DeletedKeys, FilesLost
-from frazil.lake.deletes.files_written_again import CopyOnWrite
 from frazil.lake.deletes.folding import RECORDS, REPEATED, Rules
 from frazil.lake.deletes.key_changes import KeyChanges, partition_sources
 from frazil.lake.deletes.key_literals import Truncation
@@ -54,9 +52,7 @@ class ResolvedChanges(KeyChanges):
         staged_us: int,
         new_id: Callable[[], str],
         clears: bool = False,
-        copies: CopyOnWrite | None = None,
         newest: pa.StructArray | None = None,
-        partitions: BatchPartitions | None = None,
     ) -> None:
         import numpy as np
         import pyarrow as pa
@@ -73,10 +69,8 @@ class ResolvedChanges(KeyChanges):
             pipeline=pipeline,
             moves=rules.ordered or rules.moved,
             clears=clears,
-            copies=copies,
             newest=newest,
             staged_us=staged_us,
-            partitions=partitions,
         )
         self.key = [field.name for field in fields if field.name not in MARKS]
         self._deleted_keys = (

@@ -61,8 +61,7 @@ def rows_to_write(
     of_stored = dict.fromkeys((*values, *of_delete))
     held = (F.col(name).alias(_HELD + name) for name in of_stored)
     found = changes.found
-    # A key that changed its partition against the declaration has several rows; a search of some partitions may see one of them.
-    is_doubled = bool(rules.stable) or found.rows > found.updated + found.deleted
+    is_doubled = found.rows > found.updated + found.deleted  # another engine added rows
     age = [_age(stored.columns).alias(_AGE)] if is_doubled else []
     stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held, *age])
     of_row = {name: F.col(_HELD + name) for name in values}

@@ -13,9 +13,7 @@ from pyspark.sql.types import StructType
 
 from frazil.errors import KeysMoved
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.deletes.batch_partitions import BatchPartitions, PartitionSources
-from frazil.lake.deletes.files_written_again import CopyOnWrite
-from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REMOVED, REPEATED, Rules, fold, value_columns
+from frazil.lake.deletes.folding import IS_LAST, NEWEST, RECORDS, REPEATED, Rules, fold, value_columns
 from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
 from frazil.lake.deletes.positions import IS_DELETE, LEFT_OUT, MARKS
 from frazil.lake.deletes.resolved_changes import ResolvedChanges
@@ -70,12 +68,11 @@ def stage_changes(
     order, records of one key in two partitions raise `KeysMoved`, which names the `pipeline`. `records` is about how many there
     are: it decides how many tasks fold them, and so how many files they become. Rules that need the rows in the table search these
     on its head: the batches before must be committed. Before a batch that `clears` the table, it has none. An `index` may answer
-    the search of rules that need no rows; where data files are written again, it would have to read them again each time. Raises
-    `StageAgain` if the table changes meanwhile, or if rows and keys are of two readings of the topic.
+    the search of rules that need no rows. Raises `StageAgain` if the table changes meanwhile, or if rows and keys are of two
+    readings of the topic.
     """
     tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-records // ROWS_A_TASK)), 1)
     changed = changed.repartition(tasks, *key)
-    copies = CopyOnWrite(new_id, sort) if rules.copies else None
     observed = Observation()
     values = value_columns(changed.columns, key, rules)
     folded = fold(changed, key, values, rules, observed)
@@ -84,24 +81,21 @@ def stage_changes(
     changes: KeyChanges
     unresolved = frozenset[tuple[int, int]]()
 
-    # With an order, soft deletes of unknown keys are rows without values.
-    of_batch = PartitionSources(folded.schema, key, rules.stable, iceberg.name, may_lack_values=rules.ordered)
-
-    def keys(*marks: str) -> tuple[pa.Table, StructType, BatchPartitions | None, pa.StructArray]:
-        """Return the keys with these marks, as far as there are, their Spark schema, partitions, and newest records."""
+    def keys(*marks: str) -> tuple[pa.Table, StructType, pa.StructArray]:
+        """Return the keys with these marks, as far as there are, their Spark schema, and newest records."""
         kept = (mark for mark in (*MARKS, *marks) if mark in last.columns)
-        found = last.select(*key, *kept, *of_batch.values(last), NEWEST)
+        found = last.select(*key, *kept, NEWEST)
         read = found.toArrow()
         newest = read[NEWEST].combine_chunks()
-        read, partitions = of_batch.of(read.drop_columns([NEWEST]))
-        return read, StructType([found.schema[name] for name in read.column_names]), partitions, newest
+        read = read.drop_columns([NEWEST])
+        return read, StructType([found.schema[name] for name in read.column_names]), newest
 
     def staged(rows: DataFrame) -> Staged:
         return stage(iceberg, table, rows, unique_id=new_id(), at=at, sort=sort)
 
     try:
         if rules.need_rows:
-            read, schema, partitions, newest = keys(RECORDS, REPEATED)
+            read, schema, newest = keys(RECORDS, REPEATED)
             found = ResolvedChanges(
                 iceberg,
                 table,
@@ -112,9 +106,7 @@ def stage_changes(
                 staged_us=round(at * 1_000_000),
                 new_id=new_id,
                 clears=clears,
-                copies=copies,
                 newest=newest,
-                partitions=partitions,
             )
             found.resolve()
             unresolved = unresolved_of(folded, found) if rules.fills else unresolved
@@ -123,8 +115,8 @@ def stage_changes(
             found.check_written(files.rows)
             changes = found
         else:
-            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT, REMOVED))
-            read, schema, partitions, newest = keys()
+            files = staged(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT))
+            read, schema, newest = keys()
             changes = KeyChanges(
                 iceberg,
                 table,
@@ -133,11 +125,9 @@ def stage_changes(
                 pipeline=pipeline,
                 moves=rules.moved,
                 clears=clears,
-                copies=copies,
-                index=index if copies is None else None,
+                index=index,
                 newest=newest,
                 staged_us=round(at * 1_000_000),
-                partitions=partitions,
             )
     finally:
         folded.unpersist()

@@ -19,9 +19,8 @@ from frazil.lake.java_classes import Java
 class StagedDeletes:
     """Delete files in no snapshot, which fit one snapshot only: `snapshot_id`, the table's head when they were made.
 
-    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows. Where data files
-    are written again, `written` are in place of those `replaced`, and `removed` are the vectors of these. If it `clears`, all rows
-    of the snapshot go instead. `beside` are other new files that the commit names.
+    `removed` are vectors that the new ones contain, and `referenced` the paths of the data files that lose rows. If it `clears`,
+    all rows of the snapshot go instead. `beside` are other new files that the commit names.
     """
 
     snapshot_id: int
@@ -29,20 +28,13 @@ class StagedDeletes:
     added: tuple[Java, ...] = ()
     removed: tuple[Java, ...] = ()
     referenced: tuple[str, ...] = ()
-    replaced: tuple[Java, ...] = ()
-    written: tuple[Java, ...] = ()
     clears: bool = False
     beside: tuple[str, ...] = ()
 
     @property
-    def copied(self) -> int:
-        """The number of rows in the data files that are written again."""
-        return sum(int(file.recordCount()) for file in self.written)
-
-    @property
     def made(self) -> tuple[str, ...]:
         """Where the new files are that a search writes, which another search on the same snapshot writes again."""
-        return tuple(dict.fromkeys(str(file.location()) for file in (*self.added, *self.written)))
+        return tuple(dict.fromkeys(str(file.location()) for file in self.added))
 
 
 def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> StagedDeletes:

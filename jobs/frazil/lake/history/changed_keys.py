@@ -1,7 +1,7 @@
 """The keys that a commit changed, each once: its row after the commit beside the row before it.
 
-A key has one row in a table of current state. It has several if it changed its partition against `stable_partition`, or if another
-engine added them. Then the newest of them is the key's row, and the others are counted.
+A key has one row in a table of current state. It has several if another engine added them.
+Then the newest of them is the key's row, and the others are counted.
 """
 
 from __future__ import annotations
