@@ -13,7 +13,7 @@ from frazil.lake.totals import Counts
 
 def test_what_is_written_is_read_again() -> None:
     account = KeyAccount(
-        rows=3, hash=2**64 - 1, records=9, inserted=1, deleted=2, staged=5, until=4, late=7, confirmed=6, promise="day"
+        rows=3, hash=2**64 - 1, records=9, inserted=1, deleted=2, staged=5, until=4, late=7, doubled=6, removed=8
     )
     assert KeyAccount.parse(str(account)) == account
     counts = Counts(20, 5, {"key_null": 1}, deletes=3, superseded=4, late=7, marked=2, order_ties=1)
