@@ -11,7 +11,7 @@ from typing import Any
 from frazil.declaration import SubjectStrategy
 from frazil.declaration.from_json import from_json
 from frazil.declaration.problems import InvalidDeclaration
-from frazil.declaration.table import DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX
+from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.rollout.worker_sizes import Worker, Workers
 from policies.declared_access import NONE_DECLARED, DeclaredAccess
 from policies.metric_alarms import TYPE, watch
@@ -50,10 +50,8 @@ class Facts:
         self.reviewed, self.today, self.access = reviewed, today, access
         pipelines = [each for document in reviewed.documents for each in document.get("pipelines", ())]
         declared = {str(each["table"]["identifier"]) for each in pipelines}
-        histories = {str(each["table"]["identifier"]) for each in pipelines if _has_history(each)}
         self.tables = declared | {f"{identifier}{DEAD_LETTERS_SUFFIX}" for identifier in declared}
-        self.tables |= {f"{identifier}{HISTORY_SUFFIX}" for identifier in histories}
-        """Identifiers of all declared tables, whoever lands them, of their dead letters, and of their histories."""
+        """Identifiers of all declared tables, whoever lands them, and of their dead letters."""
         self.topics = {str(each["topic"]["name"]) for each in pipelines}
         self.subjects = {f"{topic}-{part}" for topic in self.topics for part in ("key", "value")}
         """The subjects of the topics; also `*` if a subject depends on a record's name."""
@@ -82,8 +80,7 @@ class Facts:
         """Return whether pipelines read a topic, and each needs the last record of a key only: that of the highest offset."""
         modes = self._write_modes(topic)
         return bool(modes) and all(
-            mode.get("type") == "upsert" and not any(mode.get(name) for name in ("key", "order_by", "history"))
-            for mode in modes
+            mode.get("type") == "upsert" and not any(mode.get(name) for name in ("key", "order_by")) for mode in modes
         )
 
     def needs_deletes(self, topic: str) -> bool:
@@ -160,12 +157,6 @@ class Facts:
         found = _ON_S3.fullmatch(location)
         if found:
             yield Place(self.bucket_name(found["bucket"]), found["prefix"].strip("/"))
-
-
-def _has_history(pipeline: Json) -> bool:
-    """Return whether a pipeline of a document keeps the history of its table; a mode without parameters may be its name."""
-    write = pipeline.get("write")
-    return isinstance(write, Mapping) and write.get("history") is not None
 
 
 def _pipeline_name(pipeline: Json) -> str:

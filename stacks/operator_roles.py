@@ -25,7 +25,7 @@ RESULTS = "athena"
 
 
 def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Sequence[Pipeline]) -> Places:
-    """Return the locations of the pipelines' tables, dead-letter tables and histories."""
+    """Return the locations of the pipelines' tables and dead-letter tables."""
     return Places(
         region=deployment.region,
         account=deployment.account,

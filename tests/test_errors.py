@@ -23,7 +23,6 @@ from frazil.errors import (
     Fault,
     ForeignTable,
     FrazilError,
-    HistoryMismatch,
     JvmEnded,
     KafkaRefused,
     KafkaUnavailable,
@@ -84,7 +83,6 @@ EXAMPLES: dict[str, DecisionRequired] = {
     "many late records": TooManyLate.of("p", "s.t", offsets="0 to 9", read=1000, late=200),
     "deleted keys that are gone": RememberedDeletesLost.of("p", "s.t", "s3://b/s/t/data/deleted-keys/1.parquet"),
     "a truncated source": SourceTruncated.of("p", "s.t", offsets="0 to 9", number=2),
-    "another history": HistoryMismatch.of("p", "s.t__changes", "it was rolled back"),
     "another write mode": WriteModeDiffers.of("p", "s.t", declared="append", made_for="upsert"),
     "another key": WriteModeDiffers.of_key(
         "p", "s.t", kind="upsert", key=["id", "line"], made_for=["id"], is_of_records=False, may_identify=True

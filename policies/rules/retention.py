@@ -79,8 +79,8 @@ def _cut(change: Change, before: Config, after: Config, facts: Facts) -> Iterato
         what += f"a newer one has its key, {spared_ms // 1000} s after it was written at the earliest, "
         what += "and nothing says how late rows may come" if lag is None else f"and rows may come {lag} s late"
         do = (
-            "Leave it, or set min.compaction.lag.ms to more than rows may be late. Only an upsert without key, order_by and "
-            "history loses nothing by it"
+            "Leave it, or set min.compaction.lag.ms to more than rows may be late. Only an upsert without key and order_by "
+            "loses nothing by it"
         )
         yield Finding(RULE, change.address, what, do)
 

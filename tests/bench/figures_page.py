@@ -27,7 +27,6 @@ WAYS = {
     "indexed": "Frazil with an index",
     "merge": "copy-on-write `MERGE`",
     "staged": "staging and `MERGE`",
-    "history": "Frazil with a history",
 }
 
 
@@ -122,15 +121,7 @@ def _batch(batches: Sequence[Mapping[str, Any]], table: tuple[int, int]) -> str:
         if not found:
             cells.append("–")
             continue
-        more = [ours[one["round"]] for one in found] if way == "history" else None  # it is behind each commit of Frazil
-        values = [
-            (
-                _cpu(one) + (_cpu(more[n]) if more else 0),
-                one["wall"] + (more[n]["wall"] if more else 0),
-                one["bytes"] + (more[n]["bytes"] if more else 0),
-            )
-            for n, one in enumerate(found)
-        ]
+        values = [(_cpu(one), one["wall"], one["bytes"]) for one in found]
         cpu, wall, written = (median(column) for column in zip(*values, strict=True))
         ratio = median(value[1] / ours[one["round"]]["wall"] for value, one in zip(values, found, strict=True))
         said = f"{cpu:.1f}, {wall:.1f}, {written / 1e6:.1f}"

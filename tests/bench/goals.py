@@ -177,8 +177,6 @@ def _upserts(results: Results) -> Iterator[Goal]:
             if rows == 5:
                 says = f"30,000 changes of {rows} M rows, v{version}: staging and MERGE / Frazil"
                 yield Goal(f"{says}, wall", _merged(mine, "wall", "staged"), 12.0, is_least=True)
-            says = f"30,000 changes of {rows} M rows, v{version}: with a history / without"
-            yield Goal(f"{says}, wall", _with_history(mine, "wall"), 3.0)
     for version in (2, 3):
         few, many = (_indexed(batches, rows * 1_000_000, version) for rows in (1, 20))
         yield Goal(f"30,000 changes by an index, v{version}, wall: 20 M / 1 M rows", many and few and many / few, 1.3)
@@ -221,12 +219,6 @@ def _indexed(batches: Sequence[Mapping[str, Any]], rows: int, version: int) -> f
     """Return the median wall time of a batch with an index."""
     mine = [b["wall"] for b in counted(batches, "indexed") if (b["of"], b["version"]) == (rows, version)]
     return median(mine) if mine else None
-
-
-def _with_history(batches: Sequence[Mapping[str, Any]], what: str) -> float | None:
-    """Return the median over the rounds of the ratio of a commit that its history follows to one without."""
-    ours, more = ({b["round"]: b[what] for b in batches if b["way"] == way} for way in ("ours", "history"))
-    return median((ours[number] + more[number]) / ours[number] for number in more) if more else None
 
 
 def _of_few(found: Mapping[str, Any] | None) -> float | None:

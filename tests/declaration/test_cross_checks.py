@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from frazil.declaration import (
+    Changelog,
     Environment,
     GlueCatalog,
-    History,
     Kafka,
     KeyFormat,
     LocalCatalog,
@@ -94,9 +94,10 @@ def test_a_declared_schema_needs_no_registry():
     assert check([Pipeline(topic=both, table=Table("x.a"))], environment(registry=None)) == ()
 
 
-def test_the_table_of_a_history_is_taken_if_it_is_declared():
-    topic = Topic("a", value_format=ValueFormat.AVRO, key_format=KeyFormat.TEXT)
-    state = Pipeline(topic=topic, table=Table("x.t"), write=Upsert(history=History(keep_days=1)))
-    (problem,) = check([state, pipeline("b", "x.t__changes")])
-    assert (problem.path, "keeps its history" in problem.what) == ("pipelines[1].table.identifier", True)
-    assert check([Pipeline(topic=topic, table=Table("x.t"), write=Upsert()), pipeline("b", "x.t__changes")]) == ()
+def test_a_state_and_a_changelog_share_a_topic():
+    topic = Topic("orders", value_format="avro", key_format="text")
+    state = Pipeline(topic=topic, table=Table("x.orders"), write=Upsert())
+    log = Pipeline(topic=topic, table=Table("x.order_changes"), write=Changelog(), name="order_changes")
+    assert check([state, log]) == ()
+    (problem,) = check([state, replace(log, name="")])
+    assert (problem.path, problem.do) == ("pipelines[1].name", "Choose another name")

@@ -10,7 +10,6 @@ from frazil.declaration import (
     Changelog,
     Deletion,
     ErrorMode,
-    History,
     KeyFormat,
     Latest,
     Offsets,
@@ -56,7 +55,6 @@ def test_a_state_is_declared_by_its_name_alone():
         "on_truncate": "refuse",
         "remember_deletes": "7 days",
     }
-    assert to_json(Upsert(history=History(keep_days=30)))["history"] == {"keep_days": 30}
     assert parse(document([state()])) == (state(),)
 
 
@@ -212,13 +210,6 @@ def test_what_never_changes_of_a_table_with_a_key_has_it():
     assert identity(state()) == "upsert"
 
 
-def test_a_history_compares_rows_and_variants_cannot_be_compared():
-    variants = {"format_version": 3, "json_columns": "variant"}
-    found = problems_of(lambda: state({}, variants, write=Upsert(history=History(keep_days=30))))
-    assert list(found) == ["pipeline.table.json_columns"]
-    assert state({}, variants, write=Upsert()).table.has_variants
-
-
 def test_what_a_changelog_cannot_be_is_refused():
     assert {*problems_of(lambda: Changelog(order_by="_kafka_offset"))} == {"changelog.order_by[0]"}
     assert {*problems_of(lambda: Changelog(key=(), order_by=("at", "at")))} == {
@@ -246,15 +237,3 @@ def test_each_start_but_the_earliest_makes_an_incomplete_table(start):
     for what, write in (("state", Upsert()), ("history", Changelog())):
         said = f"the table is not the complete {what}: it begins at {start.kind}, later than older keys"
         assert list(gaps_of_state(state(write=write, start=start))) == [said]
-
-
-def test_a_history_is_no_part_of_the_modes_identity_and_has_its_own_table():
-    def of(history):
-        write = Upsert(history=history)
-        return Pipeline(topic=Topic("t", value_format="avro", key_format="text"), table=Table("s.t"), write=write)
-
-    plain, with_history = of(None), of(History(keep_days=30))
-    assert identity(plain) == identity(with_history)
-    assert plain.tables == ("s.t", "s.t__dead_letters")
-    assert with_history.tables == ("s.t", "s.t__dead_letters", "s.t__changes")
-    assert parse(document([with_history])) == (with_history,)

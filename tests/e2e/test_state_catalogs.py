@@ -16,10 +16,9 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, ErrorMode, History, KeyFormat, Limits, Upsert
+from frazil.declaration import Changelog, ErrorMode, KeyFormat, Limits, Upsert
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.environment import Environment
-from frazil.job.failpoints import HISTORY_STEPS
 from frazil.lake.commit import append
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
@@ -32,7 +31,6 @@ from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from tests.lake.commit.test_row_delta import EVENTS, FIRST, SECOND, failing
-from tests.scenarios import test_state_history
 from tests.support import extra_catalogs, oracle
 from tests.support.concurrent_drivers import run_both
 from tests.support.jobs import once
@@ -261,14 +259,13 @@ def test_dead_letters_of_a_state_are_decided_by_its_commit(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("catalog", "version"), [("rest_lake", 3), ("glue_lake", 2)])
-def test_processes_that_are_killed_behind_their_commit_leave_state_and_history_right(
+def test_processes_that_are_killed_behind_their_commit_leave_the_state_right(
     shop_of: Callable[..., Shop], version: int, tmp_path: Path
 ) -> None:
-    """The next driver lands no record twice, and finishes what the history lacks."""
-    write = Upsert(history=History(keep_days=30))
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, on_error="log", table={"format_version": version})
+    """The next driver lands no record twice."""
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error="log", table={"format_version": version})
     changes = Changes(shop)
-    for number, step in enumerate(("history.began", "publish.committed", "decide.decided", *HISTORY_STEPS[1:])):
+    for number, step in enumerate(("publish.committed", "decide.decided")):
         changes.produce(step, range(number, number + 8), gone=range(number))
         shop.produce([b"bad!!"], partition=0, key=b"k0")
         folder = tmp_path / step
@@ -276,7 +273,6 @@ def test_processes_that_are_killed_behind_their_commit_leave_state_and_history_r
         killed(shop, folder, step)
         shop.drain()
         check(shop, changes.state)
-        test_state_history.check(shop)
         assert len(shop.dead()) == number + 1
 
 

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Changelog, History, KeyFormat, Upsert
+from frazil.declaration import Changelog, KeyFormat, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.changelog_sql import ChangelogTable
-from frazil.lake.past_state_sql import UNKNOWN
 from frazil.lake.sql_engine import SqlEngine
 from tests.lake.test_changelog_sql import HOSTILE
 from tests.lake.test_order_values import VALUES
 from tests.scenarios.test_upserts import State, verified
 from tests.support import trino_server
-from tests.support.past_states import PastStates
 from tests.support.shop import Shop
 from tests.support.state_replay import StateReplay
 from tests.support.trino_server import Trino
@@ -103,24 +101,6 @@ def test_rows_that_trino_deletes_and_updates_are_found(shop_of: ShopOf, trino: T
     state.put(4, "second")
     shop.drain()
     assert state_of(shop, trino) == sorted(state.now.items())
-
-
-def test_trino_returns_past_states_of_a_table_with_a_history(shop_of: ShopOf, trino: Trino) -> None:
-    shop = shop_of(write=Upsert(history=History(keep_days=30)), key_format=KeyFormat.TEXT)
-    state, past = State(shop), PastStates(shop)
-    for turn in range(3):
-        for number in range(turn, turn + 4):
-            state.put(number, f"word {turn}")
-        state.delete(turn + 1)
-        shop.drain()
-        past.note()
-    name = f"lake.{shop.pipeline.table.identifier}"  # its columns change behind the last commit
-    shop.spark.sql(f"ALTER TABLE {name} RENAME COLUMN user TO buyer")
-    shop.spark.sql(f"ALTER TABLE {name} ADD COLUMN note string")
-    for at, rows in past.noted:
-        assert sorted(trino.ask(past.named(SqlEngine.TRINO, at))) == rows
-    with pytest.raises(Exception, match=UNKNOWN):
-        trino.ask(past.named(SqlEngine.TRINO, dict.fromkeys(past.noted[0][0], 0)))
 
 
 def test_trino_reads_values_of_an_order_as_they_were_given(trino: Trino) -> None:

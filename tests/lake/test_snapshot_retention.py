@@ -33,12 +33,6 @@ def test_the_newest_stay() -> None:
     assert going(history(6)) == (1, 2, 3)
 
 
-def test_what_a_history_has_not_recorded_stays() -> None:
-    found = history(9)
-    assert expirable(found, keep=1, since_ms=10**9, with_data=True, kept_from=4) == (1, 2, 3)
-    assert expirable(found, keep=1, since_ms=10**9, with_data=False, kept_from=1) == ()
-
-
 def test_with_fewer_than_are_kept_nothing_goes() -> None:
     assert going(history(2)) == ()
     assert going(History((), {}, None)) == ()

@@ -23,9 +23,6 @@ def declared(*tables: str) -> dict[str, Any]:
 
 def test_a_table_and_its_dead_letters_are_known() -> None:
     assert facts(declared("orders")).tables == {"shop.orders", "shop.orders__dead_letters"}
-    with_history = declared("orders")
-    with_history["pipelines"][0]["write"] = {"type": "upsert", "history": {"keep_days": 30}}
-    assert facts(with_history).tables == {"shop.orders", "shop.orders__dead_letters", "shop.orders__changes"}
 
 
 def test_a_topic_that_two_pipelines_read_may_be_as_late_as_the_later_one() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from frazil.declaration import Append, Changelog, History, KeyFormat, Upsert
+from frazil.declaration import Append, Changelog, KeyFormat, Upsert
 from tests.scenarios.test_upserts_attacked import Keyed, order, record
 from tests.support.shop import Shop
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 WRITES: dict[str, Any] = {
     "append": Append(),
     "changelog": Changelog(),
-    "state": Upsert(history=History(keep_days=7)),
+    "state": Upsert(),
     "ordered": Upsert(order_by="_kafka_timestamp"),
     "soft_delete": Upsert(on_tombstone="soft_delete"),
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Changelog, Debezium, ErrorMode, History, KeyFormat, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, KeyFormat, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
@@ -22,7 +22,6 @@ from frazil.lake.changelog_sql import ChangelogTable
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.scenarios import test_state_history
 from tests.support import trino_server
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.captured_life import COLOURS, KEYS, OR_NONE, CapturedLife
@@ -33,7 +32,6 @@ from tests.support.trino_server import Trino
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]
 TIMES = st.integers(0, 30)
-HISTORY = History(keep_days=30)
 
 
 class KeyedLife(Life):
@@ -96,8 +94,6 @@ class StateLife(KeyedLife):
         if not self.replay.records:
             return  # a table without a batch has no account
         self.replay.check()
-        if self.write.history is not None:
-            test_state_history.check(self.shop)
 
 
 class PartitionedLife(StateLife):
@@ -240,12 +236,8 @@ TEXT = {"key_format": KeyFormat.TEXT}
 CAPTURED = {"key_format": KeyFormat.AVRO, "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
 LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
     "state": (StateLife, {"write": Upsert(), **TEXT}),
-    "with_history": (StateLife, {"write": Upsert(history=HISTORY), **TEXT}),
     "ordered": (StateLife, {"write": Upsert(order_by=BY_TIME), **TEXT}),
-    "ordered_soft_with_history": (
-        StateLife,
-        {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete", history=HISTORY), **TEXT},
-    ),
+    "ordered_soft": (StateLife, {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete"), **TEXT}),
     "soft": (StateLife, {"write": Upsert(on_tombstone="soft_delete"), **TEXT}),
     "by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": KeyFormat.AVRO}),
     "by_version": (VersionedLife, {"write": Upsert(order_by=("version", BY_TIME)), **TEXT}),

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from frazil.declaration import Changelog, History, KeyFormat, Upsert
+from frazil.declaration import Changelog, KeyFormat, Upsert
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.old_changes import delete_old
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from tests.scenarios.test_upserts import ShopOf, State
 from tests.support.shop import Shop
@@ -92,23 +91,6 @@ def test_a_changelog_is_a_source_for_streams_and_stays_one_when_it_is_compacted(
     shop.drain()
     compacted(shop)
     assert streamed(shop, tmp_path) == [("k1", "first"), ("k1", "second"), ("k1", None)]
-
-
-@pytest.mark.long
-def test_a_history_is_a_source_until_maintenance_deletes_changes(shop_of: ShopOf, tmp_path: Path) -> None:
-    shop = shop_of(write=Upsert(history=History(keep_days=2)), key_format=KeyFormat.TEXT)
-    state, changes = State(shop), shop.pipeline.table.history
-    for word in ("first", "second"):
-        state.put(1, word)
-        shop.drain()
-    wanted = [("k1", "first"), ("k1", "second")]
-    assert streamed(shop, tmp_path, changes) == wanted
-    later = time.time() + 4 * 86_400
-    assert delete_old(MaintenanceRun(shop.job(clock=lambda: later)), Target.of(shop.pipeline)[-1]) == 2
-    with pytest.raises(StreamingQueryException, match="Cannot process delete snapshot"):
-        streamed(shop, tmp_path, changes)
-    skip = {"streaming-skip-delete-snapshots": "true"}
-    assert streamed(shop, tmp_path, changes, **skip) == wanted, "of the snapshots that are kept"
 
 
 @pytest.mark.long

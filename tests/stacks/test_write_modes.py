@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Changelog, History, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat, parse
+from frazil.declaration import Changelog, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat, parse
 from infra.managed_topic import Cleanup, ManagedTopic
 from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
@@ -22,7 +22,7 @@ from tests.stacks.test_existing import KNOWN
 KEY = {"kms_keykey_F64E54E4arn": f"arn:aws:kms:{dev.region}:{dev.account}:key/1"}
 DEPLOYMENT = named(dev, scope=Scope.TABLE, reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",))
 """Its roles name each table."""
-ORDERED = Upsert(key=("trip", "leg"), order_by="changed_at", on_tombstone="soft_delete", history=History(keep_days=30))
+ORDERED = Upsert(key=("trip", "leg"), order_by="changed_at", on_tombstone="soft_delete")
 PIPELINES = (
     Pipeline(
         topic=Topic("fleet", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
@@ -52,7 +52,7 @@ def test_the_jobs_document_has_each_mode_as_it_is_declared(stacks: dict[str, dic
 
 
 @pytest.mark.parametrize("role", ["ingest", "maintain", "reader"])
-def test_a_role_reaches_the_history_of_the_state_that_has_one(stacks: dict[str, dict[str, Any]], role: str) -> None:
+def test_a_role_reaches_the_tables_and_no_others(stacks: dict[str, dict[str, Any]], role: str) -> None:
     glue = f"arn:aws:glue:{dev.region}:{dev.account}:table/nyc"
     files = f"arn:aws:s3:::{dev.names.bucket('tables')}/lake/nyc.db"
     granted = [
@@ -60,20 +60,20 @@ def test_a_role_reaches_the_history_of_the_state_that_has_one(stacks: dict[str, 
         for each in resources(stacks["ingestion"], "aws_iam_policy").values()
         if each["name"].startswith(f"frazil-dev-{role}-")
     ]
-    every = TABLES | {f"{table}__changes" for table in ("fleet", "fares", "moves")}
+    every = TABLES | {"others"}
     for action, place in (("glue:GetTable", f"{glue}/{{}}"), ("s3:GetObject", f"{files}/{{}}/data/1.parquet")):
         reached = {
             table
             for table in every
             if evaluate(Request(action=action, resource=place.format(table), context={}), granted).is_allowed
         }
-        assert reached == TABLES | {"fares__changes"}, action
+        assert reached == TABLES, action
 
 
 def test_no_rule_has_anything_against_them(stacks: dict[str, dict[str, Any]]) -> None:
     reviewed = together([read(stack) for stack in stacks.values()])
     facts = Facts(reviewed, TODAY)
-    assert facts.tables == {f"nyc.{table}" for table in TABLES | {"fares__changes"}}
+    assert facts.tables == {f"nyc.{table}" for table in TABLES}
     assert {topic for topic in facts.topics if facts.needs_last_records_only(topic)} == {"fleet"}
     assert {topic for topic in facts.topics if facts.needs_deletes(topic)} == {"fleet", "fares", "moves"}
     assert findings(reviewed, facts) == []

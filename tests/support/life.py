@@ -37,7 +37,6 @@ STEPS = st.sampled_from(
     [
         *("plan.done", "stage.started", "stage.written", "stage.rejected", "stage.done", "decide.written"),
         *("publish.decided", "publish.searched", "publish.filled", "publish.committed", "decide.decided"),
-        *("history.began", "history.staged", "history.filled", "history.committed"),
         *("evolve.filled", "evolve.committed", "finish.started", "finish.finished"),
     ]
 )

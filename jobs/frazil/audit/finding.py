@@ -63,8 +63,6 @@ class Flaw(StrEnum):
     A second landing of the topic: `ROW_ABSENT`, keys that the topic has and the table has not; `ROW_LEFT`, keys that the table
     has and the topic has not; `ROW_DIFFERS`, rows with other values than their key's last record.
 
-    A history: `HISTORY_DIFFERS`, its changes do not make the rows of the state at the same offsets, or are of another table.
-
     Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
     to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply; `NOT_REPLAYED`, the topic does not
     have all that the table is made of, or could not be landed again.
@@ -89,7 +87,6 @@ class Flaw(StrEnum):
     UNFINISHED = "unfinished"
     DECISION_LOST = "decision_lost"
     SIDE_AHEAD = "side_ahead"
-    HISTORY_DIFFERS = "history_differs"
     NO_TABLE = "no_table"
     NO_LEDGER = "no_ledger"
     NO_TOTALS = "no_totals"

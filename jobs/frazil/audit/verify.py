@@ -21,7 +21,6 @@ from frazil.audit.estimate import Estimate
 from frazil.audit.file_scan import Source
 from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
 from frazil.audit.gapless_files import Columns
-from frazil.audit.history_account import LoadedHistory
 from frazil.audit.page_checksums import read_pages
 from frazil.audit.pending_dead_letters import as_of, pending_files, wrong_state
 from frazil.audit.proofs import RULE, ProofFolder, Remembered
@@ -69,7 +68,6 @@ def verify(
     """
     began = clock()
     for _ in range(TRIES):
-        history = LoadedHistory.of(pipeline, lake)  # first, so that it cannot be ahead
         tables = load_tables(pipeline, lake, wait)
         audit = _prepared(pipeline, tables, deep=deep, keys=keys, proofs=None if fresh else proofs, clock=clock)
         if isinstance(audit, _Audit):
@@ -77,7 +75,6 @@ def verify(
             found = audit.run(proofs)
         else:
             found = audit
-        found = history.added_to(found, tables.table) if history is not None else found
         if not VANISHED & {finding.flaw for finding in found.findings} or tables.are_current(lake):
             break  # else what is gone may only have expired since the tables were loaded
     return replace(found, seconds=round(clock() - began, 3))

@@ -1,4 +1,4 @@
-"""`frazil history`: SQL over a changelog, or over a table of current state and its history."""
+"""`frazil history`: SQL over a changelog."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from frazil.cli.options import EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Pipeline
-from frazil.declaration.environment import Environment
-from frazil.declaration.write_modes import history as history_of
 from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.lake.sql_engine import SqlEngine
@@ -38,14 +36,11 @@ def history(
         list[str] | None,
         typer.Option("--at-order", metavar="VALUE", help="Query the state at this order; repeat for each column."),
     ] = None,
-    changes: Annotated[
-        str, typer.Option("--changes-table", metavar="SQL", help="Name of a state's history in that engine.")
-    ] = "",
     create: Annotated[bool, typer.Option("--create", help="Create the views in the catalog, with Spark.")] = False,
     master: Master = "local[*]",
     memory: Memory = "2g",
 ) -> None:
-    """Print a changelog's views or a past state as SQL.
+    """Print a changelog's views, or a past state of it, as SQL.
 
     For example: frazil history orders --engine trino
 
@@ -53,12 +48,11 @@ def history(
     TABLE__history adds valid_from and valid_to to each row.
     TABLE__state has the last row of each key.
     Run again after columns were added.
-    A table of current state with a history takes --at.
 
     \b
     Exit codes:
       0 printed, or created
-      2 invalid input, or a table without a history
+      2 invalid input, or no changelog
       3 the catalog is unavailable
     """
     if create and (engine is not SqlEngine.SPARK or table or at is not None or at_order):
@@ -70,10 +64,11 @@ def history(
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     if not isinstance(pipeline.write, Changelog):
-        _print_past_state(
-            pipeline, place, secrets, engine, (table, changes), offsets, is_refused=create or bool(at_order)
+        raise InvalidInput(
+            f"the pipeline declares write={pipeline.write.kind}, whose table has no history",
+            where=f"pipeline {pipeline.name}",
+            do="Name a pipeline with write=Changelog(); a second one on the same topic keeps every change",
         )
-        return
     from frazil.lake import changelog_views
     from frazil.lake.changelog_sql import ChangelogTable
     from frazil.lake.order_values import order_values
@@ -95,42 +90,6 @@ def history(
     with local_job(place, secrets, name="frazil-history", master=master, memory=memory) as job:
         changelog_views.create(job.spark, views)
     sys.stdout.write("".join(f"created {view}\n" for view in views))
-
-
-def _print_past_state(
-    pipeline: Pipeline,
-    place: Environment,
-    secrets: Secrets,
-    engine: SqlEngine,
-    tables: tuple[str, str],
-    at: dict[int, int] | None,
-    *,
-    is_refused: bool,
-) -> None:
-    """Print the query of a table of current state before offsets. `tables` is SQL that names it and its history another way."""
-    from frazil.lake.changelog_views import table_name
-    from frazil.lake.past_state_sql import PastState
-
-    identifier, changes, catalog = pipeline.table.identifier, pipeline.table.history, place.catalog.name
-    if history_of(pipeline.write) is None:
-        raise InvalidInput(
-            f"the pipeline declares write={pipeline.write.kind} without a history",
-            where=f"pipeline {pipeline.name}",
-            do="Name one with write=Changelog(), or with Upsert(history=…)",
-        )
-    if is_refused or at is None or bool(tables[0]) != bool(tables[1]):
-        raise InvalidInput(
-            "of a table of current state there is the state before offsets: its history has what commits left, in their order",
-            where=f"table {identifier}",
-            do="Give --at, without --create and --at-order, and both or none of --table and --changes-table",
-        )
-    lake = Lake(place, secrets.read)
-    changed = lake.table(changes)  # first, so that the state has what it follows
-    is_at_snapshots = engine.names_snapshots and not tables[0]
-    past = PastState.of(pipeline.name, _stored(lake, pipeline), changed, changes, is_at_snapshots=is_at_snapshots)
-    state = tables[0] or engine.at_snapshot(table_name(engine, catalog, identifier), past.state_snapshot)
-    history = tables[1] or engine.at_snapshot(table_name(engine, catalog, changes), past.history_snapshot)
-    sys.stdout.write(f"{past.query(engine, state, history, at)};\n")
 
 
 def _stored(lake: Lake, pipeline: Pipeline) -> StoredTable:

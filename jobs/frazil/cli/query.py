@@ -34,7 +34,7 @@ def query(
 
     \b
     Names of tables: shop.orders, or the pipeline: orders.
-    Dead letters: orders__dead_letters. History: orders__changes.
+    Dead letters: orders__dead_letters.
     PIPELINE alone prints its first 20 rows.
 
     \b

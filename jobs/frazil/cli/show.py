@@ -101,10 +101,6 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
     head.show_header = False
     head.add_row("topic", found.topic)
     head.add_row("table", f"{found.table}" + (f", {number(found.rows)} rows" if found.rows is not None else ""))
-    if found.history is not None:
-        behind = found.history_behind
-        at = "not begun yet" if behind is None else f"{number(behind)} commits behind"
-        head.add_row("history", f"{found.history}, {at}")
     if found.deleted_by_others:
         head.add_row("deleted", f"{number(found.deleted_by_others)} rows, by other engines")
     head.add_row("location", found.location or "none yet; the first run creates the table")

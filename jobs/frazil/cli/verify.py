@@ -78,7 +78,6 @@ REASONS = {
     "unfinished": "{} dead letters decided and not appended yet",
     "decision_lost": "decided dead letters lost",
     "side_ahead": "dead letters of commits that the table does not have",
-    "history_differs": "the history differs from the table",
     "no_table": "the table does not exist",
     "no_ledger": "no snapshot says which offsets the table holds",
     "no_totals": "the first commits have expired without totals",

@@ -53,7 +53,7 @@ from frazil.declaration.secret import Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import Append, Changelog, History, Upsert, WriteMode
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
 
 __all__ = [
     "FLAT_COLUMNS",
@@ -71,7 +71,6 @@ __all__ = [
     "ErrorMode",
     "Framing",
     "GlueCatalog",
-    "History",
     "InvalidDeclaration",
     "Isolation",
     "JsonColumns",

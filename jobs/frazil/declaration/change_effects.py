@@ -89,12 +89,6 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "back. A longer time counts for deletes that are not forgotten yet",
             lambda before, after: seconds_of(after) < seconds_of(before),
         ),
-        "write.history": FieldEffect(
-            Outcome.FROM_NOW_ON,
-            "a history begins at the state's head, without the changes before it, or is no longer written: its rows stay, but "
-            "changes that land meanwhile may never get into it. With fewer keep_days, the next maintenance deletes older changes",
-            lambda before, after: after is None or (before is not None and after.keep_days < before.keep_days),
-        ),
         "write.order_by": FieldEffect(
             Outcome.STOPS,
             "the table has the old order of records, and no table changes its order: the pipeline stops (WriteModeDiffers); only a "

@@ -10,7 +10,6 @@ from frazil.declaration.engines import Tableflow
 from frazil.declaration.environment import Environment
 from frazil.declaration.pipeline import Pipeline, folded
 from frazil.declaration.problems import Problem
-from frazil.declaration.write_modes import history
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +44,6 @@ def clashes(listed: Sequence[Listed]) -> Iterator[Problem]:
         for other_index, other in enumerate(listed):
             if identifier == other.pipeline.table.dead_letters:
                 what = f"{identifier} is where {other} keeps its dead letters"
-                yield Problem(path, what, "Choose another table")
-            if history(other.pipeline.write) is not None and identifier == other.pipeline.table.history:
-                what = f"{identifier} is where {other} keeps its history"
                 yield Problem(path, what, "Choose another table")
             if other_index >= index:
                 continue

@@ -13,7 +13,7 @@ from frazil.declaration.declared import Declared
 from frazil.declaration.options import ReplicaIdentity, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, declared_key, history, order_by
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, declared_key, order_by
 
 if TYPE_CHECKING:
     from frazil.declaration.captured_tables import Shared
@@ -107,11 +107,8 @@ def envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
     if isinstance(pipeline.write, Upsert) and pipeline.envelope is not None and pipeline.envelope.has_before:
-        what = "a table of current state has the row before a change itself, and its history keeps that one"
+        what = "a table of current state has the row before a change itself"
         yield Problem("envelope.replica_identity", what, "Remove it, or choose write=Changelog()")
-    if history(pipeline.write) is not None and pipeline.envelope is not None and pipeline.envelope.operation_column:
-        what = "the history of the table has a column _op of its own"
-        yield Problem("envelope.operation_column", what, "Remove it, or write.history")
 
 
 def _connector_problems(write: WriteMode) -> Iterator[Problem]:

@@ -23,7 +23,7 @@ from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
 from frazil.declaration.validation import chosen, validate
-from frazil.declaration.write_modes import Append, WriteMode, default_error_mode, history, is_keyed, key_problems
+from frazil.declaration.write_modes import Append, WriteMode, default_error_mode, is_keyed, key_problems
 
 _NAME = matching(
     "[a-z][a-z0-9_]{0,99}",
@@ -91,9 +91,8 @@ class Pipeline(metaclass=Declared):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The identifiers of all tables that the pipeline writes: its table, the dead letters, and a history if it has one."""
-        has_history = history(self.write) is not None
-        return (self.table.identifier, self.table.dead_letters, *([self.table.history] if has_history else []))
+        """The identifiers of the tables that the pipeline writes: its table, and the dead letters."""
+        return (self.table.identifier, self.table.dead_letters)
 
     def _contradictions(self) -> Iterator[Problem]:
         yield from option_problems(self.kafka_options)

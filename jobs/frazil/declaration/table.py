@@ -19,7 +19,7 @@ from frazil.declaration.validation import validate
 
 F = TypeVar("F", PartitionField, SortField)
 
-DEAD_LETTERS_SUFFIX, HISTORY_SUFFIX = "__dead_letters", "__changes"
+DEAD_LETTERS_SUFFIX = "__dead_letters"
 _MIB = 1024**2
 # Glue takes 255 characters for either part; the table's dead letters need room for their suffix.
 _IDENTIFIER = matching(
@@ -79,11 +79,6 @@ class Table(metaclass=Declared):
     def dead_letters(self) -> str:
         """The identifier of the table that keeps rejected records."""
         return f"{self.identifier}{DEAD_LETTERS_SUFFIX}"
-
-    @property
-    def history(self) -> str:
-        """The identifier of the table that keeps the changes of a table of current state, if its write mode has a history."""
-        return f"{self.identifier}{HISTORY_SUFFIX}"
 
     @property
     def has_variants(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
-from frazil.declaration.constraints import ALONE, Rule, between, notation
+from frazil.declaration.constraints import ALONE, Rule, notation
 from frazil.declaration.declared import Declared
 from frazil.declaration.durations import seconds_of
 from frazil.declaration.key_columns import key_column_problems
@@ -55,16 +55,6 @@ _OrderBy = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History(metaclass=Declared):
-    """The history of a table of current state: `<table>__changes` gets what each commit changed, with the rows before it."""
-
-    keep_days: Annotated[int, "Maintenance deletes changes whose commit is older.", between(1, 36_500)]
-
-    def __post_init__(self) -> None:
-        validate(self)
-
-
 SEVEN_DAYS = "7 days"
 """The default of `Upsert.remember_deletes`: as long as Kafka keeps records by default."""
 
@@ -93,9 +83,6 @@ class Upsert(metaclass=Declared):
     remember_deletes: Annotated[
         str, "With order_by: how long an older record does not bring a deleted row back.", notation(seconds_of)
     ] = SEVEN_DAYS
-    history: Annotated[
-        Chosen[History | None], "Keep each change of the table as a row of <table>__changes. Default: none."
-    ] = default(None)
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -179,11 +166,6 @@ def remembered_seconds(mode: Upsert) -> int:
     return seconds_of(mode.remember_deletes)
 
 
-def history(mode: WriteMode) -> History | None:
-    """Return the history that is declared of a table of current state."""
-    return mode.history if isinstance(mode, Upsert) else None
-
-
 def default_error_mode(mode: WriteMode) -> ErrorMode:
     """Return the error mode of a pipeline that declares none. Without one record, a state may be that of an earlier one."""
     return ErrorMode.SUSPEND if is_keyed(mode) else ErrorMode.LOG
@@ -210,9 +192,6 @@ def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
         what = f"the columns that {'an upsert' if isinstance(mode, Upsert) else 'a changelog'} compares are not in a struct"
         yield Problem("table.metadata_columns", what, "Choose flat")
-    if pipeline.table.has_variants and history(mode) is not None:
-        what = "a history compares rows, and variants cannot be compared"
-        yield Problem("table.json_columns", what, "Remove it, or write.history")
     if isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL and pipeline.envelope is None:
         what = "no record without an envelope is a truncate"
         yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")

@@ -18,7 +18,6 @@ FrazilError                    says what, where and what to do
 │   ├── KeysMoved              records of one key are in two partitions, without an order
 │   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
-│   ├── HistoryMismatch        the history of a table of current state cannot follow its commits
 │   ├── RememberedDeletesLost  files of the deleted keys that a table with an order remembers are gone
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds
@@ -121,7 +120,6 @@ from frazil.errors.outages import (
 )
 from frazil.errors.state_tables import (
     DeletesLost,
-    HistoryMismatch,
     KeysMissing,
     KeysMoved,
     RememberedDeletesLost,
@@ -146,7 +144,6 @@ __all__ = [
     "Fenced",
     "ForeignTable",
     "FrazilError",
-    "HistoryMismatch",
     "IncompatibleSchema",
     "InvalidInput",
     "JarMismatch",

@@ -182,18 +182,3 @@ class RememberedDeletesLost(DecisionRequired):
             do="Restore them from a backup or an earlier version, and have nothing but Frazil remove orphan files",
             facts={"table": table, "files": files},
         )
-
-
-class HistoryMismatch(DecisionRequired):
-    """The history of a table of current state is not the one that its commits belong to, or can no longer follow them."""
-
-    @classmethod
-    def of(cls, pipeline: str, table: str, what: str) -> Self:
-        """Return the error for the history `table`."""
-        return cls(
-            what,
-            pipeline=pipeline,
-            place=f"table {table}",
-            do=f"Rename {table}, then run again: a new history begins at the state's head. Or remove history from write=Upsert()",
-            facts={"table": table},
-        )

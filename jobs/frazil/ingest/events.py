@@ -24,8 +24,6 @@ class Event(StrEnum):
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `PROPERTIES_OMITTED`: a writer schema describes properties that
     land in no column. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
-    `HISTORY_BEGAN`: a history has its first commit. `HISTORY_RECORDED`: it got changes that an earlier driver had left open, or
-    lost those of commits that were undone.
     `FILES_COMPACTED`: the driver of a table of current state rewrote data files without their deleted rows, or why it did not.
     `KEY_INDEX_BUILT`: keys are found by an index on the driver's disk from now on. `KEY_INDEX_DROPPED`: they are not, and why.
     `KEYS_MAY_BE_FRAMED`: keys of bytes begin as a registry's serialiser writes; two versions of one key would be two rows.
@@ -61,8 +59,6 @@ class Event(StrEnum):
     FILES_COMPACTED = "files_compacted"
     KEY_INDEX_BUILT = "key_index_built"
     KEY_INDEX_DROPPED = "key_index_dropped"
-    HISTORY_BEGAN = "history_began"
-    HISTORY_RECORDED = "history_recorded"
     KEYS_MAY_BE_FRAMED = "keys_may_be_framed"
     LOG_UNVERIFIED = "log_unverified"
     PROOF_UNWRITTEN = "proof_unwritten"

@@ -219,7 +219,6 @@ class Ingestion:
         """Read from the table where to continue, and its columns."""
         last = resume(self.pipeline, self.job, self.report, *self._evolution.types, *self._evolution.made_of())
         self._committed, self._settled = last.end, last.snapshot_id
-        self._upkeep.catch_up()
         self._planner.resume(last, self._spans)
         self._evolution.recall(last.schema_ids)
         self._staging = self._evolution.staging()

@@ -16,7 +16,6 @@ from frazil.declaration.write_modes import (
     Upsert,
     WriteMode,
     declared_key,
-    history,
     order_by,
     remembered_seconds,
 )
@@ -29,7 +28,6 @@ from frazil.decode.spark_types import spark_type
 from frazil.envelopes.rows_before import may_be_invented
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.lake.deletes.folding import Rules
-from frazil.lake.history.history_columns import check_names
 from frazil.schemas.column_names import folded
 from frazil.schemas.merge import incompatible
 from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, OF_CHANGELOGS, OF_STATES, OP, ORDER, UNAVAILABLE
@@ -86,8 +84,6 @@ def check_columns(pipeline: Pipeline, row: Struct) -> None:
                 where=f"column {field.name}",
                 do="Rename the field, or choose write=Append()",
             )
-    if history(write) is not None:
-        check_names(row, pipeline.table.history)
 
 
 def unfit(pipeline: Pipeline, row: Struct) -> IncompatibleSchema | None:

@@ -62,8 +62,6 @@ STATE_STEPS = ("publish.searched",)
 """What a batch that replaces rows has beside `STEPS`."""
 STATE_UPKEEP_STEPS = ("merge.written", "merge.filled")
 """What upkeep of such a table has beside `UPKEEP_STEPS`."""
-HISTORY_STEPS = ("history.began", "history.staged", "history.filled", "history.committed")
-"""What a driver passes behind each commit of a table whose history is declared; `history.began` before the first one only."""
 
 
 class Failed(FrazilError):
@@ -83,7 +81,6 @@ class Failpoints:
             *UPKEEP_STEPS,
             *STATE_STEPS,
             *STATE_UPKEEP_STEPS,
-            *HISTORY_STEPS,
         ),
     ) -> None:
         self._steps = steps

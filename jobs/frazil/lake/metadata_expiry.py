@@ -7,7 +7,6 @@ delete, so trimming leaves the snapshots that name them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -43,7 +42,6 @@ def trim(
     keep_days: int | None = None,
     now_ms: int,
     at_least: int = EVERY,
-    kept_from: Callable[[Java], int | None] = lambda table: None,
 ) -> Trimmed:
     """Expire what is beyond the newest `keep` snapshots of a table and older than `keep_days`, if it is `at_least` so many.
 
@@ -52,8 +50,7 @@ def trim(
     `gave_up` says so, the table is as good as before, and the next call tries again. It never raises.
 
     Call it between two commits of the same driver (`due` says after which), for the table and its dead-letter table, and
-    once at the end of a run, for drivers whose runs are all short. `kept_from` returns that of `expirable` for the
-    loaded table. Takes one metadata load; if there is something to do,
+    once at the end of a run, for drivers whose runs are all short. Takes one metadata load; if there is something to do,
     one commit.
     """
     try:
@@ -61,9 +58,7 @@ def trim(
             return Trimmed()
         loaded = iceberg.load(table)
         history = History.of(iceberg.metadata(loaded))
-        going = expirable(
-            history, keep=keep, since_ms=since(now_ms, keep_days), with_data=False, kept_from=kept_from(loaded)
-        )
+        going = expirable(history, keep=keep, since_ms=since(now_ms, keep_days), with_data=False)
         if len(going) < max(1, at_least):
             return Trimmed()
         expire = loaded.expireSnapshots().expireOlderThan(0).cleanupLevel(iceberg.metadata_only())

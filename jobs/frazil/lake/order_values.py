@@ -35,7 +35,7 @@ def order_values(texts: Sequence[str], columns: Sequence[Field], table: str) -> 
         raise InvalidInput(
             "the table has no order: offsets order the changes of a key",
             where=f"{_WHERE}, table {table}",
-            do="Give offsets with --at, or take the rows of the history that were valid at a time",
+            do="Give offsets with --at, or take the rows of the view __history that were valid at a time",
         )
     if len(texts) > len(columns):
         raise InvalidInput(

@@ -101,7 +101,6 @@ def expirable(
     since_ms: int,
     disregard: Iterable[str] = (),
     with_data: bool,
-    kept_from: int | None = None,
 ) -> tuple[int, ...]:
     """Return the ids of the snapshots that may go, oldest first.
 
@@ -109,8 +108,6 @@ def expirable(
     tag refers to stays, unless it is one of the tags to `disregard`. The ledger's snapshot and all newer ones stay: their parents
     prove that the table was not rolled back. While the head does not descend from the ledger's snapshot, nothing may go. Both
     rules are off if a tag is disregarded.
-
-    Snapshots from the sequence number `kept_from` on stay: the history of a table of current state may not have their changes.
 
     `with_data` says that the caller also deletes the data files that only these snapshots refer to. Without it, a snapshot
     that removed files, the one before it, and what is not in the head's lineage stay too: only they still say which data
@@ -127,8 +124,6 @@ def expirable(
     going = [s for s in going if s.id != history.head_id]
     if held is not None:
         going = [s for s in going if s.sequence < held.sequence]
-    if kept_from is not None:
-        going = [s for s in going if s.sequence < kept_from]
     if with_data:
         return tuple(s.id for s in going)
     tellers = {i for s in history.snapshots if s.removes_files for i in (s.id, s.parent_id)}

@@ -62,49 +62,6 @@ class SqlEngine(StrEnum):
             case _:
                 return f"{value:d}"
 
-    def fails(self, why: str) -> str:
-        """Return an expression that has no value: the query fails with this text."""
-        text = self.literal(why)
-        match self:
-            case SqlEngine.SPARK:
-                return f"raise_error({text})"
-            case SqlEngine.DUCKDB:
-                return f"error({text})"
-            case SqlEngine.SNOWFLAKE:
-                return f"TO_NUMBER({text})"
-            case _:
-                return f"fail({text})"
-
-    def number_in(self, document: str, name: str) -> str:
-        """Return a whole number of a JSON object; `name` is one of digits."""
-        match self:
-            case SqlEngine.SPARK:
-                found = f"get_json_object({document}, '$.{name}')"
-            case SqlEngine.DUCKDB:
-                found = f"json_extract_string({document}, '$.\"{name}\"')"
-            case SqlEngine.SNOWFLAKE:
-                found = f"GET(PARSE_JSON({document}), '{name}')"
-            case _:
-                found = f"json_extract_scalar({document}, '$[\"{name}\"]')"
-        return f"CAST({found} AS BIGINT)"
-
-    @property
-    def names_snapshots(self) -> bool:
-        """Whether `at_snapshot` names a snapshot, whose columns have the names that they had then."""
-        return self is not SqlEngine.SNOWFLAKE
-
-    def at_snapshot(self, table: str, snapshot_id: int) -> str:
-        """Return a table as of one of its snapshots. Snowflake has none of a table that another catalog keeps."""
-        match self:
-            case SqlEngine.SPARK:
-                return f"{table} VERSION AS OF {snapshot_id:d}"
-            case SqlEngine.DUCKDB:
-                return f"(SELECT * FROM {table} AT (VERSION => {snapshot_id:d}))"  # no alias may follow AT
-            case SqlEngine.SNOWFLAKE:
-                return table
-            case _:
-                return f"{table} FOR VERSION AS OF {snapshot_id:d}"
-
     def _text(self, value: str) -> str:
         if self in (SqlEngine.SPARK, SqlEngine.SNOWFLAKE):  # a backslash escapes the next character
             value = value.replace("\\", "\\\\")

@@ -13,7 +13,6 @@ from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import open_decision
-from frazil.lake.history.history_ledger import ACCOUNT, OF_SEQUENCE, OF_SNAPSHOT
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import empty_commit
 from frazil.maintain.result import Action, Outcome, Status
@@ -21,7 +20,6 @@ from frazil.maintain.selection import to_carry
 from frazil.maintain.target import MaintenanceRun, Target
 
 FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.STAGED_AT)
-FOLLOWED = (ledger.COMMIT_ID, ledger.TABLE, OF_SNAPSHOT, OF_SEQUENCE, ACCOUNT)
 
 
 def carry(run: MaintenanceRun, target: Target) -> Outcome:
@@ -70,10 +68,10 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
         rejects_accepted=last.rejects_accepted,
         on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
     )
-    # What a side table says of the decision that it has finished stays so, and what a history says of the commit that it follows.
-    kept = FOLLOWED if target.is_history else FINISHED if target.is_dead_letter_table else ()
+    # What a side table says of the decision that it has finished stays so.
+    kept = FINISHED if target.is_dead_letter_table else ()
     extra = {key: last.summary[key] for key in kept if key in last.summary}
-    if last.accepts_next_rejects and target.is_main:
+    if last.accepts_next_rejects and not target.is_dead_letter_table:
         extra[ledger.REJECTS_NEXT] = "true"
     run.job.failpoint("carry.decided")
     try:
@@ -82,7 +80,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
             empty_commit(iceberg, target.identifier, at=run.job.clock()),
             batch,
             extra={**extra, ledger.UPKEEP: Action.CARRY.value},
-            is_dead_letter_table=not target.is_main,
+            is_dead_letter_table=target.is_dead_letter_table,
         )
     except (Fenced, RolledBack) as refused:
         return Status.CONFLICT, refused.what

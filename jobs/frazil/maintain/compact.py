@@ -47,7 +47,7 @@ def compact(
     head = history.head
     if head is None:
         return Outcome(action=Action.COMPACT, table=target.identifier)
-    is_state = isinstance(target.pipeline.write, Upsert) and not target.is_dead_letter_table  # or its history
+    is_state = isinstance(target.pipeline.write, Upsert) and not target.is_dead_letter_table
     closing = Closing(
         since_ms=run.job.ago_ms(run.policy.closed_seconds),
         target_bytes=target.pipeline.table.target_file_size_bytes,

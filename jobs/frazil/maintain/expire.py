@@ -1,4 +1,4 @@
-"""Expire snapshots beyond the declared retention, and the files that only they refer to; of a history, old changes too."""
+"""Expire snapshots beyond the declared retention, and the files that only they refer to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pyspark.errors import IllegalArgumentException
 
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.snapshot_retention import History
-from frazil.maintain.old_changes import delete_old, needed_by_history
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import to_expire
 from frazil.maintain.target import MaintenanceRun, Target
@@ -29,7 +28,6 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
     snapshot without its files.
     """
     began, declared = run.job.clock(), target.pipeline.table
-    old = delete_old(run, target) if target.is_history and not run.policy.dry_run else 0
     table = run.job.iceberg.load(target.identifier)
     history = History.of(run.job.iceberg.metadata(table))
     going = to_expire(
@@ -38,7 +36,6 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
         keep_days=declared.keep_days,
         now_ms=run.job.now_ms(),
         grace_ms=round(run.policy.grace_seconds * 1000),
-        kept_from=needed_by_history(run, target, table),
     )
     ended, reason, files, manifests = Status.DONE, "", 0, 0
     if run.policy.dry_run:
@@ -65,7 +62,6 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
         ended=ended,
         snapshots=len(going),
         files_removed=files,
-        rows=old,
         left={"metadata_files": manifests} if manifests else {},
         why=reason,
         seconds=round(run.job.clock() - began, 3),

@@ -23,7 +23,7 @@ from frazil.maintain.target import MaintenanceRun, Target
 
 def has_deletes(target: Target) -> bool:
     """Return whether deletes of a table are Frazil's own."""
-    return isinstance(target.pipeline.write, Upsert) and target.is_main
+    return isinstance(target.pipeline.write, Upsert) and not target.is_dead_letter_table
 
 
 def merge_deletes(

@@ -1,4 +1,4 @@
-"""The order of one maintenance run, top to bottom: each pipeline's table, its dead letters, then its history."""
+"""The order of one maintenance run, top to bottom: each pipeline's table, then its dead letters."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outc
             yield _waiting(Action.COMPACT, target, refusal)
             return
         metadata = run.job.iceberg.metadata(run.job.iceberg.load(target.identifier))
-        if target.is_main and not Layout.of(metadata).is_ours:
+        if not target.is_dead_letter_table and not Layout.of(metadata).is_ours:
             yield _waiting(Action.COMPACT, target, str(ForeignTable.of(target.pipeline.name, target.identifier)))
             return
         lease = Lease.of(metadata.get("properties", {}))

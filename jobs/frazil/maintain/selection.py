@@ -98,12 +98,10 @@ def remembered(marks: Sequence[Mark], new: Mark) -> tuple[Mark, ...]:
     return (*kept[-(MARKS - 1) :], new)
 
 
-def to_expire(
-    history: History, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int, kept_from: int | None = None
-) -> tuple[int, ...]:
+def to_expire(history: History, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int) -> tuple[int, ...]:
     """Return the snapshots beyond the declared retention; none is younger than `grace_ms`, for queries that still read it."""
     moment = since(now_ms, keep_days, grace_ms=grace_ms)
-    return expirable(history, keep=keep, since_ms=moment, with_data=True, kept_from=kept_from)
+    return expirable(history, keep=keep, since_ms=moment, with_data=True)
 
 
 def to_carry(

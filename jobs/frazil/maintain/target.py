@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from frazil.declaration import Pipeline
 from frazil.declaration.partitioning import SortField
-from frazil.declaration.write_modes import history
 from frazil.job.context import JobContext
 
 GIB = 1024**3
@@ -45,33 +44,23 @@ class MaintenanceRun:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One of a pipeline's tables. The rows of a dead-letter table are decided with the other's commits, a history follows them."""
+    """One of a pipeline's tables. The rows of a dead-letter table are decided with the other's commits."""
 
     pipeline: Pipeline
     is_dead_letter_table: bool
-    is_history: bool = False
 
     @classmethod
     def of(cls, pipeline: Pipeline) -> tuple[Target, ...]:
         """Return all tables of a pipeline, its own table first."""
-        both = (cls(pipeline, is_dead_letter_table=False), cls(pipeline, is_dead_letter_table=True))
-        has_history = history(pipeline.write) is not None
-        return (*both, cls(pipeline, is_dead_letter_table=False, is_history=True)) if has_history else both
-
-    @property
-    def is_main(self) -> bool:
-        """Whether it is the table that the pipeline's records land in."""
-        return not (self.is_dead_letter_table or self.is_history)
+        return (cls(pipeline, is_dead_letter_table=False), cls(pipeline, is_dead_letter_table=True))
 
     @property
     def identifier(self) -> str:
         """The table's name in the catalog."""
         table = self.pipeline.table
-        if self.is_history:
-            return table.history
         return table.dead_letters if self.is_dead_letter_table else table.identifier
 
     @property
     def sort_fields(self) -> tuple[SortField, ...]:
         """The order of rows within files that is declared for it."""
-        return self.pipeline.table.sort_fields if self.is_main else ()
+        return () if self.is_dead_letter_table else self.pipeline.table.sort_fields

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.audit.manifests import undecided_commits
 from frazil.declaration import Pipeline
-from frazil.declaration.write_modes import history
 from frazil.errors import KafkaUnavailable, TokenUnavailable
 from frazil.lake import ledger
-from frazil.lake.history.history_ledger import commits_behind
 from frazil.lake.ledger import Entry
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.stop import Stop
@@ -68,10 +66,6 @@ class PipelineStatus:
     """Rejected records whose key cannot be read; each may make one more key stale."""
     stale: tuple[str, ...] = ()
     """The same in sentences."""
-    history: str | None = None
-    """The table that has each change of a table of current state, if one is declared."""
-    history_behind: int | None = None
-    """Commits of the table that its history lacks; None if that has not begun."""
     columns: tuple[tuple[str, str], ...] = ()
     partitions: tuple[PartitionStatus, ...] = ()
     newest_record_at: float | None = None
@@ -146,7 +140,6 @@ def table_status(
         deleted_by_others=_deleted(entry),
         foreign_commits=len(undecided_commits(table)),
         **_of_stale_keys(entry),
-        **_of_history(pipeline, lake, table),
         columns=tuple((field.name, str(field.type)) for field in table.columns.fields),
         partitions=tuple(
             # A partition that the ledger does not name was added after it began: it is read from 0.
@@ -197,15 +190,6 @@ def _of_stale_keys(newest: Entry | None) -> dict[str, Any]:
     if stale is None:
         return {}
     return {"stale_keys": stale.keys, "unknown_keys": stale.unknown, "stale": tuple(stale.notes)}
-
-
-def _of_history(pipeline: Pipeline, lake: Lake, table: StoredTable) -> dict[str, Any]:
-    if history(pipeline.write) is None:
-        return {}
-    stored = lake.table(pipeline.table.history)
-    newest = stored.newest(pipeline.name) if stored is not None else None
-    behind = commits_behind(table, newest.entry, pipeline.name) if newest is not None else None
-    return {"history": pipeline.table.history, "history_behind": behind}
 
 
 def _spans(pipeline: Pipeline, kafka: Kafka) -> tuple[Mapping[int, Span], str]:

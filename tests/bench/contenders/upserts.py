@@ -1,7 +1,6 @@
 """The commit of a batch of random changes, on tables of several sizes and both formats.
 
-By Frazil, with the search of the table and with an index of keys, and by a copy-on-write `MERGE`. What a history of Frazil's table
-costs is measured behind each of its commits. The second table also gets a batch as staging and `MERGE` are usually
+By Frazil, with the search of the table and with an index of keys, and by a copy-on-write `MERGE`. The second table also gets a batch as staging and `MERGE` are usually
 written, in version 2: it takes most of a minute.
 """
 
@@ -19,12 +18,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.job.context import JobContext
-from frazil.lake import layout, ledger
+from frazil.lake import ledger
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
-from frazil.lake.history.follow import Follower
 from frazil.lake.key_account import KeyAccount
 from frazil.lake.key_index.indexed_search import IndexedSearch
 from frazil.lake.offsets import Offsets
@@ -90,8 +88,6 @@ def _rounds(
     for way, name in names.items():
         create(shared.iceberg, name, version, copy_on_write=way == "merge")
         give(shared, name, base, rows=size)
-    history = _history(shared, names["ours"])
-    history.follow()
     for number in range(rounds):
         file = Path(job.folder) / f"batch-{size}-{version}-{number}.parquet"
         changes.batch(number + 1, file)
@@ -102,11 +98,6 @@ def _rounds(
         for way, commit in ways.items():
             used = measured(meter, folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
             found.append({"way": way, "round": number, "version": version, "rows": size, **used})
-        done: list[int] = []
-        used = measured(meter, folder(shared, history.history), lambda done=done: done.append(history.follow().rows))
-        if done != [batch.count()]:
-            raise NotWhatWasChangedError(f"{history.history}: {done} changes, not {batch.count()}")
-        found.append({"way": "history", "round": number, "version": version, "rows": size, **used})
     for name in names.values():
         check(shared, name, changes)
     return found
@@ -124,17 +115,6 @@ def _staged_batch(job: Job, shared: JobContext, meter: Meter, base: str, version
     used = measured(meter, folder(shared, name), commit)
     check(shared, name, changes)
     return {"way": "staged", "round": 0, "version": version, "rows": size, **used}
-
-
-def _history(shared: JobContext, name: str) -> Follower:
-    properties = layout.properties(
-        format_version=2,
-        target_file_size_bytes=128 << 20,
-        keep_snapshots=100,
-        offset_columns=("_sequence",),
-        declared={},
-    )
-    return Follower(shared, PIPELINE, name, f"{name}__changes", properties)
 
 
 def _read(shared: JobContext, file: Path, number: int) -> DataFrame:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment, History, Kafka, LocalCatalog, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Environment, Kafka, LocalCatalog, Pipeline, Table, Topic, Upsert
 from frazil.declaration.environment import environment_document
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
@@ -180,22 +180,22 @@ def test_a_catalog_is_asked_only_for_tables_that_a_statement_names() -> None:
     assert sorted(asked) == ["shop.orders_7", "shop.orders_8"]
 
 
-def test_dead_letters_and_histories_have_names_too_and_an_identifier_counts_first() -> None:
+def test_dead_letters_have_names_too_and_an_identifier_counts_first() -> None:
     state = Pipeline(
         topic=Topic("a", value_format="avro", key_format="avro"),
         table=Table("shop.a"),
-        write=Upsert(history=History(keep_days=1)),
+        write=Upsert(),
     )
     other = Pipeline(topic=Topic("x", value_format="json"), table=Table("main.a"))
     found = {(view.schema, view.name): view.table for view in views([state, other])}
     assert found == {
-        **{("shop", name): f"shop.{name}" for name in ("a", "a__dead_letters", "a__changes")},
+        **{("shop", name): f"shop.{name}" for name in ("a", "a__dead_letters")},
         **{("main", name): f"main.{name}" for name in ("a", "a__dead_letters")},
-        ("main", "a__changes"): "shop.a__changes",
         ("main", "x"): "main.a",
         ("main", "x__dead_letters"): "main.a__dead_letters",
     }
-    assert [view.table for view in needed(views([state, other]), 'SELECT "A__CHANGES".y')] == ["shop.a__changes"] * 2
+    named = needed(views([state, other]), 'SELECT "A__DEAD_LETTERS".y')
+    assert [view.table for view in named] == ["shop.a__dead_letters", "main.a__dead_letters"]
 
 
 @pytest.mark.long

@@ -87,7 +87,7 @@ def test_a_cut_that_stays_above_the_lag_passes() -> None:
 
 # ── Compaction, sizes and deletes ───────────────────────────────────────────────────────────────
 DELETE, COMPACT, BOTH = ({"cleanup.policy": each} for each in ("delete", "compact", "delete,compact"))
-STATE: dict[str, Any] = {"type": "upsert", "key": None, "order_by": [], "history": None}
+STATE: dict[str, Any] = {"type": "upsert", "key": None, "order_by": []}
 
 
 def read_by(*writes: Any, named: str = "Orders") -> dict[str, Any]:
@@ -119,7 +119,6 @@ def lost(before: dict[str, str], after: dict[str, str], *documents: dict[str, An
         [read_by(STATE, {"type": "append"})],
         [read_by({**STATE, "key": ["order_id"]})],
         [read_by({**STATE, "order_by": ["changed_at"]})],
-        [read_by({**STATE, "history": {"keep_days": 7}})],
         [read_by(STATE, named="refunds")],
     ],
     ids=str,

@@ -103,12 +103,6 @@ class StoredTable:
         """The table's current schema as Iceberg's JSON."""
         return _json(self.iceberg.schema())
 
-    def schema_at(self, snapshot_id: int) -> dict[str, Any]:
-        """Return the schema by whose names engines read a snapshot, as Iceberg's JSON. The current one may be a later one."""
-        snapshot = self.iceberg.snapshot_by_id(snapshot_id)
-        number = snapshot.schema_id if snapshot is not None else None
-        return _json(self.iceberg.schemas()[number]) if number is not None else self.schema
-
     @cached_property
     def columns(self) -> Struct:
         """The table's columns as a row type."""

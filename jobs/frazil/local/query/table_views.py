@@ -33,7 +33,7 @@ class View:
     """The table's identifier in the catalog."""
     pipeline: str
     is_main: bool
-    """Whether it is the pipeline's table, not its dead letters or its history."""
+    """Whether it is the pipeline's table, not its dead letters."""
 
     @property
     def sql_name(self) -> str:
