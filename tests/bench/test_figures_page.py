@@ -46,7 +46,7 @@ def test_the_round_in_which_an_index_had_no_commit_to_follow_is_no_figure() -> N
 
 def test_an_index_that_followed_no_commit_has_no_figures() -> None:
     batches = [batch("ours", 0, 1.0), batch("indexed", 0, 0.1)]
-    assert upserts({"machine": MACHINE, "upserts": {"batches": batches}}).endswith("| 2.0, 1.0, 1.0 | – | – | – | – |")
+    assert upserts({"machine": MACHINE, "upserts": {"batches": batches}}).endswith("| 2.0, 1.0, 1.0 | – | – | – |")
 
 
 def test_a_run_of_large_tables_has_its_goals() -> None:

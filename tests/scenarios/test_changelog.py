@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert, check
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
 from frazil.lake.changelog_sql import ChangelogTable
@@ -78,6 +78,35 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
     assert key_of(shop) == ["_kafka_key"]
     assert table.current_snapshot().summary.operation.value == "append"
     assert "frazil.keys" not in table.current_snapshot().summary.additional_properties
+    proven(shop)
+
+
+def test_a_second_pipeline_on_the_topic_of_a_state_lands_its_changes(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    first, name = shop.pipeline, f"{shop.pipeline.name}_changes"
+    table = replace(first.table, identifier=f"{first.table.identifier}_changes")
+    second = replace(first, name=name, table=table, write=Changelog())
+    assert check([first, second]) == ()
+    state = State(shop)
+    for word in ("a", "b"):
+        state.put(1, word)
+        state.put(2, word)
+        shop.produce([b"bad!!"], key=b"k3")
+        assert shop.drain(first).rejected == shop.drain(second).rejected == {"wrong_magic": 1}
+    state.delete(2)
+    shop.drain(first)
+    shop.drain(second)
+    state.check()
+    assert len(shop.dead()) == 2
+    shop.pipeline = second
+    assert sorted((row["_kafka_key"], row["_op"], row["user"] or "") for row in shop.landed()) == [
+        ("k1", "w", "a"),
+        ("k1", "w", "b"),
+        ("k2", "d", ""),
+        ("k2", "w", "a"),
+        ("k2", "w", "b"),
+    ]
+    assert len(shop.dead()) == 2
     proven(shop)
 
 
