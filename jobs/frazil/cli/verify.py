@@ -115,10 +115,10 @@ def verify(
     PROVEN (values read): with --deep or --replay.
     Unchanged files are read once; --fresh reads them again.
     --replay reads the topic again, with Java and on disk.
-    Without PIPELINE, all pipelines.
+    Without PIPELINE, all pipelines and the worst exit code.
 
     \b
-    Exit codes, the worst of all pipelines:
+    Exit codes:
       0 counted or proven
       1 not proven
       2 invalid input

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from frazil.clients.kafka_records import Record
 from frazil.clients.registry.schemas import SchemaType
 from frazil.errors import InvalidInput
 from frazil.inference.record_file import Line
 from frazil.status.format_guess import Form, form_of
+
+if TYPE_CHECKING:
+    from frazil.clients.kafka_records import Record
 
 _OTHERS = {
     Form.AVRO: 'Declare value_format="avro": the registry has the schema',

@@ -34,6 +34,8 @@ def damage() -> tuple[type[Exception], ...]:
         ArithmeticError,
         AssertionError,
         MemoryError,
+        SystemError,  # of its extension module, at a negative length
+        RecursionError,
     )
     return (*of_python, zlib.error, ResolveError, ValidationError)
 

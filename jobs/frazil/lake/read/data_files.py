@@ -124,13 +124,16 @@ def _entries(table: StoredTable, manifest: Any) -> list[Any] | None:
 
 
 def lengths(table: StoredTable, locations: Iterable[str]) -> dict[str, int | None]:
-    """Return the size of each file in bytes, by a HEAD request each; None for one that does not exist."""
+    """Return the size of each file in bytes, by a HEAD request each; None for one that does not exist.
+
+    A damaged list may name a file by a text that is no path: such a file does not exist.
+    """
 
     def length(location: str) -> int | None:
         try:
             with translated_errors(location):
                 return len(table.iceberg.io.new_input(location))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
 
     asked = list(dict.fromkeys(locations))
