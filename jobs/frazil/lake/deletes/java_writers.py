@@ -170,12 +170,6 @@ class VectorWriter:
         )
 
 
-def is_of_one_file(iceberg: Iceberg, delete: Java) -> bool:
-    """Return whether a delete file names one data file: it says so, or its bounds do, as in files of version 2 of other engines."""
-    kind = iceberg.classes.load(ICEBERG + "DeleteFile")
-    return bool(iceberg.classes.static("util.ContentFileUtil", "isFileScoped", (kind, delete)))
-
-
 def write_bytes(table: Java, data_file: Java, name: str, payload: bytes) -> str:
     """Write a file into the partition of a data file, by the table's own locations and `FileIO`; return where it is."""
     spec, locations = table.specs().get(data_file.specId()), table.locationProvider()
