@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from infra.resource_names import unique_name
 from infra.tf import (
     CloudwatchMetricAlarm,
     CloudwatchMetricAlarmMetricQuery,
@@ -33,13 +32,9 @@ class AlarmTopic(Construct):
     def __init__(self, scope: Construct, name: str, *, topic: str, key_arn: str, emails: Sequence[str]) -> None:
         super().__init__(scope, name)
         self._topic = SnsTopic(self, "topic", name=topic, kms_master_key_id=key_arn)
-        for number, email in enumerate(dict.fromkeys(emails)):
+        for email in dict.fromkeys(emails):
             named = hashlib.sha256(email.encode()).hexdigest()[:16]
-            subscription = SnsTopicSubscription(
-                self, f"email-{named}", topic_arn=self._topic.arn, protocol="email", endpoint=email
-            )
-            # 0.1.0 numbered them.
-            subscription.move_from_id(f"aws_sns_topic_subscription.{unique_name(name, f'email-{number}')}")
+            SnsTopicSubscription(self, f"email-{named}", topic_arn=self._topic.arn, protocol="email", endpoint=email)
 
     @property
     def arn(self) -> str:

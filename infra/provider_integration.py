@@ -47,7 +47,7 @@ class ConfluentRole(Construct):
             boundary_arn=names.boundary_arn,
             trust=trust(integration.computed("aws[0].iam_role_arn"), integration.computed("aws[0].external_id")),
             policy=policy,
-            description="Confluent's Tableflow writes tables and tells Glue of them.",
+            description="Confluent's Tableflow writes tables and registers them in Glue.",
         )
         self.id = integration.id
         self.ready: tuple[Construct, ...] = (integration, *role.ready)

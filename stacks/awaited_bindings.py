@@ -20,16 +20,16 @@ PREFIX = "frazil-"
 
 def bind_each(
     account: Account, kind: str, role: str, crn: str, names: Sequence[str], *, also: Sequence[Declared] = ()
-) -> tuple[dict[str, Declared], list[Declared]]:
+) -> list[Declared]:
     """Give an account a role on each object of a kind, `topic` or `subject`, whose CRNs begin with `crn`.
 
-    Return the bindings by name, and what must exist until all of them and those of `also` are in effect.
+    Return what must exist until all bindings and those of `also` are in effect.
     """
     if not names:
-        return {}, []
-    bound = {name: account.bind(f"{kind}-{name}", role, f"{crn}/{kind}={name}", is_awaited=False) for name in names}
+        return []
+    bound = [account.bind(f"{kind}-{name}", role, f"{crn}/{kind}={name}", is_awaited=False) for name in names]
     named = digest("\n".join(names).encode())[:16]
     awaited = account.bind(
-        f"{kind}s-in-effect", READ, f"{crn}/{kind}={PREFIX}waited-{named}", depends_on=[*bound.values(), *also]
+        f"{kind}s-in-effect", READ, f"{crn}/{kind}={PREFIX}waited-{named}", depends_on=[*bound, *also]
     )
-    return bound, [awaited]
+    return [awaited]

@@ -189,9 +189,6 @@ def _problems(
     if release is not None and release.label != deployment.label:
         what = f"the release is for {release.label}, and {deployment.name} runs {deployment.label}"
         problems.append(Problem("release.label", what, "Build a release for the environment's label"))
-    if release is not None and release.reconciler is None:
-        what = "the release has no program of the reconciler, as before version 0.2"
-        problems.append(Problem("release.files", what, "Build the release again with this version"))
     if release is not None and release.architecture is not deployment.architecture:
         what = f"the release is for {release.architecture}, and {deployment.name} has {deployment.architecture}"
         problems.append(Problem("release.architecture", what, "Build a release for the environment's processors"))

@@ -88,5 +88,5 @@ class Manager:
             kind, crn = "subject", self._place.registry_crn
             schemas = (f"{own.name}-value" for own in self._topics if own.schema)
             names = patterns(schemas, self._wanted.subject_prefixes)
-        _, in_effect = bind_each(self.account, kind, OWN, crn, names)
+        in_effect = bind_each(self.account, kind, OWN, crn, names)
         return self.account.key(what, self._place.opened(what), depends_on=in_effect)

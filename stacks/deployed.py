@@ -208,17 +208,13 @@ def _settings(kind: str, address: str, content: Mapping[str, Any]) -> Iterator[s
                     yield f"{other}.{name}"
 
 
-def forgotten(
-    deployed: Deployed, stack: str, resources: Mapping[str, Mapping[str, Any]], former: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+def forgotten(deployed: Deployed, stack: str, resources: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the `removed` blocks of a stack: Terraform removes these objects from its state and deletes none of them.
 
-    `resources` are declared by the stack, by type and address; an object that is declared again is not forgotten. `former`
-    are further addresses that the file does not list.
+    `resources` are declared by the stack, by type and address; an object that is declared again is not forgotten.
     """
     retired = [each for each in deployed.retired if each.stack == stack]
     addresses = [part for each in retired for part in (each.place[1], *each.settings)]
-    addresses += former
     addresses += [each.partition("/")[2] for each in deployed.documents if each.startswith(f"{stack}/")]
     declared = {f"{kind}.{address}" for kind, named in resources.items() for address in named}
     return [

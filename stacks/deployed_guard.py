@@ -11,9 +11,6 @@ from stacks.compose import Stacks
 from stacks.deployed import Deployed, Retired, forgotten, held, read
 from stacks.deployments import Deployment
 
-_FORMER_DOCUMENTS = ("aws_s3_object.environment", "aws_s3_object.pipelines_object_AA66042B")
-"""Addresses of the documents that 0.1.0 deployed. Terraform forgets these objects too and does not delete them."""
-
 
 def deployed_before(deployment: Deployment, file: Path, *, is_first: bool) -> Deployed:
     """Read the file of deployed objects. A first deployment without a file has an empty one.
@@ -40,8 +37,7 @@ def guard(stacks: Stacks, before: Deployed, retired: Sequence[Retired], *, is_op
     content: dict[str, Any] = {stack.node.id: stack.to_terraform() for stack in stacks.every}
     after = before.after(held(content), _documents(content), retired, is_open=is_open)
     for stack in stacks.every:
-        former = _FORMER_DOCUMENTS if stack is stacks.ingestion else ()
-        blocks = forgotten(after, stack.node.id, content[stack.node.id].get("resource", {}), former)
+        blocks = forgotten(after, stack.node.id, content[stack.node.id].get("resource", {}))
         if blocks:
             stack.add_override("removed", blocks)
     return after

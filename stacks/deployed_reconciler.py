@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from frazil.release.manifest import Release
+from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Mode
 from frazil.rollout.function_settings import EXECUTION, Settings
 from infra.execution_role import ExecutionRole
@@ -43,7 +43,6 @@ def deploy_reconciler(
     The schedule of drains calls it too, so no schedule names a release: after a rollback, the next call starts the
     generation before.
     """
-    assert release.reconciler is not None, "synthesis refuses a release without it"
     names, function = deployment.names, function_name(deployment, job)
     is_counting = deployment.alarms is AlarmsOf.GROUP  # otherwise each pipeline's alarm `late` is raised by silence
     log_group = names.log_group(f"reconcile-{job}")
@@ -66,7 +65,7 @@ def deploy_reconciler(
         stack,
         f"{job}-reconciler",
         function=function,
-        code=Code(bucket=foundation.artifact_bucket, key=release.reconciler.key),
+        code=Code(bucket=foundation.artifact_bucket, key=release.the(Role.RECONCILER).key),
         architecture=deployment.architecture,
         role_arn=role.arn,
         variables=Settings(

@@ -27,7 +27,7 @@ _MOST = 10**6
 
 
 class Slot(StrEnum):
-    """The two places of a key. 0.1.0 had `a` alone."""
+    """The two places of a key."""
 
     A = "a"
     B = "b"

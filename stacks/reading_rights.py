@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frazil.declaration import Pipeline
-from infra.confluent.cloud import RoleBinding
 from infra.confluent.resource import Declared
 from infra.kafka_access import KafkaAccess
 from infra.kafka_topic import let_join_groups, let_read
-from infra.resource_names import unique_name
 from infra.service_account import Account
 from stacks.awaited_bindings import PREFIX, READ, bind_each
 from stacks.registry_subjects import patterns, subjects
@@ -43,11 +41,7 @@ def let_read_schemas(
     reader: Account, pipelines: Sequence[Pipeline], registry_crn: str, prefixes: Sequence[str]
 ) -> list[Declared]:
     """Let an account read schemas: one binding for each subject or prefix. Return what must exist until all are in effect."""
-    bound, in_effect = bind_each(reader, "subject", READ, registry_crn, subjects(pipelines, prefixes))
-    for number, subject in enumerate(subjects(pipelines)):  # 0.1.0 numbered them, in this order
-        if subject in bound:
-            bound[subject].move_from_id(f"{RoleBinding.TYPE}.{unique_name('reader', f'subject-{number}')}")
-    return in_effect
+    return bind_each(reader, "subject", READ, registry_crn, subjects(pipelines, prefixes))
 
 
 def topics_of(pipelines: Sequence[Pipeline]) -> list[str]:

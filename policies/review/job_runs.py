@@ -174,9 +174,7 @@ def pipelines(found: Iterable[Json]) -> Iterator[Landed]:
     for document in found:
         listed = document.get("pipelines", ())
         for each in listed if isinstance(listed, list) else ():
-            # A document of version 2 has the limits in the engine, one of version 1 beside it.
-            limits = _part(_part(each, "engine"), "limits") or _part(each, "limits")
-            seconds = limits.get("target_seconds", 10)
+            seconds = _part(_part(each, "engine"), "limits").get("target_seconds", 10)
             own = each.get("name") if isinstance(each, Mapping) else None
             name = str(own or _part(each, "topic").get("name", ""))
             group = each.get("group") if isinstance(each, Mapping) else None

@@ -164,14 +164,13 @@ class Cloud:
 
     def deploy_reconciler(self, release: Release) -> None:
         """What the ingestion stack makes: the function of the release, its rule and the schedule of drains."""
-        assert release.reconciler is not None
         role = self.client("iam").create_role(RoleName=FUNCTION, AssumeRolePolicyDocument="{}")
         function = self.client("lambda").create_function(
             FunctionName=FUNCTION,
             Role=role["Role"]["Arn"],
             Runtime="python3.11",
             Handler=HANDLER,
-            Code={"S3Bucket": BUCKET, "S3Key": release.reconciler.key},
+            Code={"S3Bucket": BUCKET, "S3Key": release.the(Role.RECONCILER).key},
             Timeout=TIMEOUT_SECONDS,
             Environment={"Variables": SETTINGS.variables()},
         )

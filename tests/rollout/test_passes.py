@@ -8,13 +8,12 @@ from dataclasses import replace
 import pytest
 
 from frazil.errors import LockHeld
-from frazil.release.manifest import manifest
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.state import LEASE_SECONDS, stored_state
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.deployed_reconciler import Deployed, Driver, lands, lands_nothing, without_services
-from tests.support.rollout_world import JOB, Calls, Killed, World, desired, older_release, release, replaced
+from tests.support.rollout_world import JOB, Calls, Killed, World, desired, release, replaced
 
 BUSY, QUIET, HALF = {"orders": True, "users": True}, {"orders": False, "users": False}, {"orders": True, "users": False}
 TOPICS = pytest.mark.parametrize("topics", [BUSY, QUIET, HALF], ids=["busy", "quiet", "half"])
@@ -168,18 +167,6 @@ def test_a_streaming_run_that_dies_again_and_again_is_an_error_and_then_tried_ag
     made.drivers[1] = lands(BUSY)
     made.live(90)
     assert len(made.world.emr.active()) == 1
-
-
-@pytest.mark.long
-def test_a_release_before_proofs_is_started_left_alone_and_given_up_only_if_it_cannot_run() -> None:
-    older = older_release()
-    for driver, given_up in ((lands(BUSY), False), (None, True)):
-        made, first = deployed(Mode.FOLLOW, lands(BUSY), driver)
-        made.world.store.put(older.key, manifest(older))
-        second = made.world.want(replaced(first, release=older.key))
-        made.live(DAY)
-        assert (second.digest in stored_state(made.world.store, JOB).given_up) is given_up
-        assert made.generations()[-1] == (1 if given_up else 2)
 
 
 # ── Crashes, and two at once ────────────────────────────────────────────────────────────────────

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from frazil.errors import FrazilError
-from frazil.release.manifest import Role, manifest
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.readiness import ProofReadiness, Readiness
 from frazil.rollout.run_proof import Reached, RunName
 from tests.support.fake_store import FakeStore
-from tests.support.rollout_world import World, desired, older_release
+from tests.support.rollout_world import World, desired
 
 COMMITTED, CAUGHT_UP, UNAVAILABLE, NOTHING = Reached
 
@@ -144,13 +143,6 @@ def test_a_stopped_pipeline_need_prove_nothing(store: FakeStore) -> None:
     wanted = desired(2, stopped=("users",))
     proven(store, wanted, orders=COMMITTED)
     assert ProofReadiness(store).of(wanted) is Readiness.COMMITTED
-
-
-def test_an_older_release_writes_no_proofs(store: FakeStore) -> None:
-    older = older_release()
-    assert Role.RECONCILER not in {file.role for file in older.files}
-    store.put(older.key, manifest(older))
-    assert ProofReadiness(store).of(desired(2, release=older.key)) is Readiness.NO_PROOF
 
 
 @pytest.mark.parametrize("missing", ["release", "document"])

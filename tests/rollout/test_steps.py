@@ -179,8 +179,6 @@ def test_a_stop_is_no_part_of_what_was_proven_or_given_up() -> None:
         state = PROVEN.with_given_up(given_up)
         assert [decided(one, state, [run(one)]) for one in (NEW, stopped)] == [[Cancel], [Cancel]]
         assert len(state.with_given_up(NEW).with_given_up(stopped).given_up) == 1
-    old = replace(PROVEN, given_up=(stopped.digest,))  # as 0.1.0 stored it
-    assert decided(stopped, old, [run(stopped)]) == [Cancel]
 
 
 def test_a_generation_to_go_back_to_that_is_stopped_runs_nothing() -> None:

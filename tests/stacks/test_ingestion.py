@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Environment, InvalidDeclaration, Security, parse, parse_environment
+from frazil.declaration import Environment, Security, parse, parse_environment
 from frazil.release.manifest import Role
 from frazil.rollout.desired import Desired, Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
@@ -149,8 +148,7 @@ def test_no_schedule_names_a_release_of_the_ingest_job(environment: str) -> None
 def test_the_reconciler_is_the_releases_own_and_called_when_a_run_changes_its_state(environment: str) -> None:
     stack, deployment = ingestion(environment), DEPLOYMENTS[environment]
     [function] = resources(stack, "aws_lambda_function").values()
-    program = release(deployment.architecture).reconciler
-    assert program is not None
+    program = release(deployment.architecture).the(Role.RECONCILER)
     assert (function["s3_bucket"], function["s3_key"]) == (deployment.names.bucket("artifacts"), program.key)
     assert function["architectures"] == [str(deployment.architecture).lower()]
     settings = Settings.of(function["environment"]["variables"])
@@ -162,13 +160,6 @@ def test_the_reconciler_is_the_releases_own_and_called_when_a_run_changes_its_st
     [permission] = resources(stack, "aws_lambda_permission").values()
     assert permission["principal"] == "events.amazonaws.com"
     assert "aws_cloudwatch_event_rule" in permission["source_arn"]
-
-
-def test_a_release_without_the_reconcilers_program_is_refused() -> None:
-    whole = release(DEPLOYMENTS["dev"].architecture)
-    older = replace(whole, files=tuple(file for file in whole.files if file.role is not Role.RECONCILER))
-    with pytest.raises(InvalidDeclaration, match="no program of the reconciler"):
-        synthesised(DEPLOYMENTS["dev"], release=older)
 
 
 @pytest.mark.parametrize("environment", NAMES)

@@ -13,9 +13,9 @@ import pytest
 
 from frazil.declaration import KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
 from infra.managed_topic import ManagedTopic
-from infra.resource_names import unique_name
 from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
+from tests.support.resource_names import unique_name
 
 DEV = DEPLOYMENTS["dev"]
 IN_PLACE = {
@@ -137,21 +137,6 @@ def test_names_that_differ_by_a_character_are_different_resources() -> None:
         assert all(re.fullmatch("[A-Za-z_][A-Za-z0-9_-]*", address) for address in kind)
 
 
-@pytest.mark.parametrize("environment", ["dev", "prod"])
-def test_what_was_numbered_is_moved_and_not_replaced(environment: str) -> None:
-    stacks = synthesised(DEPLOYMENTS[environment])
-    numbered = {
-        "confluent": ("confluent_role_binding", "reader_subject-0_9DB48EEB", "reader_subject-1_5F18CB87"),
-        "foundation": ("aws_sns_topic_subscription", "alarms_email-0_D1719B51", "alarms_email-1_A8C22EB3"),
-    }
-    for what, (kind, *old) in numbered.items():
-        moved = {each["from"]: each["to"] for each in stacks[what].get("moved", [])}
-        targets = {f"{kind}.{address}" for address in resources(stacks[what], kind)}
-        assert set(moved.values()) <= targets
-        wanted = old if what == "confluent" or environment == "prod" else []
-        assert {f"{kind}.{address}" for address in wanted} <= moved.keys(), what
-
-
 def test_a_path_gets_the_name_that_the_cdk_gives_it() -> None:
     stack = synthesised(DEV)["confluent"]
     assert unique_name("reader", "topic-flights-read") in resources(stack, "confluent_kafka_acl")
@@ -166,12 +151,12 @@ EXCUSED = {
 }
 
 
-FORMER = {"unique_name", "move_from_id", "Problem"}
-"""Calls whose texts name what was, or a place in a declaration."""
+FORMER = {"Problem"}
+"""Calls whose texts name a place in a declaration."""
 
 
 def numbered_ids(source: str) -> Iterator[int]:
-    """Lines in which a text is made of a place in a list, but for texts that name what was."""
+    """Lines in which a text is made of a place in a list, but for texts that name a place in a declaration."""
     tree = ast.parse(source)
     counted = set()
     for node in ast.walk(tree):

@@ -60,12 +60,6 @@ def release(version: str = "1.0.0") -> Release:
     )
 
 
-def older_release() -> Release:
-    """Return a release before 0.2, whose drivers write no proofs."""
-    newer = release("0.1.0")
-    return dataclasses.replace(newer, files=tuple(file for file in newer.files if file.role is not Role.RECONCILER))
-
-
 def desired(generation: int = 1, **given: Any) -> Desired:
     return Desired(
         **{

@@ -24,7 +24,7 @@ from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.aws.launch import key_files
 from frazil.local.services import LocalServices, Part, world
 from frazil.local.terraform import stand_in_settings
-from frazil.release.manifest import Architecture, manifest
+from frazil.release.manifest import Architecture, Role, manifest
 from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 from tests.support.provider_log import LOGGED, actions
@@ -173,8 +173,7 @@ class Cloud:
 
     def _upload_program(self) -> None:
         """Upload the reconciler's program of the release, as `frazil release upload` does."""
-        told = release(Architecture.X86_64).reconciler
-        assert told is not None
+        told = release(Architecture.X86_64).the(Role.RECONCILER)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("a.py", "")

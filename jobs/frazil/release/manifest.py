@@ -33,7 +33,7 @@ class Role(StrEnum):
 
     `package` is the wheel's content, importable as a zip file; `environment` the Python packages, to be unpacked; `ingest`
     and `maintain` are the entry points; `jar` is on the class path of driver and executors; `bill` is the bill of
-    materials, for people and scanners; `reconciler` the program of the deployed reconciler, which releases before 0.2 lack.
+    materials, for people and scanners; `reconciler` the program of the deployed reconciler.
     """
 
     PACKAGE = "package"
@@ -106,26 +106,14 @@ class Release:
         for index, name in enumerate(names):
             if name in names[:index]:
                 yield Problem(f"files[{index}].name", f"{name} is listed twice", "Remove one")
-        for role in (Role.PACKAGE, Role.ENVIRONMENT, Role.INGEST, Role.MAINTAIN, Role.BILL):
+        for role in (role for role in Role if role is not Role.JAR):
             found = sum(file.role is role for file in self.files)
             if found != 1:
                 yield Problem("files", f"{found} files have the role {role}", "Write exactly one")
-        if sum(file.role is Role.RECONCILER for file in self.files) > 1:
-            yield Problem("files", f"several files have the role {Role.RECONCILER}", "Write one")
 
     def the(self, role: Role) -> File:
         """Return the file of a role that exactly one file has."""
         return next(file for file in self.files if file.role is role)
-
-    @property
-    def reconciler(self) -> File | None:
-        """The program of the deployed reconciler; None in a release before 0.2."""
-        return next((file for file in self.files if file.role is Role.RECONCILER), None)
-
-    @property
-    def writes_proofs(self) -> bool:
-        """Whether the drivers of its ingest job write proofs: since the release that brought the reconciler's program."""
-        return self.reconciler is not None
 
     @property
     def jars(self) -> tuple[File, ...]:

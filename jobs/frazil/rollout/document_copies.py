@@ -1,8 +1,8 @@
 """Copies of the documents of every generation that was started, so that a rollback finds them.
 
-Deployment writes a generation's documents under keys that are digests of their content. Version 0.1.0 deleted those of the
-generation it replaced. So the reconciler copies both documents before it starts a run, and restores them from the copy
-on a rollback. Releases are never deleted.
+Deployment writes a generation's documents under keys that are digests of their content. The
+reconciler copies both documents before it starts a run, and restores them from the copy on a rollback, if they were
+deleted. Releases are never deleted.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Readiness(StrEnum):
     `committed`: it has committed, and its other tables hold all records of their topics. `caught_up`: it has not committed,
     and its tables hold all records of their topics. `nothing_yet`: a pipeline has neither committed nor caught up; if that
     lasts, it is evidence of a failure. `partly`: some pipelines have committed, and others lack a service. `unknown`: none
-    has committed, and some lack a service. `no_proof`: its release writes no proofs.
+    has committed, and some lack a service.
 
     Two are of drains, whose runs may end before all pipelines had their turn. `behind`: a pipeline waits for its turn, or
     others have committed and it has landed nothing in its turns so far. `stuck`: that was so in three runs in which it had
@@ -36,7 +36,6 @@ class Readiness(StrEnum):
     NOTHING_YET = "nothing yet"
     PARTLY = "partly committed"
     UNKNOWN = "unknown"
-    NO_PROOF = "no proof"
     BEHIND = "behind"
     STUCK = "stuck"
 
@@ -48,13 +47,10 @@ class ProofReadiness:
         self._store = store
 
     def of(self, desired: Desired) -> Readiness:
-        """Return the readiness of a generation. Raises `InvalidInput` if its document or release is missing.
+        """Return the readiness of a generation. Raises `InvalidInput` if its document is missing.
 
-        A commit of any of its runs counts. For the other pipelines, the newest proof does. Releases of version 0.1.0 write no
-        proof.
+        A commit of any of its runs counts. For the other pipelines, the newest proof does.
         """
-        if not stored_release(self._store, desired).writes_proofs:
-            return Readiness.NO_PROOF
         names = {name for name in pipeline_names(desired, self._store) if name not in desired.stopped}
         proofs = sorted(
             stored_proofs(self._store, desired.job, desired.run_prefix), key=lambda proof: (proof.at_ms, proof.run)

@@ -60,7 +60,7 @@ class RunProof:
     reported: Annotated[
         Mapping[str, Annotated[int, at_least(0)]], "When each pipeline has last reported, in milliseconds since 1970."
     ] = FrozenMap()
-    driver: Annotated[Driver | None, "What the driver found at its start. Earlier releases write none."] = None
+    driver: Annotated[Driver | None, "What the driver found at its start."] = None
 
     def __post_init__(self) -> None:
         validate(self)

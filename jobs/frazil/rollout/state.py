@@ -58,8 +58,8 @@ class RolloutState:
         return replace(self, given_up=(*(d for d in self.given_up if d != digest), digest)[-REMEMBERED:])
 
     def has_given_up(self, desired: Desired) -> bool:
-        """Return whether a generation was given up. Version 0.1.0 stored its digest with the operator's stops included."""
-        return bool(self.given_up) and not {desired.digest, desired.unstopped.digest}.isdisjoint(self.given_up)
+        """Return whether a generation was given up."""
+        return bool(self.given_up) and desired.unstopped.digest in self.given_up
 
     def has_proven(self, desired: Desired) -> bool:
         """Return whether a generation is the newest that has proven itself."""

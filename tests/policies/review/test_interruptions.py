@@ -21,7 +21,6 @@ def rules(*changes: dict[str, Any]) -> list[str]:
 
 
 def test_replaced_permissions_are_one_danger_with_the_first_five_and_a_count() -> None:
-    """0.1.0 numbered its role bindings, so one more pipeline replaced all later ones."""
     churn = [
         change(
             f"confluent_role_binding.subject-{n}",

@@ -9,7 +9,7 @@ _ID = re.compile("[^A-Za-z0-9_-]")
 
 
 def unique_name(*path: str) -> str:
-    """Return the name of the resource at this path of ids in its stack: what `moved` blocks refer to."""
+    """Return the name of the resource at this path of ids in its stack, as the CDK makes it."""
     if len(path) == 1:
         return _ID.sub("", path[0])
     human = "_".join(_ID.sub("", each) for each in path)
