@@ -67,6 +67,8 @@ class Landed:
             name="orders",
         )
         self.topic_id = "T1"
+        self.decided: dict[str, int] = {}
+        """The number of each table's newest decision, by its uuid."""
         self.held = dict(begin or dict.fromkeys(range(partitions), 0))
         self.totals: Totals | None = Totals()
         self.catalog = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
@@ -141,11 +143,14 @@ class Landed:
             counts=counts,
             accepted=accepted,
         )
-        summary = batch.summary(str(self.table.metadata.table_uuid))
+        uuid = str(self.table.metadata.table_uuid)
+        summary = batch.summary(uuid)
         if self.totals is not None:
             self.totals = self.totals.after(start, after, counts)
             summary[ledger.TOTALS] = str(self.totals)
         dead = self.dead_files(rejected, reason) if rejected else []
+        self.decided[uuid] = self.decided.get(uuid, 0) + bool(dead)
+        summary[ledger.DECISION] = str(self.decided[uuid])
         if dead:
             summary[ledger.SIDE] = f"{self.table.location()}/metadata/frazil-side-{summary[ledger.COMMIT_ID]}.json"
             if not finish:
@@ -153,7 +158,7 @@ class Landed:
         self.append(self.pipeline.table.identifier, files, summary)
         if dead and finish:
             drop = (ledger.TOTALS, ledger.SIDE)
-            side = {key: value for key, value in summary.items() if key not in drop}
+            side = {key: value for key, value in summary.items() if key not in drop} | {ledger.TABLE: uuid}
             self.append(self.pipeline.table.dead_letters, dead, side)
 
     def append(

@@ -119,7 +119,7 @@ def test_a_partition_added_later_begins_where_it_was_first_read(landed: Landed) 
 
 
 def test_a_ledger_that_was_taken_from_the_rows_starts_the_account_over(landed: Landed) -> None:
-    """Version 0.1.0 accepted that for a lost tag too: the commits before are still there, and do not lead to it."""
+    """The commits before are still there, and do not lead to it."""
     start, end = (Offsets("orders", "T1", dict(enumerate(at))) for at in ((0, 0), (200, 60)))
     lost = '{"event":"ledger-lost","reason":"the tag is gone"}'
     batch = CommitRequest(
@@ -127,6 +127,7 @@ def test_a_ledger_that_was_taken_from_the_rows_starts_the_account_over(landed: L
     )  # fmt: skip
     summary = batch.summary(str(landed.table.metadata.table_uuid))
     summary[ledger.TOTALS] = str(Totals().after(start, end, Counts()))
+    summary[ledger.DECISION] = str(landed.decided[str(landed.table.metadata.table_uuid)])
     landed.append(landed.pipeline.table.identifier, (), summary)
     found = landed.verify(deep=True)
     assert found.outcome is Outcome.PROVEN, found.findings

@@ -88,7 +88,7 @@ class Loop:
         self.held, self.events, self.committed = 0, list[Any](), list[tuple[int, int]]()
         self.fails: dict[int, list[BaseException]] = {}
         """By the batch's first offset: what its commits end in, one after another."""
-        self.accepted, self._rejected = "", rejected
+        self.accepted, self._rejected, self._until = "", rejected, Offsets("orders", "T1", {0: records})
         self.is_never_readable = False
         self.summary: dict[str, str] = {}
         """Of the newest commit."""
@@ -117,7 +117,7 @@ class Loop:
 
     def _resume(self, *_: Any) -> Entry:
         self.steps.append("resume")
-        summary = {ledger.EVENTS: f'{{"event": "{self.accepted}"}}'} if self.accepted else self.summary
+        summary = {ledger.window_of(self.accepted): str(self._until)} if self.accepted else self.summary
         return Entry(1, None, None, Offsets("orders", "T1", {0: self.held}), None, None, "me", summary)
 
     def _read_by_driver(self, _: Any, __: Any, ranges: Any) -> list[int]:
@@ -160,7 +160,9 @@ class Loop:
             raise self.fails[start].pop(0)
         self.steps.append(f"commit {start}")
         self.committed.append((start, end))
-        self.held, self.accepted, self.summary = end, "", batch.summary("T1")
+        kept = end < self._until.at[0] and {**self.summary, ledger.window_of(self.accepted): str(self._until)}
+        windows = {name: text for name, text in (kept or {}).items() if name in ledger.WINDOWS}
+        self.held, self.accepted, self.summary = end, "", {**batch.summary("T1"), **windows}
         return SimpleNamespace(snapshot_id=1)
 
     def seen(self, event: Event) -> list[Any]:
@@ -374,7 +376,6 @@ def test_what_is_accepted_stays_so_for_the_next_driver_and_no_further(monkeypatc
     with pytest.raises(TooManyRejected, match=r'"0":600.* to .*"0":800'):
         later.ingestion.drain()
     assert later.committed == [(200, 400), (400, 600)]
-    assert ledger.REJECTS_ACCEPTED not in later.summary
 
 
 def test_what_is_accepted_stays_so_after_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:

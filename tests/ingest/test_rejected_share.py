@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import SourceTruncated, TooManyLate, TooManyRejected
-from frazil.ingest.rejected_share import ANY, accepted, check_late, check_share, still_accepted
+from frazil.ingest.rejected_share import accepted, check_late, check_share
 from frazil.lake import ledger
 from frazil.lake.ledger import Entry
 from frazil.lake.offsets import Offsets
@@ -75,23 +74,10 @@ def entry(end: Offsets) -> Entry:
     return Entry(1, None, None, end, None, None, None, {})
 
 
-def test_what_an_older_release_accepted_is_repeated_until_it_is_reached() -> None:
-    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": ledger.REJECTED_SHARE})})
-    ends = {0: SimpleNamespace(stable=1000), 1: SimpleNamespace(stable=9)}
-    found = accepted(decision, ends)[ANY]  # type: ignore[arg-type]
-    assert found == {0: 1000, 1: 9}
-    repeated = still_accepted(found, END)
-    assert repeated is not None
-    commit = replace(entry(END), summary={ledger.REJECTS_ACCEPTED: str(repeated)})
-    assert accepted(commit, {}) == {ANY: found}
-    assert still_accepted(found, Offsets("orders", "T1", {0: 1000, 1: 9})) is None
-    assert still_accepted({}, END) is None
-
-
 def test_what_is_accepted_of_one_topic_is_not_of_its_successor() -> None:
-    summary = {ledger.REJECTS_ACCEPTED: str(Offsets("orders", "T0", {0: 2000, 1: 9}))}
-    assert accepted(replace(entry(END), summary=summary), {}) == {}
-    assert accepted(entry(END), {}) == {}
+    summary = {ledger.window_of(ledger.REJECTED_SHARE): str(Offsets("orders", "T0", {0: 2000, 1: 9}))}
+    assert accepted(replace(entry(END), summary=summary)) == {}
+    assert accepted(entry(END)) == {}
 
 
 def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:
@@ -125,9 +111,9 @@ def test_more_late_records_than_one_percent_stop_unless_they_are_accepted(number
 
 @pytest.mark.parametrize("event", ledger.BATCH_EVENTS)
 def test_a_decision_counts_for_its_own_event_up_to_the_ends_of_then(event: str) -> None:
-    ends, later = Offsets("orders", "T1", {0: 1000, 1: 5}), {0: SimpleNamespace(stable=2000)}
+    ends = Offsets("orders", "T1", {0: 1000, 1: 5})
     made = {ledger.EVENTS: json.dumps({"event": event, ledger.UNTIL: ends.at}), ledger.window_of(event): str(ends)}
-    found = accepted(replace(entry(START), summary=made), later)  # type: ignore[arg-type]
+    found = accepted(replace(entry(START), summary=made))
     assert found == {event: {0: 1000, 1: 5}}
     asked = {
         ledger.REJECTED_SHARE: counts(1000, undecodable=1000),
@@ -140,20 +126,6 @@ def test_a_decision_counts_for_its_own_event_up_to_the_ends_of_then(event: str) 
             continue
         with pytest.raises((TooManyRejected, TooManyLate, SourceTruncated)):
             check(batch, allowed=found[event], event=event)
-
-
-def test_a_decision_of_which_nothing_waits_accepts_nothing() -> None:
-    made = {ledger.EVENTS: json.dumps({"event": ledger.REJECTED_SHARE, ledger.UNTIL: {}})}
-    assert accepted(replace(entry(START), summary=made), {0: SimpleNamespace(stable=7)}) == {}  # type: ignore[dict-item]
-
-
-@pytest.mark.parametrize("event", ledger.BATCH_EVENTS)
-def test_what_an_older_release_accepted_counts_for_all_events(event: str) -> None:
-    decision = replace(entry(START), summary={ledger.EVENTS: json.dumps({"event": event})})
-    assert accepted(decision, {0: SimpleNamespace(stable=7)}) == {ANY: {0: 7}}  # type: ignore[dict-item]
-    for batch in (counts(1000, undecodable=1000), Counts(1000, 0, late=1000), counts(1000, truncated=1)):
-        check(batch, allowed={0: 1000, 1: 5}, event=ANY)
-    assert Accepted(event) in Accepted
 
 
 def test_a_fenced_batch_is_late_because_of_another_driver() -> None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
-from frazil.ingest.rejected_share import ANY, accepted
 from frazil.lake import ledger
 from frazil.lake.commit.append import publish
-from frazil.lake.commit.entries import entry
 from frazil.lake.stage import empty_commit
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
@@ -51,16 +48,6 @@ def test_an_idle_pipeline_does_not_pin_replaced_files(stock: Stock) -> None:
     stock.assert_nothing_changed()
 
 
-def test_what_an_operator_accepted_is_carried_too(stock: Stock) -> None:
-    stock.land(1)
-    reached = stock.offsets(1000)
-    batch = replace(stock.batch(0), rejects_accepted=reached)
-    publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), batch)
-    others(stock)
-    assert carry(stock.maintenance(), stock.main).snapshots == 1
-    assert stock.summary()[ledger.REJECTS_ACCEPTED] == str(reached)
-
-
 def test_the_offsets_of_a_decision_are_carried(stock: Stock) -> None:
     stock.land(1)
     windows = {name: stock.offsets(1000) for name in ledger.WINDOWS}
@@ -72,22 +59,6 @@ def test_the_offsets_of_a_decision_are_carried(stock: Stock) -> None:
     others(stock)
     assert carry(stock.maintenance(), stock.main).snapshots == 1
     assert {name: stock.summary().get(name) for name in windows} == {name: str(ends) for name, ends in windows.items()}
-
-
-@pytest.mark.long
-def test_a_decision_of_an_older_release_that_waits_for_its_first_batch_is_carried_too(stock: Stock) -> None:
-    stock.land(1)
-    event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
-    publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), event)
-    for _ in range(2):
-        others(stock)
-        assert carry(stock.maintenance(), stock.main).snapshots == 1
-    last = entry(stock.iceberg.load(stock.table), stock.pipeline.name)
-    assert last is not None
-    assert last.event is None
-    assert accepted(last, {0: SimpleNamespace(stable=1000)}) == {ANY: {0: 1000}}  # type: ignore[dict-item]
-    stock.land(1)
-    assert ledger.REJECTS_NEXT not in stock.summary()
 
 
 def test_a_tag_within_the_retention_stays(stock: Stock) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -145,11 +144,6 @@ def test_a_stopped_pipeline_need_prove_nothing(store: FakeStore) -> None:
     assert ProofReadiness(store).of(wanted) is Readiness.COMMITTED
 
 
-@pytest.mark.parametrize("missing", ["release", "document"])
-def test_what_is_not_there_is_an_error(store: FakeStore, missing: str) -> None:
-    wanted: dict[str, Any] = {
-        "release": {"release": f"releases/9.9.9/{'0' * 64}/manifest.json"},
-        "document": {"document": f"documents/{'0' * 64}.json"},
-    }
+def test_a_document_that_is_not_there_is_an_error(store: FakeStore) -> None:
     with pytest.raises(FrazilError, match="does not exist"):
-        ProofReadiness(store).of(desired(2, **wanted[missing]))
+        ProofReadiness(store).of(desired(2, document=f"documents/{'0' * 64}.json"))

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.lake.iceberg_java import Iceberg
-from frazil.recovery.decisions import Acceptance, Accepted
+from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
 from tests.support.variants import first_short
 
@@ -39,19 +39,12 @@ def replace_log(stock: Ledgers) -> int:
     return decided
 
 
-def as_earlier_releases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the dead-letter table not get the decision where offsets stay."""
-    monkeypatch.setattr(Acceptance, "is_in_dead_letter_table", Acceptance.goes_back)
-
-
 @BOTH
-@pytest.mark.parametrize("case", first_short(["plain", "expired", "of an earlier release"]))
+@pytest.mark.parametrize("case", first_short(["plain", "expired"]))
 def test_a_rollback_to_before_a_log_was_replaced_can_be_taken_back_only(
-    stock: Ledgers, monkeypatch: pytest.MonkeyPatch, event: Accepted, case: str
+    stock: Ledgers, event: Accepted, case: str
 ) -> None:
     """The offsets of the decision are those of before: a replay removed the dead letters 18 and 19."""
-    if case == "of an earlier release":
-        as_earlier_releases(monkeypatch)
     decided, last = replace_log(stock), stock.head()
     stock.roll_back(3)
     if case == "expired":
@@ -95,25 +88,6 @@ def test_a_table_without_dead_letters_is_not_replayed_either(
     stock.roll_back(3)
     with pytest.raises(InvalidInput, match="offsets of two logs"):
         stock.accept(REPLAY)
-
-
-@pytest.mark.long
-def test_a_hold_of_an_earlier_release_hides_no_replaced_log(stock: Ledgers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was allowed over the decision, whose commit is in no history of the table since."""
-    with monkeypatch.context() as earlier:
-        as_earlier_releases(earlier)
-        earlier.setattr("frazil.recovery.rows.check_is_one_log", lambda *_: None)
-        replace_log(stock)
-        stock.roll_back(3)
-        stock.accept(HOLD)
-    held = stock.head()
-    stock.land_with_dead_letters()
-    last = stock.head()
-    stock.roll_back(2)
-    with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
-        stock.accept(REPLAY)
-    assert f"Set the head to snapshot {last} again, or to snapshot {held} and accept again" in refused.value.do
-    assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39]
 
 
 @pytest.mark.long
@@ -220,32 +194,10 @@ def test_a_replay_lands_again_what_a_truncation_left(stock: Ledgers) -> None:
 
 
 @pytest.mark.long
-def test_a_replay_of_a_table_that_was_set_back_removes_no_dead_letter_of_a_replaced_log(
-    stock: Ledgers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An earlier release decided, so that no table says it; the newest dead letters are of the log as it is."""
-    as_earlier_releases(monkeypatch)
-    older = stock.metadata_file()
-    stock.land_with_dead_letters()
-    stock.replace_log(kept=4, grown=40)
-    stock.accept(Accepted.LOG_TRUNCATED)
-    stock.land_with_dead_letters()
-    stock.restore(older)
-    with pytest.raises(InvalidInput, match="at offset 29 of partition 0.*side-table-replaced"):
-        stock.accept(REPLAY)
-    assert stock.letters() == [8, 9, 18, 19, 28, 29, 38, 39]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", first_short(["unnoticed", "decided by an earlier release"]))
 def test_a_dropped_table_is_not_landed_over_dead_letters_that_are_in_no_log(
-    stock: Ledgers, monkeypatch: pytest.MonkeyPatch, case: str
+    stock: Ledgers,
 ) -> None:
-    as_earlier_releases(monkeypatch)
-    if case == "unnoticed":
-        stock.replace_log(kept=4, grown=30)
-    else:
-        replace_log(stock)
+    stock.replace_log(kept=4, grown=30)
     letters = stock.letters()
     stock.drop()
     with pytest.raises(DeadLetterTableMismatch, match="Rename the dead-letter table"):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import functions as F
 from typer.testing import CliRunner
 
 from frazil.audit.finding import Flaw
@@ -25,7 +24,6 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.environment import environment_document
 from frazil.declaration.options import Isolation, SchemaEvolution
-from frazil.decode import row_key
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.replay import replay
 from frazil.job.context import JobContext
@@ -368,19 +366,3 @@ def test_headers_that_are_kept_later_make_no_difference(shop_of: ShopOf, replaye
     shop.drain()
     shop.pipeline = replace(shop.pipeline, headers=True)
     assert not replayed(shop).findings
-
-
-@pytest.mark.long
-def test_text_keys_that_an_earlier_release_landed_are_not_called_wrong(
-    shop_of: ShopOf, replayed: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
-    state = State(shop)
-    state.put(1, "good")
-    state.put(2, "framed", key=b"\0\0\0\0\1k2")
-    with monkeypatch.context() as earlier:
-        earlier.setattr(row_key, "names_schema", lambda plain: F.lit(False))
-        shop.drain()
-    found = replayed(shop)
-    assert flaws(found) == {"not_replayed": None}
-    assert "an earlier release landed" in found.findings[0].what

@@ -20,7 +20,7 @@ from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support.busy_lake import BusyLake
 from tests.support.committed_table import ROW
 from tests.support.jobs import job, no_wait
-from tests.support.ledgers import Crash, Ledgers, as_version_010, crash_at, side_entry
+from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
@@ -431,20 +431,6 @@ def test_a_dead_letter_table_that_was_dropped_after_delivery_is_given_up_by_word
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_proven()
-
-
-@pytest.mark.long
-def test_a_table_that_went_back_to_version_010_for_a_time_is_no_restored_one(
-    stock: Ledgers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That version drops the number of the newest decision; later commits have none, and their dead letters are finished."""
-    with monkeypatch.context() as older:
-        as_version_010(older)
-        stock.land(1)
-    stock.land(1)
-    stock.start()
-    stock.land_with_dead_letters()
-    stock.assert_each_once()
 
 
 @pytest.mark.long

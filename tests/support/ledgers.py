@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -19,11 +18,9 @@ from frazil.ingest import fingerprint, table_setup
 from frazil.ingest.table_setup import initialise_ledger, make_tables
 from frazil.job.context import JobContext
 from frazil.lake import ledger
-from frazil.lake.commit import append
 from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.entries import entry
 from frazil.lake.commit.multi_table import finish_open
-from frazil.lake.java_classes import Java
 from frazil.lake.last_records import LastRecord, LastRecords
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import Staged
@@ -37,7 +34,6 @@ from tests.support.jobs import job, nothing
 
 FIRST_MS = 1_767_225_600_000  # the timestamp of the record at offset 0; each later one has a millisecond more
 LATE_MS = 3_600_000  # what a record that replaced another one has more
-NEW_KEYS = (ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.CLOSED_TOPICS)
 
 
 class Crash(BaseException):
@@ -224,20 +220,6 @@ class Ledgers(Stock):
         """Check that each record before the next batch is in one table once, also by verification."""
         assert self.places() == list(range(self.at))
         self.assert_proven()
-
-
-def as_version_010(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have commits lack what version 0.1.0 did not write."""
-    fill = append.fill
-
-    def without(
-        iceberg: Any, transaction: Java, table: Java, staged: Staged, batch: CommitRequest, extra: Any, *deletes: Any
-    ) -> int:
-        kept = {key: value for key, value in extra.items() if key not in NEW_KEYS}
-        older = replace(batch, staged_us=None, version="0.1.0")
-        return fill(iceberg, transaction, table, staged, older, kept, *deletes)
-
-    monkeypatch.setattr(append, "fill", without)
 
 
 def side_entry(stock: Stock) -> ledger.Entry:

@@ -39,14 +39,9 @@ def state(table: StoredTable, side: StoredTable | None, pipeline: str) -> tuple[
     newest = table.newest(pipeline)
     if newest is None:
         return SideState.FINISHED, None
-    found = compare(
-        pipeline,
-        table.uuid,
-        newest.entry,
-        (s.entry for s in table.ancestors(newest) if s.belongs_to(pipeline)),
-        (s.entry for s in side.ancestors(side.newest(pipeline)) if s.belongs_to(pipeline)) if side is not None else (),
-        head_follows=side is None or side.follows_tag(pipeline),
-    )
+    last = side.newest(pipeline) if side is not None else None
+    follows = side is None or side.follows_tag(pipeline)
+    found = compare(table.uuid, newest.entry, None if last is None else last.entry, head_follows=follows)
     return found, newest.entry
 
 

@@ -35,8 +35,3 @@ def of_record(record: Record) -> str:
     parts += ["-" if body is None else str(len(body)) for body in (record.key, record.value)]
     bodies = b"".join((body or b"")[:PART] for body in (record.key, record.value))
     return hashlib.sha256(":".join(parts).encode() + bodies).hexdigest()[:DIGITS]
-
-
-def is_json_null(body: bytes | None) -> bool:
-    """Return whether a key or value may be JSON's null, of which version 0.1.0 kept no bytes in dead letters."""
-    return body is not None and body.rstrip(b" \t\r\n}").endswith(b"null")

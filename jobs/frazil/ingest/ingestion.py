@@ -21,7 +21,7 @@ from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, read_by_driver, 
 from frazil.ingest.plan import Pace, Span, ended, up_to
 from frazil.ingest.planner import Planner
 from frazil.ingest.progress import Progress
-from frazil.ingest.rejected_share import ANY, check_share, still_accepted
+from frazil.ingest.rejected_share import check_share
 from frazil.ingest.remembered import Learned
 from frazil.ingest.resume import resume
 from frazil.ingest.schema_tracking import Evolution
@@ -121,9 +121,8 @@ class Ingestion:
                     batch = staged.batch
                     counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
                     check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
-                    batch = replace(batch, rejects_accepted=still_accepted(accepted.get(ANY, {}), batch.end))
                     assert self._staging is not None
-                    publishing = publisher.submit(self._publish, replace(staged, batch=batch), self._staging)
+                    publishing = publisher.submit(self._publish, staged, self._staging)
                     self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
                     committed, landed = batch.end, landed + 1
                 except Cancelled:

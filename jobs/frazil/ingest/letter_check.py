@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest import fingerprint
@@ -43,19 +40,9 @@ def first_replaced(pipeline: Pipeline, kafka: Kafka, letters: DataFrame) -> Plac
         for p, record in kafka.records(topic, places, isolation).items():
             if record is None and compacted:
                 continue
-            if record is None or by_partition[p][places[p]] not in _fingerprints(record):
+            if record is None or by_partition[p][places[p]] != fingerprint.of_record(record):
                 return p, places[p]
     return None
-
-
-def _fingerprints(record: Record) -> set[str]:
-    """Return those that a dead letter of the record may have: version 0.1.0 kept no bytes of a key or value that is JSON's null."""
-    forms = [record]
-    for side in ("key", "value"):
-        if fingerprint.is_json_null(getattr(record, side)):
-            nothing: dict[str, Any] = {side: None}
-            forms += [replace(form, **nothing) for form in forms]
-    return {fingerprint.of_record(form) for form in forms}
 
 
 def _fingerprint(letters: DataFrame) -> Column:

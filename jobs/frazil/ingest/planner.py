@@ -48,7 +48,7 @@ class Planner:
     def resume(self, last: Entry, spans: Callable[[], Spans]) -> None:
         """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
         if not self.accepted:  # what was accepted stays so if batches of it are staged again
-            self.accepted = accepted(last, spans())
+            self.accepted = accepted(last)
         windows = {name: last.window(name) for name in ledger.WINDOWS}
         self._accepted_records = last.accepted_records
         self._windows = {name: offsets.at for name, offsets in windows.items() if offsets is not None}

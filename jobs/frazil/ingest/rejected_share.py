@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
 from frazil.errors import KeysMissing, SourceTruncated, TooManyLate, TooManyRejected
-from frazil.ingest.plan import Span
 from frazil.ingest.record_counts import Rejected
 from frazil.lake.ledger import BATCH_EVENTS, LATE_RECORDS, REJECTED_SHARE, SOURCE_TRUNCATED, Entry, window_of
 from frazil.lake.offsets import Offsets
@@ -20,8 +19,6 @@ LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
 Accepted = Mapping[str, Mapping[int, int]]
 """The offsets, by partition, up to which each decision counts."""
-ANY = ""
-"""In place of a decision: each of `BATCH_EVENTS`, as older releases meant it."""
 _NO_FAULT = frozenset({Reason.TOMBSTONE.value, Reason.NO_CHANGE.value})
 _NO_SKIPPED_FAULT = _NO_FAULT | {Reason.TRUNCATED.value}  # where a truncate is declared to delete all rows
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
@@ -96,23 +93,12 @@ def check_truncates(pipeline: Pipeline, counts: Counts, start: Offsets, end: Off
 
 
 def _is_accepted(end: Offsets, accepted: Accepted, event: str) -> bool:
-    until = [ends for name in (event, ANY) if (ends := accepted.get(name))]
-    return any(all(offset <= ends.get(p, 0) for p, offset in end.at.items()) for ends in until)
+    until = accepted.get(event) or None
+    return until is not None and all(offset <= until.get(p, 0) for p, offset in end.at.items())
 
 
-def accepted(newest: Entry, spans: Mapping[int, Span]) -> dict[str, dict[int, int]]:
-    """Return the offsets, by decision and partition, up to which an operator accepted such batches.
-
-    What an older release stored counts for all decisions. If it committed no batch since, the offsets are the topic's ends now.
-    """
-    known = {event: newest.window(window_of(event)) for event in BATCH_EVENTS} | {ANY: newest.rejects_accepted}
+def accepted(newest: Entry) -> dict[str, dict[int, int]]:
+    """Return the offsets, by decision and partition, up to which an operator accepted such batches."""
+    known = {event: newest.window(window_of(event)) for event in BATCH_EVENTS}
     topic_id = newest.end.topic_id if newest.end is not None else None
-    found = {event: dict(ends.at) for event, ends in known.items() if ends is not None and ends.topic_id == topic_id}
-    return found | {ANY: {p: span.stable for p, span in spans.items()}} if newest.accepts_next_rejects else found
-
-
-def still_accepted(accepted: Mapping[int, int], end: Offsets) -> Offsets | None:
-    """Return the offsets of `ANY` decision as a commit repeats them; None if the batch that ends at `end` reaches all."""
-    if all(end.at.get(p, 0) >= offset for p, offset in accepted.items()):
-        return None
-    return Offsets(end.topic, end.topic_id, accepted)
+    return {event: dict(ends.at) for event, ends in known.items() if ends is not None and ends.topic_id == topic_id}

@@ -19,11 +19,8 @@ from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark, Upsert
 from frazil.declaration.envelopes import added_columns
-from frazil.declaration.options import Isolation, KeyFormat, SchemaEvolution
+from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.declaration.start import Earliest
-from frazil.declaration.write_modes import declared_key
-from frazil.decode.plain_avro import begins_as_registered
-from frazil.decode.row_key import KEY_COLUMN
 from frazil.errors import InvalidInput, KeysMoved, ServiceUnavailable, SparkFailed
 from frazil.ingest.guard import guarded
 from frazil.ingest.spark_errors import Cancelled, explained
@@ -69,9 +66,6 @@ def replay(
     if problem := _lacks(pipeline, job, last.end):
         return Replayed(findings=(_not_replayed(pipeline, problem),))
     held = job.spark.read.option("versionAsOf", str(table.currentSnapshot().snapshotId()))
-    if _has_framed_keys(pipeline, held.table(f"{job.iceberg.name}.{pipeline.table.identifier}")):
-        problem = "an earlier release landed text keys that begin with a schema's id, which are rejected now"
-        return Replayed(findings=(_not_replayed(pipeline, problem),))
     here = _on_this_machine(job, environment, folder)
     count = max(sum(last.end.at.values()), 1)
     again = replace(
@@ -109,13 +103,6 @@ def replay(
 def _had_moves(last: Entry) -> bool:
     """Return whether rows are, or may be, of keys whose change of partition an operator accepted."""
     return last.window(ledger.KEYS_MOVED) is not None or (last.keys is not None and last.keys.until > 0)
-
-
-def _has_framed_keys(pipeline: Pipeline, held: DataFrame) -> bool:
-    """Return whether the table has rows of keys that a second landing rejects as `KEY_REGISTRY_FRAME`."""
-    if pipeline.topic.key_format is not KeyFormat.TEXT or declared_key(pipeline.write) is not None:
-        return False
-    return not held.where(begins_as_registered(F.encode(F.col(KEY_COLUMN), "UTF-8"))).isEmpty()
 
 
 def check_is_state(pipeline: Pipeline) -> None:

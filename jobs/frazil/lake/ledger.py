@@ -30,7 +30,7 @@ TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pi
 KEYS = "frazil.keys"  # canonical JSON of `KeyAccount`: the rows of a table of current state; not in append tables
 # Canonical JSON of `RememberedDeletes`: files of the keys that a table with an order has deleted; none if there are none.
 REMEMBERED_DELETES = "frazil.remembered-deletes"
-STALE_KEYS = "frazil.stale-keys"  # canonical JSON of `StaleKeys`; not in append tables, nor of earlier releases
+STALE_KEYS = "frazil.stale-keys"  # canonical JSON of `StaleKeys`; not in append tables
 SCHEMA_IDS = "frazil.schema-ids"  # JSON list of the writer schema ids that the batch was decoded with
 # Milliseconds since 1970: the minimum over partitions of each one's newest record timestamp.
 VALID_THROUGH = "frazil.valid-through"
@@ -38,14 +38,10 @@ SIDE = "frazil.side"  # location of the file that names the side tables' data fi
 RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
-REJECTS_ACCEPTED = (
-    "frazil.rejects-accepted"  # as an older release accepted records of `BATCH_EVENTS`: offsets, until they are reached
-)
 KEYS_MOVED = "frazil.keys-moved"  # offsets before which keys may change their partition, until they are reached
 DELETES_LOST = (
     "frazil.deletes-lost"  # offsets before which deletes may be lost, as an operator accepted, until they are reached
 )
-REJECTS_NEXT = "frazil.rejects-next"  # "true": an older release did so, and upkeep came before its first batch
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
 DECISION = "frazil.decision"  # number of the newest decision on dead letters, from 0; in their table: the newest that it finished
@@ -194,9 +190,9 @@ class Entry:
         )
 
     @property
-    def number(self) -> int | None:
-        """The number of the newest decision; None in what version 0.1.0 wrote."""
-        return int(self.summary[DECISION]) if DECISION in self.summary else None
+    def number(self) -> int:
+        """The number of the newest decision; 0 before the first one."""
+        return int(self.summary.get(DECISION, 0))
 
     @property
     def schema_ids(self) -> tuple[int, ...]:
@@ -207,11 +203,6 @@ class Entry:
     def valid_through(self) -> int | None:
         """The newest record timestamp, milliseconds since 1970; None where the summary does not say."""
         return int(self.summary[VALID_THROUGH]) if VALID_THROUGH in self.summary else None
-
-    @property
-    def rejects_accepted(self) -> Offsets | None:
-        """The offsets up to which an older release accepts batches of all `BATCH_EVENTS`; None if nothing of that is left."""
-        return Offsets.parse(self.summary[REJECTS_ACCEPTED]) if REJECTS_ACCEPTED in self.summary else None
 
     def window(self, name: str) -> Offsets | None:
         """Return the offsets up to which an operator's decision counts, one of `WINDOWS`; None once they are reached."""
@@ -224,19 +215,9 @@ class Entry:
         return {int(partition): ranges for partition, ranges in found.items()}
 
     @property
-    def accepts_next_rejects(self) -> bool:
-        """Whether an older release recorded a decision of `BATCH_EVENTS`, without offsets, and no batch is committed since."""
-        return (self.event in BATCH_EVENTS and UNTIL not in self._decision) or REJECTS_NEXT in self.summary
-
-    @property
-    def _decision(self) -> Mapping[str, Any]:
-        decision: Mapping[str, Any] = json.loads(self.summary.get(EVENTS, "{}"))
-        return decision
-
-    @property
     def event(self) -> str | None:
         """What an operator decided about, as `frazil accept` names it; None if this snapshot records no decision."""
-        event: str | None = self._decision.get("event")
+        event: str | None = json.loads(self.summary.get(EVENTS, "{}")).get("event")
         return event
 
     @property
@@ -257,5 +238,5 @@ class Entry:
 
     @property
     def totals(self) -> Totals | None:
-        """The account since the pipeline began; None in a side table, and in tables older than these keys."""
+        """The account since the pipeline began; None in a side table."""
         return Totals.parse(self.summary[TOTALS], self.summary.get(CLOSED_TOPICS)) if TOTALS in self.summary else None

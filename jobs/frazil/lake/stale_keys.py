@@ -28,7 +28,7 @@ class StaleKeys:
 
     `unknown` rejected records have a key that cannot be read: each may make one more key stale. `file` has the hashes of the stale
     keys, empty if there are none. Both are counted since the pipeline began, or `since` a batch was staged, microseconds since
-    1970: an earlier release did not count them, or the file was lost.
+    1970, if the file was lost.
     """
 
     keys: int = 0

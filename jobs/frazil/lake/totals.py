@@ -18,7 +18,7 @@ class Counts:
 
     In a table of current state, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
     their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly behind a delete of their
-    key in the batch; an earlier release counts them as superseded. `marked` deletes wrote their row again, as deleted, and
+    key in the batch. `marked` deletes wrote their row again, as deleted, and
     `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 
     `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and

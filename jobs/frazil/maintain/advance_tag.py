@@ -65,14 +65,11 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
         topic_id=last.end.topic_id,
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,
-        rejects_accepted=last.rejects_accepted,
         on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
     )
     # What a side table says of the decision that it has finished stays so.
     kept = FINISHED if target.is_dead_letter_table else ()
     extra = {key: last.summary[key] for key in kept if key in last.summary}
-    if last.accepts_next_rejects and not target.is_dead_letter_table:
-        extra[ledger.REJECTS_NEXT] = "true"
     run.job.failpoint("carry.decided")
     try:
         publish(

@@ -142,16 +142,13 @@ class _Accepting:
             counts=Counts(gaps=decided.lost),
             accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost, **more}),
             windows=decided.windows,
-            rejects_accepted=last.rejects_accepted if last else None,
             over_rollback=is_rollback,
             on=last.snapshot_id if last else None,
             on_head=int(head.snapshotId()) if is_rollback and head is not None else None,
         )
         staged = empty_commit(job.iceberg, self.pipeline.table.identifier, at=job.clock())
         job.failpoint("accept.decided")
-        # What was accepted of the next batches stays so, unless these are of another topic, or are read once more.
-        repeats = last is not None and last.accepts_next_rejects and not decided.goes_back
-        extra = {ledger.REJECTS_NEXT: "true"} if repeats else {}
+        extra = dict[str, str]()
         if decided.remembered is not None:
             extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
         if decided.records is not None:
@@ -159,7 +156,7 @@ class _Accepting:
         if not parts:
             publish(job, staged, batch, extra=extra)
             return
-        numbered_from = (found.newest.number or 0) if found.newest is not None else 0
+        numbered_from = found.newest.number if found.newest is not None else 0
         decide(job, staged, parts, batch, numbered_from=numbered_from, extra=extra)
 
     def _with_last(self, after: Offsets, before: Offsets | None) -> Offsets:

@@ -81,9 +81,7 @@ def _check_is_their_log(
 
 def _is_of(row: Last, record: Record) -> bool:
     ms = record.timestamp_ms if record.timestamp_ms in fingerprint.TIMESTAMPS else None
-    # Version 0.1.0 kept no bytes of a key that is JSON's null.
-    is_key = not row.has_key or row.key == record.key or (row.key is None and fingerprint.is_json_null(record.key))
-    return row.ms == ms and is_key
+    return row.ms == ms and (not row.has_key or row.key == record.key)
 
 
 def _other_log(pipeline: Pipeline, what: str) -> InvalidInput:

@@ -12,8 +12,8 @@ from frazil.job.context import JobContext
 from frazil.lake import letters, row_offsets
 from frazil.lake.commit.entries import entry_of_head
 from frazil.lake.commit.multi_table import open_document
-from frazil.lake.commit.side_state import SideState
-from frazil.lake.commit.side_table import Look, is_of
+from frazil.lake.commit.side_state import SideState, belongs
+from frazil.lake.commit.side_table import Look
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows, lineage
 from frazil.lake.offsets import Offsets
@@ -76,12 +76,7 @@ class Recovery:
             raise not_happened(Accepted.SIDE_TABLE_REPLACED, f"table {table.dead_letters}")
         lost = self._lacking(self._last, self._committed, pending={})
         side, newest = self.found.side, self.found.newest
-        if (
-            lost
-            and side is not None
-            and newest is not None
-            and not is_of(side, newest, self.found.main, self.pipeline.name)
-        ):
+        if lost and side is not None and newest is not None and not belongs(str(self.found.main.uuid()), newest):
             raise InvalidInput(
                 "the dead-letter table belongs to another table, and its rows are not those that are missing here",
                 where=f"table {table.dead_letters}",

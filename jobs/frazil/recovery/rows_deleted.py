@@ -89,15 +89,13 @@ class _Deciding:
             valid_through=last.valid_through,
             counts=Counts(deleted_at=deleted),
             accepted=canonical(decision),
-            rejects_accepted=last.rejects_accepted,
             on=last.snapshot_id,
             on_head=int(head.snapshotId()),
             keys=keys,
         )
         staged = empty_commit(self.job.iceberg, identifier, at=self.job.clock())
         self.job.failpoint("accept.decided")
-        extra = {ledger.REJECTS_NEXT: "true"} if last.accepts_next_rejects else {}
-        publish(self.job, staged, batch, extra=extra)
+        publish(self.job, staged, batch)
         return RowsDeleted(last.end, last.end, rows, deleted)
 
     def _missing(self, found: Verification, keys: KeyAccount | None) -> tuple[dict[int, int], KeyAccount | None]:

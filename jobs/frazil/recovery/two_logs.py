@@ -28,7 +28,7 @@ def check_is_one_log(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: En
     """
     last = found.last
     assert last is not None
-    number = max((entry.number or 0 for entry in _delivered_ends(found, pipeline, head)), default=None)
+    number = max((entry.number for entry in _delivered_ends(found, pipeline, head)), default=None)
     sequence = _last_end(pipeline, iceberg, found, head)
     if is_one_log(head, last) and number is sequence is None:
         return
@@ -37,7 +37,7 @@ def check_is_one_log(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: En
         entry = of(snapshot)
         if entry.summary.get(PIPELINE) != pipeline.name:
             continue
-        is_before = int(snapshot.sequenceNumber()) < (sequence or 0) or (entry.number or 0) < (number or 0)
+        is_before = int(snapshot.sequenceNumber()) < (sequence or 0) or entry.number < (number or 0)
         if is_before or not is_one_log(entry, last):
             break
         first = entry

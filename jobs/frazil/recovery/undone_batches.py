@@ -11,9 +11,8 @@ from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake import ledger, letters
-from frazil.lake.commit.append import STAGED_AT_MOST_SECONDS
 from frazil.lake.commit.entries import entries_of, of
-from frazil.lake.commit.side_state import SideState, is_ahead
+from frazil.lake.commit.side_state import SideState
 from frazil.lake.commit.side_table import Look, side_lineage
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
@@ -22,8 +21,6 @@ from frazil.lake.lineage import ancestors, lineage
 from frazil.lake.offsets import Offsets
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.ways_out import head_again, head_or_hold
-
-STAGED_AT_MOST_MS = round(STAGED_AT_MOST_SECONDS * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +78,7 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
         # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
         gave_up = gave_up or (is_replay and not reached)
         return Batches(batches, are_exact=False, gave_up=gave_up, offsets_lost=tuple(gone))
-    deliveries = list(side_lineage(found.side, found.newest, pipeline.name))
-    since_ms = head.at_ms - STAGED_AT_MOST_MS
-    batches = letters.batches_of(job.iceberg, found.side, commits, deliveries, since_ms=since_ms, new_id=job.new_id)
+    batches = [letters.batch_of(commit) for commit in commits]
     if _are_unnamed(pipeline, job, found, commits, batches):
         return Batches(batches, are_exact=False, gave_up=True, offsets_lost=tuple(gone))
     return Batches(batches, are_exact=True, gave_up=gave_up, offsets_lost=tuple(gone))
@@ -188,9 +183,7 @@ def _gave_up(entry: Entry) -> bool:
 
 def is_later(entry: Entry, last: Entry) -> bool:
     """Return whether an entry of the dead-letter table is of a later decision than the table's newest one."""
-    if last.number is not None and entry.number is not None:
-        return entry.number > last.number
-    return is_ahead(entry.end, last.end)
+    return entry.number > last.number
 
 
 def _begins_with(side: Any, oldest: Entry) -> bool:

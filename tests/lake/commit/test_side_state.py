@@ -22,20 +22,17 @@ def commit(
     start: int,
     end: int,
     *,
-    number: int | None = None,
+    number: int = 0,
     side: bool = False,
     event: str = "",
-    at_ms: int = 0,
     table: str = TABLE,
 ) -> Entry:
     """An entry of the table."""
-    summary = {} if number is None else {ledger.DECISION: str(number)}
+    summary = {ledger.DECISION: str(number)}
     if event:
         summary[ledger.EVENTS] = json.dumps({"event": event, "reason": "r"})
     begin, to = offsets(start), offsets(end)
-    return Entry(
-        end, commit_id("p", table, begin, to), begin, to, None, "file" if side else None, "run", summary, at_ms
-    )
+    return Entry(end, commit_id("p", table, begin, to), begin, to, None, "file" if side else None, "run", summary)
 
 
 def letters(start: int, end: int, number: int, *, table: str = TABLE) -> Entry:
@@ -45,8 +42,8 @@ def letters(start: int, end: int, number: int, *, table: str = TABLE) -> Entry:
     return made
 
 
-def state(last: Entry, *side: Entry, main: tuple[Entry, ...] = (), follows: bool = True) -> SideState:
-    return compare("p", TABLE, last, (last, *main), side, head_follows=follows)
+def state(last: Entry, newest: Entry | None = None, *, follows: bool = True) -> SideState:
+    return compare(TABLE, last, newest, head_follows=follows)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +62,12 @@ def state(last: Entry, *side: Entry, main: tuple[Entry, ...] = (), follows: bool
     ],
 )
 def test_numbers_say_what_is_finished(last: Entry, side: int | None, expected: SideState) -> None:
-    assert state(last, *([] if side is None else [letters(0, 10, side)])) is expected
+    assert state(last, None if side is None else letters(0, 10, side)) is expected
 
 
 def test_a_batch_that_is_replayed_with_the_same_commit_id_is_another_decision() -> None:
     again = commit(0, 10, number=3, side=True)
-    assert state(again, letters(10, 10, 2), letters(0, 10, 1)) is SideState.OPEN
+    assert state(again, letters(10, 10, 2)) is SideState.OPEN
 
 
 def test_a_dead_letter_table_of_another_table_is_a_mismatch_until_the_first_decision_takes_it_over() -> None:
@@ -87,54 +84,7 @@ def test_a_head_behind_the_dead_letters_last_commit_is_a_rollback_unless_a_decis
 
 
 def test_a_table_of_before_its_first_decision_was_restored_if_its_dead_letter_table_has_decisions() -> None:
-    """A table begins with number 0. What has no number may be of any time: version 0.1.0 dropped it."""
-    assert state(commit(0, 10, number=0), letters(10, 20, 1)) is SideState.AHEAD
-    assert state(commit(0, 10, number=0), letters(0, 10, 1, table="another")) is SideState.MISMATCH
-    assert state(commit(0, 10, number=0)) is SideState.FINISHED
-    assert state(commit(0, 10, number=0), commit(0, 20)) is SideState.AHEAD
-    assert state(commit(0, 10), letters(0, 10, 1)) is SideState.FINISHED
-
-
-# ── Commits of version 0.1.0, which have no number ──────────────────────────────────────────────
-def test_older_commits_are_compared_by_commit_id() -> None:
-    first, second = commit(0, 10, side=True), commit(10, 20, side=True)
-    assert state(second, first) is SideState.OPEN
-    assert state(second, second, first) is SideState.FINISHED
-    assert state(commit(20, 30), second, first) is SideState.FINISHED
-
-
-def test_an_older_dead_letter_table_of_a_dropped_table_is_a_mismatch_even_if_it_reaches_further() -> None:
-    assert state(commit(0, 10, side=True), commit(0, 30, side=True, table="dropped")) is SideState.MISMATCH
-
-
-def test_an_older_dead_letter_table_beyond_the_table_is_ahead() -> None:
-    assert state(commit(0, 10, side=True), commit(10, 20, side=True)) is SideState.AHEAD
-
-
-def test_the_first_numbered_decision_after_older_ones_is_open() -> None:
-    assert state(commit(10, 20, number=1, side=True), commit(0, 10, side=True)) is SideState.OPEN
-    replay = commit(0, 0, number=1, side=True, event="rolled-back-replay")
-    assert state(replay, commit(0, 10, side=True)) is SideState.OPEN
-
-
-def test_a_numbered_decision_that_version_010_finished_is_finished() -> None:
-    decided = commit(10, 20, number=4, side=True)
-    assert state(decided, commit(10, 20)) is SideState.FINISHED
-
-
-def test_a_decision_that_version_010_left_half_done_leaves_the_one_before_it_finished() -> None:
-    last = commit(10, 20, side=True, at_ms=1)
-    event = commit(20, 10, event="rolled-back-replay", at_ms=2)
-    assert state(last, event, commit(10, 20, side=True)) is SideState.FINISHED
-
-
-def test_a_batch_that_version_010_replayed_is_open() -> None:
-    again = commit(10, 20, side=True, at_ms=4)
-    event = commit(20, 10, event="rolled-back-replay", at_ms=2)
-    decided = commit(10, 10, event="rolled-back-replay", at_ms=3)
-    assert state(again, event, commit(10, 20, side=True), main=(decided,)) is SideState.OPEN
-
-
-def test_a_ledger_that_was_taken_from_the_rows_keeps_its_dead_letters() -> None:
-    lost = commit(0, 20, event="ledger-lost")
-    assert state(lost, commit(0, 20, side=True, table="dropped")) is SideState.FINISHED
+    """A table begins with number 0."""
+    assert state(commit(0, 10), letters(10, 20, 1)) is SideState.AHEAD
+    assert state(commit(0, 10), letters(0, 10, 1, table="another")) is SideState.MISMATCH
+    assert state(commit(0, 10)) is SideState.FINISHED

@@ -90,7 +90,7 @@ def _deleted_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
 
 
 def _stale_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
-    """Return the keys whose newest record was rejected; none for an append table, and where an earlier release counted none."""
+    """Return the keys whose newest record was rejected; none for an append table."""
     stale = changes.stale if changes is not None else None
     if stale is None:
         stale = base.last.stale_keys if base.last is not None else None
@@ -99,7 +99,7 @@ def _stale_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
 
 def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:
     """Return the summary entries with the number of the newest side decision: the base's, or the next one for a new decision."""
-    before = base.tagged.number if base.tagged else None
+    before = base.tagged.number if base.tagged else 0
     if ledger.SIDE in extra:
-        return {**extra, ledger.DECISION: str(max(before or 0, least) + 1)}
-    return {**extra, **({} if before is None else {ledger.DECISION: str(before)})}
+        return {**extra, ledger.DECISION: str(max(before, least) + 1)}
+    return {ledger.DECISION: str(before), **extra}

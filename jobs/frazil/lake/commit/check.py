@@ -27,7 +27,7 @@ class CommitRequest:
     """The offsets and the account of what was staged: all that a commit says beside its files.
 
     `committed` are the table's offsets when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
-    again after staging. `rejects_accepted` is `Entry.rejects_accepted` of the commit. `windows` are those that an operator's
+    again after staging. `windows` are those that an operator's
     decision begins, by their names in `ledger.WINDOWS`; other commits carry them on. `over_rollback` is an operator's word that
     a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
     as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
@@ -47,7 +47,6 @@ class CommitRequest:
     schema_ids: tuple[int, ...] = ()
     valid_through: int | None = None
     accepted: str | None = None
-    rejects_accepted: Offsets | None = None
     windows: Mapping[str, Offsets] = field(default_factory=dict)
     over_rollback: bool = False
     staged_us: int | None = None
@@ -74,8 +73,6 @@ class CommitRequest:
             entries[ledger.VALID_THROUGH] = str(self.valid_through)
         if self.accepted is not None:
             entries[ledger.EVENTS] = self.accepted
-        if self.rejects_accepted is not None:
-            entries[ledger.REJECTS_ACCEPTED] = str(self.rejects_accepted)
         if self.staged_us is not None:
             entries[ledger.STAGED_AT] = str(self.staged_us)
         return entries

@@ -9,13 +9,12 @@ decision's number; that commit is made by compare-and-set on the entry that was 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch, Fenced
 from frazil.lake import ledger, letters
-from frazil.lake.commit import side_table
 from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.committer import Committer
@@ -29,19 +28,16 @@ from frazil.lake.stage import Staged
 TRIES = 50  # each one lost to another client's commit
 
 
-def finish(
-    job: Committer, document: Mapping[str, Any], batch: CommitRequest, *, decided: Entry, main: Sequence[Entry] = ()
-) -> int:
+def finish(job: Committer, document: Mapping[str, Any], batch: CommitRequest, *, decided: Entry) -> int:
     """Do what is open of the decision of entry `decided`; return how many rows that appended.
 
-    `main` are the table's entries, newest first; only decisions of version 0.1.0, which have no number, need them. `batch` is
-    what the side tables' commits say. Raises what `publish` raises but `Fenced` and
+    `batch` is what the side tables' commits say. Raises what `publish` raises but `Fenced` and
     `StageAgain`, and `DeadLetterTableMismatch` if a side table was replaced or lost a column.
     """
     iceberg, appended, tries = job.iceberg, 0, 0
     for part in document["tables"]:
         # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
-        while not _is_finished(found := _same_table(iceberg, part, batch), document, batch, decided, main):
+        while not _is_finished(found := _same_table(iceberg, part, batch), document, batch, decided):
             job.failpoint("finish.started")
             if part.get("remove"):
                 letters.remove(iceberg.spark, f"{iceberg.name}.{part['table']}", part["remove"])
@@ -83,9 +79,8 @@ def _commit(
         ledger.COMMIT_ID: document["commit_id"],
         ledger.COUNTS: json.dumps(document["counts"]),
         ledger.TABLE: document["table_uuid"],
+        ledger.DECISION: str(decided.number),
     }
-    if decided.number is not None:
-        extra[ledger.DECISION] = str(decided.number)
     if decided.run is not None:
         extra[ledger.STAGED_BY] = decided.run
     restore = bool(part.get("restore"))
@@ -119,17 +114,7 @@ def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: CommitRequest)
     )
 
 
-def _is_finished(
-    side: Java, document: Mapping[str, Any], batch: CommitRequest, decided: Entry, main: Iterable[Entry]
-) -> bool:
+def _is_finished(side: Java, document: Mapping[str, Any], batch: CommitRequest, decided: Entry) -> bool:
     """Return whether the side table, as loaded, has this decision or a later one."""
-    newest = entry(side, batch.pipeline)
-    state = compare(
-        batch.pipeline,
-        document["table_uuid"],
-        decided,
-        main,
-        side_table.side_lineage(side, newest, batch.pipeline),
-        head_follows=True,
-    )
+    state = compare(document["table_uuid"], decided, entry(side, batch.pipeline), head_follows=True)
     return state in (SideState.FINISHED, SideState.AHEAD)

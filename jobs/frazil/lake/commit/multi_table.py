@@ -21,7 +21,6 @@ from frazil.lake.commit import side_table
 from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.commit.committer import Committer
-from frazil.lake.commit.entries import entries_of
 from frazil.lake.commit.finish import finish
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.row_delta import RowChanges
@@ -161,8 +160,7 @@ def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> 
         staged_us=int(last.summary[ledger.STAGED_AT]) if ledger.STAGED_AT in last.summary else None,
         accepted=last.summary.get(ledger.EVENTS),
     )
-    main = tuple(entries_of(found.main, pipeline, last.snapshot_id)) if last.number is None else ()
-    rows = finish(job, document, batch, decided=last, main=main)
+    rows = finish(job, document, batch, decided=last)
     found.main.io().deleteFile(str(last.side))
     return rows
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from frazil.errors import DeadLetterTableMismatch, DecisionRequired, RolledBack
-from frazil.lake import ledger
 from frazil.lake.commit.entries import entries_of, entry
 from frazil.lake.commit.side_state import SideState, belongs, compare
 from frazil.lake.iceberg_java import Iceberg
@@ -33,9 +32,9 @@ class Look:
     @property
     def finished(self) -> int:
         """The number of the newest decision that the dead-letter table has finished; 0 if it has none of this table's."""
-        if self.newest is None or self.newest.summary.get(ledger.TABLE) != str(self.main.uuid()):
+        if self.newest is None or not belongs(str(self.main.uuid()), self.newest):
             return 0
-        return self.newest.number or 0
+        return self.newest.number
 
 
 def look(iceberg: Iceberg, table: str, side_table: str, pipeline: str) -> Look:
@@ -58,11 +57,6 @@ def side_lineage(side: Java | None, newest: Entry | None, pipeline: str) -> Iter
     return iter(()) if side is None or newest is None else entries_of(side, pipeline, newest.snapshot_id)
 
 
-def is_of(side: Java, newest: Entry, table: Java, pipeline: str) -> bool:
-    """Return whether a dead-letter table's entries are of this very table."""
-    return belongs(pipeline, str(table.uuid()), side_lineage(side, newest, pipeline))
-
-
 def refusal(found: Look, table: str, side_table: str, pipeline: str) -> DecisionRequired:
     """Return the error for a state that an operator must decide."""
     match found.state:
@@ -82,12 +76,6 @@ def _compared(iceberg: Iceberg, main: Java, last: Entry | None, side: Java | Non
     newest = entry(side, pipeline) if side is not None else None
     if last is None:
         return Look(main, None, side, newest, SideState.FINISHED)
-    state = compare(
-        pipeline,
-        str(main.uuid()),
-        last,
-        entries_of(main, pipeline, last.snapshot_id),
-        side_lineage(side, newest, pipeline),
-        head_follows=side is None or head_follows(iceberg, side, newest),
-    )
+    follows = side is None or head_follows(iceberg, side, newest)
+    state = compare(str(main.uuid()), last, newest, head_follows=follows)
     return Look(main, last, side, newest, state)
