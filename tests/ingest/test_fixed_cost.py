@@ -59,12 +59,12 @@ def test_a_small_batch_costs_few_calls_and_one_job(
         shop.produce(shop.orders(6, schema_id))
         found = cost.of_a_drain(shop)
     assert found["calls"] <= 720, found
-    assert found["loads"] <= 16, found
+    assert found["loads"] <= 17, found
     assert found["requests"] <= 10, found
     assert (found["jobs"], found.get("consumers", 0)) == (1, 0), found
     second.produce(second.orders(3, schema_id, first=6))
     found = cost.of_a_drain(second)
     assert found["calls"] <= 600, found
-    assert found["loads"] <= 16, found
+    assert found["loads"] <= 18, found  # two more: it compares the table with the declaration, and clears a stop
     assert (found["jobs"], found["consumers"]) == (1, 1), found  # it reads the last records back
     second.assert_each_record_once()

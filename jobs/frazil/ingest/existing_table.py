@@ -102,11 +102,11 @@ def _of_mode(pipeline: Pipeline, actual: Layout) -> list[Field]:
     return found
 
 
-def restore_columns(pipeline: Pipeline, job: JobContext, report: Reporter, key: Type | None) -> None:
+def restore_columns(pipeline: Pipeline, job: JobContext, report: Reporter, key: Type | None, actual: Layout) -> None:
     """Add the columns again that another engine dropped, and that rows may lack. Raises as `columns_to_add` does."""
     from frazil.lake.evolve import evolve
 
-    table, lost = pipeline.table.identifier, columns_to_add(pipeline, layout_of(job.iceberg, pipeline), key)
+    table, lost = pipeline.table.identifier, columns_to_add(pipeline, actual, key)
     if not lost:
         return
     added = evolve(

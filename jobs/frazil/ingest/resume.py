@@ -30,9 +30,9 @@ def resume(
 
     Raises what `columns_to_add`, `read_ledger` and `finish_open` raise.
     """
-    is_new = table_setup.make_tables(job, pipeline, row, key, row_key, more)
-    if not is_new:
-        existing_table.restore_columns(pipeline, job, report, key)
+    existing = table_setup.make_tables(job, pipeline, row, key, row_key, more)
+    if existing is not None:
+        existing_table.restore_columns(pipeline, job, report, key, existing)
         _finish_open(pipeline, job, report)
     newest = table_setup.read_ledger(job.iceberg, pipeline)
     if newest is None:

@@ -33,6 +33,7 @@ from frazil.job.context import JobContext
 from frazil.lake import ledger, tables
 from frazil.lake.commit.entries import has_records
 from frazil.lake.evolve import evolve
+from frazil.lake.java_classes import Java
 from frazil.lake.stage import PartitionLimits
 from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.json_columns import with_texts, with_variants
@@ -58,6 +59,7 @@ class Evolution:
         self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
         self._index = key_index(pipeline, job, report)
         self._there: Struct | None = None
+        self._table: Java | None = None
         self._reports = SchemaReports(report)
         self._unfit: tuple[Unfit, Unfit] = {}, {}
         self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
@@ -178,11 +180,12 @@ class Evolution:
         """Bring the table's schema to what the known versions need; return its columns."""
         table = self._pipeline.table.identifier
         self._reports.evolved(evolve(self._job, table, self._needed))
-        return tables.columns(self._job.iceberg, table)
+        self._table = self._job.iceberg.load(table)
+        return tables.columns_of(self._job.iceberg, self._table)
 
     def _limits(self, there: Struct) -> PartitionLimits:
         """Return what the partitions of the table, whose columns are these, cannot hold."""
-        return PartitionLimits.of(self._job.iceberg.load(self._pipeline.table.identifier))
+        return PartitionLimits.of(self._table or self._job.iceberg.load(self._pipeline.table.identifier))
 
     def _has_records(self) -> bool:
         """Return whether the pipeline has landed a record in its table."""

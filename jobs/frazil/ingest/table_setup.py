@@ -34,6 +34,7 @@ from frazil.lake.commit.multi_table import decide, part
 from frazil.lake.data_location import check_puffin
 from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.layout import Layout
 from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
 from frazil.lake.offsets import Offsets
@@ -52,8 +53,8 @@ def make_tables(
     key: Type | None = None,
     row_key: Collection[str] = (),
     more: Sequence[Field] = (),
-) -> bool:
-    """Create the table and its dead-letter table where they are missing; whether the table was made.
+) -> Layout | None:
+    """Create the table and its dead-letter table where they are missing; return the layout of a table that existed.
 
     `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row, and `more` those
     that its write mode adds. Raises `ForeignTable` if another engine made the table, `WriteModeDiffers` for a table that was
@@ -69,8 +70,7 @@ def make_tables(
         there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
         known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
         check_sources(table.sort_fields, known, table=table.identifier, field="sort_by")
-    if exists := iceberg.exists(table.identifier):
-        existing_table.layout_of(iceberg, pipeline)
+    actual = existing_table.layout_of(iceberg, pipeline) if iceberg.exists(table.identifier) else None
     made = tables.create(
         iceberg,
         table.identifier,
@@ -86,13 +86,13 @@ def make_tables(
     )
     if made and table.sort_fields:
         tables.change_layout(iceberg, table.identifier, table.sort_fields, {}, [], True)
-    if not made and not exists:  # another driver made it in between, or it is a view
-        existing_table.layout_of(iceberg, pipeline)
+    if not made and actual is None:  # another driver made it in between, or it is a view
+        actual = existing_table.layout_of(iceberg, pipeline)
     check_mode(iceberg, pipeline)
     if isinstance(pipeline.write, Upsert):
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
-    return made
+    return actual
 
 
 def _required(pipeline: Pipeline, row: Struct) -> tuple[str, ...]:

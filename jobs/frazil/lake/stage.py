@@ -119,7 +119,7 @@ class PartitionLimits:
     @classmethod
     def of(cls, table: Java) -> PartitionLimits:
         """Return the limits of a loaded table."""
-        schema, properties = table.schema(), dict(table.properties())
+        schema, properties = table.schema(), table.properties()  # a Java map: each access is a call
         fields = tuple(
             PartitionField(
                 name=str(field.name()),
