@@ -466,6 +466,7 @@ def test_a_decision_that_is_finished_a_moment_later_is_none_that_is_open(landed:
         table = landed.lake.table("shop.orders")
         assert table is not None
         summary = {key: value for key, value in table.commits("orders")[0].summary.items() if key.startswith("frazil.")}
+        summary[ledger.TABLE] = str(landed.table.metadata.table_uuid)
         landed.append(landed.pipeline.table.dead_letters, landed.dead_files({(0, 203): b""}), summary)
 
     assert verify(landed.pipeline, landed.lake, wait=finish).outcome is Outcome.PROVEN
