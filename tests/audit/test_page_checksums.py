@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
 from frazil.audit.file_scan import Source
 from frazil.audit.finding import Depth, Flaw, Outcome
-from frazil.audit.page_checksums import check_vectors, is_with_checksum, read_pages
+from frazil.audit.page_checksums import check_columns, check_vectors, is_with_checksum, read_pages
 from frazil.audit.snapshot_files import files_of
 from frazil.audit.verify import FLAT
 from frazil.audit.window import Role
@@ -82,6 +83,31 @@ def test_a_footer_has_no_checksum(checked: Landed) -> None:
     (file,) = checked.paths()
     flip(file, file.read_bytes().rindex(b"parquet-cpp") + 2)
     assert checked.verify(deep=True).outcome is Outcome.PROVEN
+
+
+def test_columns_of_a_footer_are_those_of_the_table(checked: Landed) -> None:
+    """An engine reads a column whose id it does not find as null, and one with another id as that column."""
+    table = source_of(checked)
+    names = {1: {"id"}, 2: {"s"}, 4: {"element"}, 3: {"tags"}}
+
+    def field(name: str, number: int, of: pa.DataType | None = None) -> pa.Field:
+        return pa.field(name, of or pa.int64(), metadata={"PARQUET:field_id": str(number)})
+
+    right = [field("id", 1), field("tags", 3, pa.list_(field("element", 4))), pa.field("own", pa.int64())]
+    check_columns(right, names)
+    for wrong in (
+        [field("id", 10)],
+        [field("id", 2)],
+        [field("id", 1), field("id", 1)],
+        [field("tags", 3, pa.list_(field("element", 9)))],
+    ):
+        with pytest.raises(ValueError, match="which the table never had"):
+            check_columns(wrong, names)
+    (file,) = checked.paths()
+    content = file.read_bytes()
+    assert not read_pages(table).findings
+    file.write_bytes(content.replace(b"_kafka_offset", b"_kafka_offsex"))
+    assert [one.flaw for one in read_pages(table).findings] == [Flaw.FILE_UNREADABLE]
 
 
 @pytest.mark.parametrize("kind", ["manifest list", "manifest", "data file"])

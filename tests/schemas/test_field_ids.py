@@ -399,6 +399,16 @@ def test_fields_inside_of_fields_keep_their_columns(body: str) -> None:
         assert str(table.columns) == wider
 
 
+def test_a_map_of_another_name_keeps_its_column() -> None:
+    table = Table(
+        [(0, proto_row("map<string, string> a = 1; map<string, Line> b = 2;", "message Line { int32 n = 1; }"))]
+    )
+    before = str(table.columns)
+    two = proto_row("map<string, string> c = 1; map<string, Line> d = 2;", "message Line { int32 n = 1; }")
+    assert len(proto_land(table, two)) == 1
+    assert str(table.columns) == before
+
+
 def test_a_message_field_of_another_name_and_another_message_is_another_column() -> None:
     lines = "message Line { string sku = 1; } message Note { string text = 1; }"
     table = Table([(0, proto_row("Line line = 1;", lines))])

@@ -1,13 +1,14 @@
 """Read all pages of files, and compare them with the checksums that their writers put there.
 
 Parquet has a CRC-32 for each page if its writer stores one: Spark and Iceberg do, PyArrow does not by default. A deletion vector
-has one, too. Headers of pages, statistics, page indexes, Bloom filters and footers have none.
+has one, too. Headers of pages, statistics, page indexes, Bloom filters and footers have none. Of footers, the ids and names of
+columns are compared with those of the table's schemas: an engine reads a column that it does not find there as null.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,8 @@ def read_pages(source: Source, remembered: Sequence[str] = ()) -> Pages:
     formats = {file.path: file.format for file in source.files if file.path not in source.altered}
     formats |= {d.file_path: str(d.file_format.value) for file in source.files for d in file.deletes}
     formats |= dict.fromkeys(remembered, "PARQUET")
-    problems = list[Finding]()
+    problems, data = list[Finding](), {file.path for file in source.files}
+    names = _names(source)
 
     def has_checksums(path: str) -> bool:
         import pyarrow as pa
@@ -53,7 +55,7 @@ def read_pages(source: Source, remembered: Sequence[str] = ()) -> Pages:
                     check_vectors(stream.read())
                     return True
                 try:
-                    return formats[path].upper() == "PARQUET" and _read_parquet(stream)
+                    return formats[path].upper() == "PARQUET" and _read_parquet(stream, names if path in data else None)
                 except pa.ArrowNotImplementedError:  # a type or an encoding that Arrow does not read
                     return False
         return True  # what is wrong with it is in `problems`
@@ -63,11 +65,40 @@ def read_pages(source: Source, remembered: Sequence[str] = ()) -> Pages:
     return Pages(tuple(problems), tuple(path for path, checked in zip(paths, found, strict=True) if not checked))
 
 
-def _read_parquet(stream: Any) -> bool:
-    """Decode all columns, comparing checksums; return whether the pages have any."""
+def _names(source: Source) -> dict[int, set[str]]:
+    """Return the names that each field of the table has had, by its id, as Parquet files have them."""
+    from pyiceberg.schema import index_by_id, make_compatible_name
+
+    found: dict[int, set[str]] = {}
+    for schema in source.table.iceberg.metadata.schemas:
+        for number, field in index_by_id(schema).items():
+            found.setdefault(number, set()).update((field.name, make_compatible_name(field.name)))
+    return found
+
+
+def check_columns(fields: Sequence[Any], names: Mapping[int, set[str]]) -> None:
+    """Raise `ValueError` if Arrow fields of a file have an id twice, or one that the table never had by that name."""
+    seen = set[int]()
+    for number, name in _identified(fields):
+        if number in seen or name not in names.get(number, ()):
+            raise ValueError(f"its footer has a column {name} with id {number}, which the table never had")
+        seen.add(number)
+
+
+def _identified(fields: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    for field in fields:
+        if number := (field.metadata or {}).get(b"PARQUET:field_id"):
+            yield int(number), field.name
+        yield from _identified([field.type.field(index) for index in range(field.type.num_fields)])
+
+
+def _read_parquet(stream: Any, names: Mapping[int, set[str]] | None) -> bool:
+    """Decode all columns, comparing checksums, and those of a data file with `names`; return whether pages have checksums."""
     import pyarrow.parquet as pq
 
     parquet: Any = pq.ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True)
+    if names is not None:
+        check_columns(list(parquet.schema_arrow), names)
     groups = [parquet.metadata.row_group(index) for index in range(parquet.num_row_groups)]
     for index, group in enumerate(groups):
         rows = max(1, min(BATCH, BATCH_BYTES * group.num_rows // max(1, group.total_byte_size)))

@@ -174,7 +174,7 @@ class _Rows:
                 do="Make it a message field",
             )
         required = not field.has_presence
-        of, ids = self._type(field, inside), (numbered_id(self._record, field.number, _type_name(field)),)
+        of, ids = self._type(field, inside), (numbered_id(self._record, field.number, self._type_name(field)),)
         if of is None:
             return Field(field.name, Primitive(Kind.STRING), required, field.doc, as_json=True, ids=ids)
         return Field(field.name, of, required, field.doc, ids=ids)
@@ -188,6 +188,13 @@ class _Rows:
             return None if of is None else MapOf(_SCALARS[key.kind], of, value_required=True)
         one = self._single(field, inside)
         return ListOf(one, element_required=True) if one is not None and field.repeated else one
+
+    def _type_name(self, field: MessageField) -> str:
+        """Return the type of a field as its id has it. A map's own message has the name of the field, so its parts count."""
+        entry = self._schema.messages.get(field.type_name)
+        if entry is None or not entry.is_map_entry:
+            return _type_name(field)
+        return "map " + " ".join(map(_type_name, entry.fields))
 
     def _single(self, field: MessageField, inside: Counter[str]) -> Type | None:
         if field.kind is not FieldKind.MESSAGE:
