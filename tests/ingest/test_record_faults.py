@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Pipeline, Table, Topic, Upsert
 from frazil.decode.met import Met
 from frazil.decode.writer_schemas import WriterSchemas
 from frazil.ingest.record_faults import fault
@@ -69,3 +69,10 @@ def test_bytes_that_do_not_fit_name_field_and_type_and_no_value() -> None:
     )
     assert "field id" in said(topic, writers, record(b"{}", b'{"id": []}'), "key_undecodable")
     assert said(topic, writers, record(b"{}"), "key_missing").startswith("the record has no key")
+
+
+def test_a_null_of_the_key_or_the_order_names_the_declared_columns() -> None:
+    topic = Topic("orders", value_format="json", columns=("id long", "line int", "at timestamptz"))
+    pipeline = Pipeline(topic=topic, table=Table("shop.t"), write=Upsert(key=("id", "line"), order_by="at"))
+    assert fault(pipeline, None, "key_null", None, {}).endswith("(of id, line)")
+    assert fault(pipeline, None, "order_missing", None, {}).endswith("(of at)")

@@ -18,10 +18,10 @@ from pyiceberg.types import LongType, NestedField, StringType, StructType, Times
 
 from frazil.declaration import Append, At, Changelog, Debezium, Latest, Pipeline, Table, Topic, Upsert
 from frazil.declaration.change_effects import FIELDS, Outcome
-from frazil.declaration.write_modes import identity
+from frazil.declaration.write_modes import order_by
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest import existing_table
-from frazil.lake import layout
+from frazil.lake import layout, ledger
 from frazil.lake.layout import Layout, changed, differences
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.schemas.iceberg import field_ids, schema_json
@@ -35,6 +35,10 @@ def declared(table: dict[str, Any] | None = None, topic: dict[str, Any] | None =
     return Pipeline(topic=Topic("orders", **of_topic), table=Table("shop.orders", **(table or {})), **more)
 
 
+def key_of(pipeline: Pipeline) -> tuple[str, ...]:
+    return () if isinstance(pipeline.write, Append) else pipeline.write.key or ()
+
+
 def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> Layout:
     """Return the layout of a table that was made for a pipeline; another engine dropped and renamed some columns."""
     is_struct = pipeline.table.metadata_columns.value == "struct"
@@ -46,7 +50,18 @@ def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str
         format_version=pipeline.table.format_version,
         partition_by=frozenset(pipeline.table.partition_by),
         sort_by=pipeline.table.sort_by,
-        properties={**layout.declared_properties(pipeline), layout.START: layout.start_property(pipeline)},
+        properties={
+            **layout.declared_properties(pipeline),
+            layout.START: layout.start_property(pipeline),
+            **ledger.mode_properties(
+                pipeline.write.kind,
+                order_by(pipeline.write),
+                pipeline.envelope.kind if pipeline.envelope is not None else None,
+                [ids[name] for name in key_of(pipeline)] if isinstance(pipeline.write, Changelog) else (),
+            ),
+        },
+        identifiers=key_of(pipeline),
+        row=Struct(fields),
         columns=now,
         required=frozenset(),
         former=ids,
@@ -70,26 +85,29 @@ APPLIED: dict[str, tuple[Pipeline, Pipeline]] = {
 """The next run changes the table."""
 
 
-def _refused_mode(before: Pipeline, after: Pipeline) -> bool:
-    return identity(before) != identity(after)
-
-
-def _refused_columns(before: Pipeline, after: Pipeline) -> bool:
-    with pytest.raises(ColumnsMissing):
-        existing_table.columns_to_add(after, made(before))
-    return True
+def _refused(before: Pipeline, after: Pipeline, path: str = "write") -> bool:
+    """Whether the change is said alone, and neither columns nor properties of the other table are."""
+    (found,) = differences(after, made(before))
+    assert not differences(before, made(before))
+    assert existing_table.said(after, made(before)) == (str(found),)
+    return (found.field, found.is_refused, found.is_applied) == (path, True, False)
 
 
 REFUSED: dict[str, Callable[[], bool] | str] = {
-    "write": lambda: _refused_mode(declared(), declared(write=Changelog(), topic=KEYED)),
-    "envelope": lambda: _refused_mode(
+    "write": lambda: _refused(declared(), declared(write=Changelog(), topic=KEYED)),
+    "envelope": lambda: _refused(
         declared(write=Upsert(), topic=AVRO_KEYS), declared(write=Upsert(), envelope=Debezium(), topic=AVRO_KEYS)
     ),
-    "write.order_by": lambda: _refused_mode(
+    "write.order_by": lambda: _refused(
         declared(write=Upsert(key="id"), topic=KEYED), declared(write=Upsert(key="id", order_by="id"), topic=KEYED)
     ),
-    "table.metadata_columns": lambda: _refused_columns(declared(), declared({"metadata_columns": "struct"})),
-    "write.key": "tests/scenarios/test_value_keys.py",
+    "table.metadata_columns": lambda: _refused(
+        declared(), declared({"metadata_columns": "struct"}), "table.metadata_columns"
+    ),
+    "write.key": lambda: (
+        _refused(declared(write=Upsert(key="id")), declared(write=Upsert(key=("id", "day"))), "write.key")
+        and _refused(declared(write=Changelog(key="id")), declared(write=Changelog(key="day")), "write.key")
+    ),
     "table.json_columns": "tests/scenarios/test_variants.py",
     "topic.name": "tests/ingest/test_plan.py",
     "topic.key_format": "tests/scenarios/test_keys.py",
@@ -134,6 +152,15 @@ def test_what_a_table_can_follow_a_run_applies(path: str) -> None:
 def test_what_no_table_can_become_is_refused(path: str, root: Path) -> None:
     refused = REFUSED[path]
     assert refused() if callable(refused) else (root / refused).exists()
+
+
+def test_a_column_of_another_type_is_said() -> None:
+    (found,) = differences(declared(topic={"columns": ("id string", "day string")}), made(declared()))
+    assert str(found).startswith("topic.columns: id: long cannot become string. Declare id as it was")
+    assert not differences(
+        declared(topic={"columns": ("id long required", "day string")}, write=Upsert(key="id")),
+        made(declared(write=Upsert(key="id"))),
+    )
 
 
 def test_a_property_that_is_no_longer_declared_is_removed() -> None:

@@ -71,8 +71,9 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
 
 def said(pipeline: Pipeline, actual: Layout) -> tuple[str, ...]:
     """Return every difference between an existing table and its declaration in words, and the columns that it lacks."""
-    found = tuple(map(str, differences(pipeline, actual)))
-    if not actual.is_ours:
+    listed = differences(pipeline, actual)
+    found = tuple(map(str, listed))
+    if not actual.is_ours or any(one.is_refused for one in listed):
         return found
     try:
         again = columns_to_add(pipeline, actual)

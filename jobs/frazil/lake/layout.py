@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from frazil.declaration import Append, Pipeline
+from frazil.declaration import Append, Changelog, Pipeline
 from frazil.declaration.column_notation import columns
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.table_properties import undeclarable
 from frazil.declaration.to_json import to_json
+from frazil.declaration.write_modes import identity
+from frazil.lake import ledger
 from frazil.lake.offsets import canonical
 from frazil.schemas.column_names import folded, is_reserved
 from frazil.schemas.declared_columns import declared_type
-from frazil.schemas.iceberg import field_ids
+from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.merge import merge
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
+from frazil.schemas.types import Struct
 from frazil.schemas.unknown_fields import UNKNOWN
 
 FEW_MANIFESTS = 10
@@ -84,6 +87,9 @@ def start_property(pipeline: Pipeline) -> str:
     return canonical(to_json(pipeline.start))
 
 
+_NO_COLUMNS = Struct(())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
     """The layout of a table, from its metadata.
@@ -99,6 +105,9 @@ class Layout:
     columns: Mapping[str, int]
     required: frozenset[str]
     former: Mapping[str, int]
+    identifiers: tuple[str, ...] = ()
+    row: Struct = _NO_COLUMNS
+    """The columns with their types."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Layout:
@@ -117,6 +126,8 @@ class Layout:
             columns=ids,
             required=frozenset(column["name"] for column in schema["fields"] if column["required"]),
             former={name: number for old in metadata["schemas"] for name, number in field_ids(old).items()},
+            identifiers=tuple(sorted(names[number] for number in schema.get("identifier-field-ids", ()))),
+            row=row_type(schema, metadata.get("properties", {}).get(FIELD_IDS)),
         )
 
     @property
@@ -161,6 +172,11 @@ class Difference:
     """Table properties that a run sets, or removes where the value is None."""
 
     @property
+    def is_refused(self) -> bool:
+        """Whether a run stops at it."""
+        return self.field in ("write", "write.key", "table.metadata_columns")
+
+    @property
     def is_applied(self) -> bool:
         """Whether a run changes the table."""
         return not self.do
@@ -177,7 +193,28 @@ def differences(pipeline: Pipeline, actual: Layout) -> tuple[Difference, ...]:
     if not actual.is_ours:
         do = "Name another table, or rename that one"
         return (Difference("table.identifier", "another engine made the table of this name, and not Frazil", do),)
-    return (*_of_fields(pipeline, actual), *_of_properties(pipeline, actual))
+    refused = tuple(_refused(pipeline, actual))
+    return refused or (*_of_fields(pipeline, actual), *_of_properties(pipeline, actual))
+
+
+def _refused(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
+    """Yield what a run refuses, so that nothing else of the table counts: another write mode, key, or metadata columns."""
+    write, names = pipeline.write, {number: name for name, number in actual.columns.items()}
+    of_changelog = ledger.key_of(actual.properties, names)
+    declared_as = identity(pipeline, of_changelog if isinstance(write, Changelog) else ())
+    if (made := ledger.made_for(actual.properties, names)) != declared_as:
+        what = f"the table was made for write mode {made}, and the declaration has {declared_as}"
+        yield Difference("write", what, f"Declare {made} again, or name another table")
+    elif not isinstance(write, Append) and write.key is not None:
+        key = tuple(sorted(actual.identifiers or of_changelog))
+        if tuple(sorted(write.key)) != key:
+            do = f"Declare key=({', '.join(key)}) again, or name another table"
+            yield Difference("write.key", f"the table has the key {', '.join(key)}", do)
+    layouts = {MetadataColumns.FLAT: "_kafka_offset", MetadataColumns.STRUCT: "_kafka.offset"}
+    for one, name in layouts.items():
+        if name in actual.columns and one is not pipeline.table.metadata_columns:
+            do = f"Declare metadata_columns={one} again, or name another table"
+            yield Difference("table.metadata_columns", f"the table was made with metadata_columns={one}", do)
 
 
 def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
@@ -204,6 +241,9 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     if undeclared := _undeclared(pipeline, actual):
         what = f"the table has {', '.join(undeclared)}, which the declaration does not have: new rows have null there"
         yield Difference("topic.columns", what, "Declare them again, or drop them from the table")
+    for column, why in _retyped(pipeline, actual):
+        do = f"Declare {column} as it was, or name another table: no column changes its type so"
+        yield Difference("topic.columns", why, do)
     for one in columns(pipeline.topic.columns or ()):
         column = folded(one.name)
         if one.required and column in actual.columns and column not in actual.required and is_kept_required(pipeline):
@@ -227,6 +267,21 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
         for name, number in actual.columns.items()
         if "." not in name and not is_reserved(name) and number not in own and name not in {*named, *_BESIDE}
     ]
+
+
+def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
+    """Yield the declared columns whose type the table's column cannot get, and why."""
+    if pipeline.envelope is not None or not pipeline.topic.columns:
+        return
+    there = {field.name: field for field in actual.row.fields}
+    for field in merge([(0, declared_type(pipeline.topic.columns))]).type.fields:
+        if field.name in there:
+            both = [
+                (number, Struct((replace(one, required=False),)))
+                for number, one in enumerate((there[field.name], field))
+            ]
+            for problem in merge(both).incompatible.values():
+                yield field.name, f"{field.name}: {problem.what}"
 
 
 def is_kept_required(pipeline: Pipeline) -> bool:

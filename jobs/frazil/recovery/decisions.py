@@ -198,7 +198,7 @@ def can_happen(event: Accepted, write: WriteMode) -> bool:
 def not_happened(event: Accepted, where: str) -> InvalidInput:
     """Return the error for an event that has not happened."""
     return InvalidInput(
-        f"there is nothing to accept: {event} has not happened",
+        f"there is nothing to accept: {event} has not happened, or was accepted and no run has followed",
         where=where,
         do="Run the pipeline; a refusal names the command that decides it",
     )
