@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.ingest.letter_check import first_replaced
 from tests.support.fake_kafka import FakeKafka
@@ -80,24 +79,3 @@ def test_dead_letters_without_their_values_are_not_taken_for_those_of_the_log(
 ) -> None:
     found = letters(spark, ("a", 0, 3, 1003)).drop("value")
     assert first_replaced(PIPELINE, kafka, found) == (0, 3)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "place"),
-    [
-        (None, b"\0\0\0\0\7null", None),
-        (b'{"payload": null }\n', b'{"schema":{},"payload":null}', None),
-        (None, b'{"payload":1}', (0, 3)),
-        (b"k", b"null", (0, 3)),
-    ],
-)
-def test_a_null_of_json_may_have_been_kept_without_its_bytes(
-    spark: SparkSession,
-    kafka: FakeKafka,
-    monkeypatch: pytest.MonkeyPatch,
-    key: bytes | None,
-    value: bytes,
-    place: tuple[int, int] | None,
-) -> None:
-    monkeypatch.setattr(kafka, "records", lambda *_: {0: Record(0, 3, key, value, 1003, 0, ())})
-    assert first_replaced(PIPELINE, kafka, letters(spark, ("a", 0, 3, 1003))) == place  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ def history(
     master: Master = "local[*]",
     memory: Memory = "2g",
 ) -> None:
-    """Print a changelog's views, or a past state of it, as SQL.
+    """Print a changelog's views, or its past state, as SQL.
 
     For example: frazil history orders --engine trino
 

@@ -40,7 +40,7 @@ class Installed:
         except PackageNotFoundError:
             raise ReleaseIncomplete("Frazil is not installed as a wheel", do="Install the wheel") from None
         files = {str(each): each for each in found.files or () if _is_of_the_wheel(PurePosixPath(each))}
-        if f"{INPUTS}ingest.py" not in files:
+        if "frazil/__init__.py" not in files:  # pip copies the inputs of an editable install, too
             raise ReleaseIncomplete(
                 "Frazil is installed from a checkout, which is not a wheel",
                 where=str(found.locate_file("")),
