@@ -98,13 +98,13 @@ def main(arguments: Sequence[str]) -> int:
         return Exit.INVALID_INPUT
     if chosen.json:
         sides = {"frazil": own, "tableflow": flow}
-        told = {name: {"total": side.total, "lines": list(map(asdict, side.lines))} for name, side in sides.items()}
+        both = {name: {"total": side.total, "lines": list(map(asdict, side.lines))} for name, side in sides.items()}
         table = {"date": prices.date, "region": prices.region, "currency": prices.currency}
         print(
             json.dumps(
                 {
                     **table,
-                    **told,
+                    **both,
                     "assumed": _assumed(prices),
                     "note": _OF_TABLEFLOW,
                     "not_counted": prices.not_counted,

@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 class Depth(StrEnum):
-    """What a verification read of the rows that it counts; public, as `--json` prints it.
+    """The part of the counted rows that a verification read; public, as `--json` prints it.
 
     `COUNTED`: commits and manifests agree; some rows were not read, or were read by an earlier verification. `KEYS_READ`: the
     key of each row of an upsert table, and topic, partition and offset of each row of the other tables. `VALUES_READ`: all columns

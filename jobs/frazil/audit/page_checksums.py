@@ -30,7 +30,7 @@ _I32 = 0x15
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What is wrong with files, and which of them have no checksums, so that a changed byte may be unseen."""
+    """The findings of files, and the files without checksums, in which a changed byte may be unseen."""
 
     findings: tuple[Finding, ...] = ()
     unchecked: tuple[str, ...] = ()

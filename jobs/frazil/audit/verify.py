@@ -113,7 +113,7 @@ class _Audit:
 
     @property
     def estimate(self) -> Estimate:
-        """What is to be read: with all keys of an upsert table, and with all bytes for a deep verification."""
+        """The rows to read: all keys of an upsert table, and all bytes for a deep verification."""
         found = self.counting.estimate
         if self.state is not None and self.reads_keys:
             files = self.state.source.files

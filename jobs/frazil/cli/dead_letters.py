@@ -186,7 +186,7 @@ def _part(name: str, part: Part) -> Iterator[str]:
 
 
 def _key(key: bytes) -> str:
-    """Return a key as its text, or as hexadecimal digits if it is none; a long one is cut."""
+    """Return a key as its text, or as hexadecimal digits if it is not UTF-8. A long key is cut."""
     text = key.decode("utf-8", "replace")
     is_text = "\ufffd" not in text and text.isprintable()
     shown = text if is_text else f"0x{key.hex()}"

@@ -174,7 +174,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """How pipelines are verified, one after the other."""
+    """The options with which pipelines are verified, one after the other."""
 
     lake: Lake
     proofs: ProofFolder

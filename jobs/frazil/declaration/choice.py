@@ -45,7 +45,7 @@ def _refused(cls: type, name: object, refusal: Refusal, error: type[Exception]) 
 
 
 def unknown(name: object, known: Any, what: str = "field") -> Refusal:
-    """Return why a name is refused that is none of the known ones, and the nearest known name."""
+    """Return why an unknown name is refused, and the nearest known name."""
     text = str(name)
     folded = {each.lower(): each for each in known}
     near = get_close_matches(text.lower(), folded, n=1)

@@ -75,7 +75,7 @@ class DeclaredWriters:
 
     @property
     def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
-        """What the schema of each describes that lands in no column, by its number."""
+        """The properties that each schema describes and that land in no column, by its number."""
         return tuple((number, each.omits) for number, each in enumerate(self._types) if each.omits)
 
     def is_single_value(self, number: int) -> bool:

@@ -28,7 +28,7 @@ UNREADABLE = (
     UnreadableSchema,
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
-"""What the reading of a schema may raise: it is invalid, or Frazil has a defect, which must not end the topic."""
+"""The errors that reading a schema may raise: the schema is invalid, or a defect of Frazil, which must not end the topic."""
 
 
 def why(problem: Exception) -> str:

@@ -94,7 +94,7 @@ class WriterSchemas:
 
     @property
     def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
-        """What the schemas describe that lands in no column, by the number of the writer; nothing of those in records."""
+        """The properties that land in no column, by the number of the writer; without those of schemas in records."""
         if self._own is not None:
             return self._own.omissions if isinstance(self._own, DeclaredWriters) else ()
         return tuple((number, writer.omits) for number, writer in self._known.writers.items() if writer.omits)

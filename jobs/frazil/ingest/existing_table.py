@@ -1,4 +1,4 @@
-"""Whether Frazil made an existing table and can continue it, and how the table follows a changed declaration."""
+"""Decide whether Frazil made an existing table and can continue it, and have the table follow a changed declaration."""
 
 from __future__ import annotations
 

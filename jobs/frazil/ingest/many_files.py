@@ -1,4 +1,4 @@
-"""Whether the partitions of a table make many files of few rows, each of which a reader opens."""
+"""Warn of partitions that make many files of few rows, each of which a reader opens."""
 
 from __future__ import annotations
 

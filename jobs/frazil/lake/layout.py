@@ -1,4 +1,4 @@
-"""What a declaration wants of a table's layout, what the table has, and how they differ. Values only: no service, no JVM."""
+"""Compare the layout that a declaration wants with the one that the table has. Values only: no service, no JVM."""
 
 from __future__ import annotations
 

@@ -109,8 +109,8 @@ class PartitionField:
 
 @dataclass(frozen=True, slots=True)
 class PartitionLimits:
-    """What the partitions of a table cannot hold: texts that make the name of a folder, or a path, too long, and decimals that
-    have too many digits when they are truncated. `room` is for the names of all folders together.
+    """The values that the partitions of a table cannot hold: texts that make a folder's name or a path too long, and
+    decimals that have too many digits when they are truncated. `room` is for the names of all folders together.
     """
 
     fields: tuple[PartitionField, ...] = ()

@@ -37,7 +37,7 @@ _TIMES = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 @dataclass(frozen=True, slots=True)
 class RowsDeleted:
-    """What was accepted: the number of `rows`, and by partition where rows say theirs. The ledger's offsets stay as they are."""
+    """The accepted rows: their number, and by partition where rows say theirs. The ledger's offsets stay as they are."""
 
     before: Offsets
     after: Offsets

@@ -71,7 +71,7 @@ class Row:
     data_files: int | None = None
     delete_files: int | None = None
     differences: tuple[str, ...] = ()
-    """How the table differs from its declaration."""
+    """The differences between the table and its declaration."""
 
     @property
     def text(self) -> str:
