@@ -175,3 +175,12 @@ def test_rows_of_a_changelog_are_accepted(shop_of: ShopOf) -> None:
     assert json.dumps(decided(shop).deleted) == '{"0": 1}'
     found = proof(shop)
     assert (found.exit_code, found.sum_of("deleted")) == (0, 1)
+
+
+def test_rows_that_pyiceberg_deletes_are_accepted(stock: Ledgers) -> None:
+    """It writes the file's other rows again, and their null lists as empty ones."""
+    table = Lake(stock.environment, Secrets({}).read).table(stock.table)
+    assert table is not None
+    table.iceberg.delete("_kafka_offset == 2")
+    assert accepted(stock).deleted == {0: 1}
+    stock.assert_proven()

@@ -32,6 +32,8 @@ from frazil.lake.row_offsets import quoted
 from frazil.lake.stage import empty_commit
 from frazil.lake.totals import Counts
 
+_DEEPEST = 3
+"""Levels of empty values within each other that count as null."""
 _TIMES = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 
@@ -172,7 +174,10 @@ class _Deciding:
         earlier = rows(before)
         columns = [F.col(quoted_column(name)) for name in earlier.columns if name in later.columns]
         times = {"timestampFormat": f"{_TIMES}XXX", "timestampNTZFormat": _TIMES}
-        row = F.xxhash64(F.to_json(F.struct(*columns), times))
+        text = F.to_json(F.struct(*columns), times)
+        for _ in range(_DEEPEST):  # PyIceberg writes a list, map or struct that is null as an empty one
+            text = F.regexp_replace(F.regexp_replace(text, r',?"[^"]*":(\[\]|\{\})', ""), r"\{,", "{")
+        row = F.xxhash64(text)
         return later.select(row).exceptAll(earlier.select(row)).count()
 
     def _gone(self, table: StoredTable, before: Snapshot, after: Snapshot) -> tuple[int, int]:
