@@ -25,7 +25,7 @@ from frazil.errors import InvalidInput, RegistryUnavailable
 from frazil.schemas import avro
 from frazil.schemas.reasons import Reason
 from frazil.schemas.table_mapping import landing
-from frazil.schemas.types import Struct
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.wire_format import guid_header, prefixed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.registry_server import RegistryServer
@@ -502,3 +502,16 @@ def test_versions_that_are_read_alike_share_a_decoder() -> None:
     found.learn(Met(waiting=tuple(map(frame, ids))))
     assert set(decoding(found).bodies) == set(ids)
     assert len(set(decoding(found).bodies.values())) == 1
+
+
+def test_a_column_of_any_name_is_in_the_type_of_rows() -> None:
+    """Another engine may name a column so; in DDL the name would be a syntax error, at which the topic stops."""
+    writers = WriterSchemas(Topic("t", value_format="json"), None)
+    target = Struct(
+        (
+            Field("value", Primitive(Kind.STRING)),
+            Field("dotted.m \u00fc", Struct((Field("x y", Primitive(Kind.LONG)),))),
+        )
+    )
+    found = writers.decoding(target, {}, Tombstones.DEAD_LETTER)
+    assert [field["name"] for field in json.loads(found.row_type)["fields"]][:2] == ["value", "dotted.m \u00fc"]

@@ -39,7 +39,7 @@ class Decoding:
     here, `refused` why a frame that is known does not land, `guids` the schema id of a frame that holds a GUID. Only `frames` are
     branches of the plan; the others may be many. A writer's body is decoded by its own of `bodies`, which all give one
     type; or all are decoded by `batched`, which takes the bodies and the writers' numbers. Others have one `unframed` body.
-    `row_type` is the DDL of what all of them give; `unsure` are its columns if decoding lets through what readers of the table
+    `row_type` is their common Spark type, as JSON; `unsure` are its columns if decoding lets through what readers of the table
     would fail on, as Avro's does: text that is not UTF-8, and years past 9999. `key` is how the keys beside the values are
     decoded, if they are. With `has_changes` a row has `CHANGE`, too: what it does to the row of its key. With `lands_truncates` a
     truncate is a row of its own, without a key. A value counts as none if it `is_null`, and so does JSON's null behind one of the

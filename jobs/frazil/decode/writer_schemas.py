@@ -218,11 +218,11 @@ class WriterSchemas:
         """
         has_changes = self.envelope is not None and not self._is_key
         fields = (*target.fields, *(CHANGE if has_changes else ()), Field(DECODED, Primitive(Kind.BOOLEAN)))
-        ddl = spark_struct(Struct(fields)).simpleString()
+        row_type = spark_struct(Struct(fields)).json()  # DDL quotes no name, and another engine may have added any
         column = "key" if self._is_key else "value"
         if self._own is not None:
             base = Decoding(
-                row_type=ddl,
+                row_type=row_type,
                 tombstones=tombstones,
                 column=column,
                 header=KEY_HEADER if self._is_key else VALUE_HEADER,
@@ -238,7 +238,7 @@ class WriterSchemas:
                 ValueFormat.BYTES: raw.raw,
             }
             step = raw.among(made[self._format](name), name, fields)
-            return Decoding(row_type=ddl, unframed=Decoder((step,)), tombstones=tombstones, column=column)
+            return Decoding(row_type=row_type, unframed=Decoder((step,)), tombstones=tombstones, column=column)
         fitting = {number: writer for number, writer in self._known.writers.items() if number not in unfit}
         misfits = {f: Reason.INCOMPATIBLE_SCHEMA for f, number in self._known.frames.items() if number in unfit}
         decoded = self._occurring.of(list(fitting))
@@ -250,7 +250,7 @@ class WriterSchemas:
             readings = {number: w.reading(target) for number, w in fitting.items() if w.reading}
             batched = batch_of(readings, target, is_closed=is_closed)
         return Decoding(
-            row_type=ddl,
+            row_type=row_type,
             frames={f: number for f, number in self._known.frames.items() if number in decoded},
             waiting={f for f, number in self._known.frames.items() if number not in decoded and number not in unfit},
             nullable={f for f, n in self._known.frames.items() if n in decoded and self._known.writers[n].is_nullable},
