@@ -9,7 +9,7 @@ from pathlib import Path
 from frazil.release.archives import write_zip
 from frazil.release.function_package import function_package
 
-PACKAGES = ("boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3")
+PACKAGES = ("boto3", "botocore", "cffi", "cryptography", "jmespath", "python-dateutil", "s3transfer", "six", "urllib3")
 
 
 @cache
@@ -23,6 +23,7 @@ def program_files(root: Path) -> dict[str, bytes]:
         for file in files(package) or ()
         if not str(file).startswith("..")
         and "__pycache__" not in str(file)
+        and ".dist-info/" not in str(file)  # of this machine's wheels
         and file.locate().is_file()  # type: ignore[attr-defined]
         and not (
             str(file).startswith("botocore/data/")

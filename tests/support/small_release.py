@@ -10,7 +10,7 @@ from pathlib import Path
 from frazil.release.archives import write_zip
 from frazil.release.build import Jar, build
 from frazil.release.emr_labels import LABELS
-from frazil.release.function_package import SDK
+from frazil.release.function_package import PARTS
 from frazil.release.git import Checkout
 from frazil.release.installed import Source
 from frazil.release.manifest import Architecture, Release
@@ -18,12 +18,12 @@ from frazil.release.sbom import Kind, Part
 
 COMMIT = "c" * 40
 SDK_FILES = {
-    **{f"{part}__init__.py" if part.endswith("/") else part: b"" for part in SDK},
+    **{f"{part}__init__.py" if part.endswith("/") else part: b"" for part in PARTS},
     "botocore/data/endpoints.json": b"{}",
     "botocore/data/s3/2006-03-01/service-2.json": b"{}",
     "botocore/data/ec2/2016-11-15/service-2.json": b"{}",
 }
-"""A stand-in for the AWS SDK."""
+"""A stand-in for the AWS SDK and `cryptography`."""
 
 
 def wheel(folder: Path, name: str, files: Mapping[str, bytes], *, version: str = "1.0", metadata: str = "") -> Path:

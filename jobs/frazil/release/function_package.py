@@ -1,16 +1,24 @@
-"""The program of the deployed reconciler: its module, what that imports, and the AWS SDK. It runs on any processor."""
+"""The program of the deployed reconciler: its module and that module's imports, the AWS SDK, and `cryptography`."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from frazil.errors import ReleaseIncomplete
 
 FILE_NAME = "reconciler.zip"
 MODULE = "frazil.rollout.reconciler_function"
-SDK = ("boto3/", "botocore/", "dateutil/", "jmespath/", "s3transfer/", "six.py", "urllib3/")
-"""What the locked `boto3` is made of. Lambda's own `boto3` changes its version by itself."""
+PARTS = (
+    *("boto3/", "botocore/", "dateutil/", "jmespath/", "s3transfer/", "six.py", "urllib3/"),
+    *("cryptography/", "_cffi_backend."),
+)
+"""Files of the locked `boto3` and `cryptography`. Lambda's own `boto3` changes its version by itself."""
+GLIBC_MINOR = 26
+"""The minor version of glibc 2 in Lambda's runtime of Python 3.11, on Amazon Linux 2
+(https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtimes.html)."""
+_NATIVE = ("cryptography-", "cffi-")
 _LEFT_OUT = ("boto3/data/", "boto3/examples/", "botocore/data/")
 _SERVICES = ("botocore/data/emr-serverless/", "botocore/data/s3/")
 
@@ -18,13 +26,20 @@ _SERVICES = ("botocore/data/emr-serverless/", "botocore/data/s3/")
 def function_package(own: Mapping[str, bytes], packages: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files of the program. `own` are those of the project's wheel, `packages` those of all locked packages.
 
-    Raises `ReleaseIncomplete` if a package of the SDK is missing.
+    Raises `ReleaseIncomplete` if a package is missing, or needs a newer glibc than Lambda has.
     """
-    if missing := [part for part in SDK if not any(name.startswith(part) for name in packages)]:
+    if missing := [part for part in PARTS if not any(name.startswith(part) for name in packages)]:
         raise ReleaseIncomplete(
-            f"the reconciler's program lacks {', '.join(missing)}", where="requirements.lock", do="Lock boto3"
+            f"the reconciler's program lacks {', '.join(missing)}", where="requirements.lock", do="Lock it"
         )
-    sdk = {name: data for name, data in packages.items() if name.startswith(SDK) and _is_needed(name)}
+    for name, data in packages.items():
+        if name.startswith(_NATIVE) and name.endswith("/WHEEL"):
+            needed = [int(minor) for minor in re.findall(rb"manylinux_2_([0-9]+)", data)]
+            if needed and min(needed) > GLIBC_MINOR:
+                raise ReleaseIncomplete(
+                    f"{name.split('.dist')[0]} needs glibc 2.{min(needed)}", where="requirements.lock"
+                )
+    sdk = {name: data for name, data in packages.items() if name.startswith(PARTS) and _is_needed(name)}
     return {**sdk, **{name: own[name] for name in imported(own, MODULE)}}
 
 

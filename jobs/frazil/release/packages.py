@@ -19,7 +19,6 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 GLIBC = (2, 34)
 """The version of glibc on the machines that run jobs, Amazon Linux 2023
 (https://docs.aws.amazon.com/linux/al2023/ug/compare-with-al2.html)."""
-_OLDEST = (2, 17)
 _MACHINE = {Architecture.X86_64: "x86_64", Architecture.ARM64: "aarch64"}
 
 
@@ -57,10 +56,9 @@ def normal(name: str) -> str:
 
 
 def platforms(architecture: Architecture) -> tuple[str, ...]:
-    """Return the wheel platforms that the machines support, the newest first."""
+    """Return the wheel platforms that the machines support, the oldest first: AWS Lambda has an older glibc than jobs."""
     machine = _MACHINE[architecture]
-    newest = range(GLIBC[1], _OLDEST[1] - 1, -1)
-    return (*(f"manylinux_2_{minor}_{machine}" for minor in newest), f"manylinux2014_{machine}")
+    return (f"manylinux2014_{machine}", *(f"manylinux_2_{minor}_{machine}" for minor in range(17, GLIBC[1] + 1)))
 
 
 def download(lock: Path, folder: Path, architecture: Architecture, *, python: str) -> tuple[Path, ...]:

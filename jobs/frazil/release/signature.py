@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from frazil.errors import InvalidInput, ReleaseUntrusted
-from frazil.release.ed25519 import is_signed
 from frazil.release.manifest import Release, manifest
 
 SIGNATURES = "signature-*.json"
-"""The files of signatures beside a manifest."""
+"""The files of signatures next to a manifest."""
 _CONTEXT = b"frazil release manifest, version 1\n"
-"""What precedes the signed bytes: a signature of something else by the same key is none of a release."""
+"""The bytes before the signed ones: a signature of something else by the same key signs no release."""
 
 
 def key_id(public_key: str) -> str:
@@ -32,14 +31,14 @@ def signature_name(public_key: str) -> str:
 
 
 def signature_key(release: Release, public_key: str) -> str:
-    """Return the key of the signature in the artifact bucket, beside the manifest."""
+    """Return the key of the signature in the artifact bucket, next to the manifest."""
     return f"{release.key.rpartition('/')[0]}/{signature_name(public_key)}"
 
 
 def sign(release: Release, private_key: bytes) -> tuple[str, bytes]:
     """Sign a release. Return the public key, and the content of the signature's file.
 
-    `private_key` is PEM (PKCS #8) without a password. Raises `InvalidInput` if it is no Ed25519 key.
+    `private_key` is PEM (PKCS #8) without a password. Raises `InvalidInput` for another key than of Ed25519.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -58,7 +57,7 @@ def sign(release: Release, private_key: bytes) -> tuple[str, bytes]:
 
 
 def verify(release: Release, trusted: Sequence[str], read: Callable[[str], bytes | None]) -> None:
-    """Verify a release. `read` returns the file of the signature by a public key; None if there is none.
+    """Verify a release. `read` returns the file of the signature by a public key; None if it does not exist.
 
     Does nothing without trusted keys. Raises `ReleaseUntrusted` if no trusted key has signed the release.
     """
@@ -73,7 +72,7 @@ def verify(release: Release, trusted: Sequence[str], read: Callable[[str], bytes
 
 
 def in_folder(folder: Path) -> Callable[[str], bytes | None]:
-    """Return a reader of the signatures beside a manifest."""
+    """Return a reader of the signatures next to a manifest."""
 
     def read(public_key: str) -> bytes | None:
         file = folder / signature_name(public_key)
@@ -84,8 +83,13 @@ def in_folder(folder: Path) -> Callable[[str], bytes | None]:
 
 def _is_signed(release: Release, public_key: str, content: bytes | None) -> bool:
     """Return whether a file holds a signature of this release by this key. The key in the file is for people only."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         signature = bytes.fromhex(json.loads(content or b"{}")["signature"])
-        return is_signed(bytes.fromhex(public_key), signature, _CONTEXT + manifest(release))
-    except (ValueError, TypeError, KeyError):
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+        key.verify(signature, _CONTEXT + manifest(release))
+    except (InvalidSignature, ValueError, TypeError, KeyError):
         return False
+    return True
