@@ -13,7 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.declaration.environment import environment_document
+from frazil.clients.secrets import Secrets
+from frazil.declaration.environment import environment_document, parse_environment
+from frazil.lake.read.stored_tables import Lake
 from tests.audit.audited_table import Landed
 
 DECLARED = """
@@ -52,6 +54,18 @@ def test_each_pipeline_is_a_row_and_the_last_row_is_their_sum() -> None:
     found = json.loads(CliRunner().invoke(app, ["status", "--json", "orders"]).stdout)
     assert (found["pipelines"][0]["rows"], found["totals"]["rejected_24h"]) == (149, 1)
     assert found["states"] == {"unknown": 1}
+
+
+def test_rows_that_another_engine_deleted_are_noted_with_the_command_that_counts(folder: Path) -> None:
+    document = json.loads((folder / "env.json").read_text())
+    lake = Lake(parse_environment(document), Secrets({}).read)
+    stored = lake.table("shop.orders")
+    assert stored is not None
+    stored.iceberg.delete("_kafka_offset < 3")
+    note = "orders: Other engines changed rows in 1 commits, so the number of rows may differ; `frazil verify orders`"
+    assert note in " ".join(CliRunner().invoke(app, ["status"]).stdout.split())
+    found = json.loads(CliRunner().invoke(app, ["status", "--json", "orders"]).stdout)
+    assert found["pipelines"][0]["foreign_commits"] == 1
 
 
 def test_a_secret_that_is_missing_is_the_reason_of_rows_and_none_is_printed(folder: Path) -> None:

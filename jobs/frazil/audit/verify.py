@@ -44,6 +44,9 @@ DEAD_LETTERS = Columns("topic", "partition", "offset")
 
 TRIES = 3  # when something is gone and the tables have moved on meanwhile: expiry may have taken it rightly
 SHOWN_FILES = 3
+FOOTERS = (
+    "pages are compared with their checksums; footers and manifests have no checksum, so a changed footer may be unseen"
+)
 VANISHED = {Flaw.FILE_LOST, Flaw.MANIFEST_LOST}
 
 
@@ -157,7 +160,7 @@ class _Audit:
             outcome=outcome,
             depth=depth,
             live=live,
-            notes=(*self.result.notes, *lacking),
+            notes=(*self.result.notes, *lacking, *((FOOTERS,) if self.result.is_deep else ())),
             cautions=(*self.result.cautions, *lacking),
             findings=tuple(findings),
             partitions=accounts,

@@ -114,10 +114,8 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
     if found.why:
         console.print(f"The lag is unknown. {found.why}", style="yellow", markup=False, soft_wrap=True)
     if found.foreign_commits:
-        what = (
-            f"Other engines changed rows in {number(found.foreign_commits)} commits, so the number of rows may differ"
-        )
-        console.print(f"{what}; `frazil verify {found.pipeline}` counts", style="yellow", markup=False, soft_wrap=True)
+        note = foreign_note(found.pipeline, found.foreign_commits)
+        console.print(note, style="yellow", markup=False, soft_wrap=True)
     for note in found.stale:
         console.print(note, style="yellow", markup=False, soft_wrap=True)
     if found.waiting:
@@ -132,6 +130,14 @@ def _print_status(found: PipelineStatus, console: Console, *, now: float) -> Non
     if found.commits:
         console.print()
         console.print(snapshot_table(found.commits))
+
+
+def foreign_note(pipeline: str, commits: int) -> str:
+    """Return the sentence about `commits` of other engines, and the command that counts rows."""
+    return (
+        f"Other engines changed rows in {number(commits)} commits, so the number of rows may differ; "
+        f"`frazil verify {pipeline}` counts"
+    )
 
 
 def _print_partitions(found: PipelineStatus, console: Console) -> None:

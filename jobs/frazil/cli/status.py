@@ -18,7 +18,7 @@ from rich.text import Text
 
 from frazil.cli.console import duration, number, out, plain, show_json, show_json_line, size, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_in, in_environment
-from frazil.cli.show import SECONDS, stopped_broker
+from frazil.cli.show import SECONDS, foreign_note, stopped_broker
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
@@ -148,6 +148,11 @@ def _table(rows: Sequence[Row]) -> RenderableType:
         Text(f"{one.pipeline}: {number(one.deleted_by_others)} rows deleted by other engines, as accepted", style="dim")
         for one in rows
         if one.deleted_by_others
+    ]
+    notes += [
+        Text(plain(f"{one.pipeline}: {foreign_note(one.pipeline, one.foreign_commits)}"), style="yellow")
+        for one in rows
+        if one.foreign_commits
     ]
     return Group(shown, *notes) if notes else shown
 

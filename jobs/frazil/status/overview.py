@@ -67,6 +67,8 @@ class Row:
     rows: int | None = None
     deleted_by_others: int = 0
     """Rows that other engines deleted, as operators accepted."""
+    foreign_commits: int = 0
+    """Snapshots by which other engines changed rows since then: `rows` may differ from the rows that readers see."""
     bytes: int | None = None
     data_files: int | None = None
     delete_files: int | None = None
@@ -120,6 +122,7 @@ def row(
         last_commit_seconds=committed,
         rows=found.rows,
         deleted_by_others=found.deleted_by_others,
+        foreign_commits=found.foreign_commits,
         bytes=size,
         data_files=data_files,
         delete_files=delete_files,
