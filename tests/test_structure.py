@@ -45,7 +45,6 @@ SAME_NAME = {
     "catalogs": "the catalogs as declared, and as options of Spark and PyIceberg",
     "finding": "what a verification finds in a table, and what a rule finds in a plan",
     "ingestion": "the ingestion of a pipeline, and the stack that deploys it",
-    "protobuf": "a format: its schemas, and its decoder",
     "review": "the review itself, and the entry point that plans for it",
     "tables": "Iceberg tables, and the rules about them",
     "wire_format": "the bytes of a frame, and how Spark reads them",

@@ -8,7 +8,7 @@ from typing import Any
 
 from frazil.declaration import SchemaFile, ValueFormat
 from frazil.schema_files.declared_rows import row_of
-from frazil.schemas.column_names import folded
+from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.protobuf import FieldKind, MessageField, ProtobufSchema
 from frazil.schemas.types import ListOf, MapOf, Struct, Type
 

@@ -12,12 +12,13 @@ from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Value
 from frazil.declaration.change_effects import Outcome
 from frazil.declaration.write_modes import declared_key, order_by
 from frazil.errors import FrazilError
-from frazil.schemas import avro, json_schema
+from frazil.schemas import avro
+from frazil.schemas.evolution.merge import merge, same_field
+from frazil.schemas.evolution.schema_changes import changes, plain
+from frazil.schemas.evolution.table_mapping import landing
+from frazil.schemas.json import json_schema
 from frazil.schemas.json_columns import with_variants
-from frazil.schemas.merge import merge, same_field
 from frazil.schemas.reasons import Reason
-from frazil.schemas.schema_changes import changes, plain
-from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Struct
 from policies.review.effects import Effect
 from policies.review.plan_changes import Planned, Verb

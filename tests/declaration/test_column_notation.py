@@ -6,7 +6,7 @@ from frazil.declaration import Pipeline, Table, Topic, Upsert, canonical, parse
 from frazil.declaration.column_notation import NAMED, PLAIN, Column, ColumnType, column
 from frazil.declaration.document import document
 from frazil.declaration.problems import InvalidDeclaration
-from frazil.schemas import connect_types
+from frazil.schemas.connect import connect_types
 from frazil.schemas.declared_columns import declared_type
 from tests.declaration.problems_of import problems_of
 

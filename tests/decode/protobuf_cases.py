@@ -21,9 +21,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.decode.protobuf import decoded
-from frazil.decode.protobuf_compiler import compile_proto
-from frazil.decode.protobuf_projection import reading
+from frazil.decode.protobuf.compiler import compile_proto
+from frazil.decode.protobuf.projection import reading
+from frazil.decode.protobuf.protobuf_decoder import decoded
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.protobuf import ProtobufSchema, row_type
 from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Struct, Type

@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.avro import avro_decoder
+from frazil.decode.avro.avro_decoder import avro_decoder
 from frazil.decode.decode import decode, rejected, rows
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, Decoding, schema_id_of
-from frazil.decode.json import json_decoder
+from frazil.decode.json.json_decoder import json_decoder
 from frazil.schemas.avro import parse, reader, row_type
+from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.reasons import Reason
-from frazil.schemas.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.wire_format import guid_header, prefixed
 from tests.support.shop import ORDER

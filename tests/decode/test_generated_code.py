@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.json import json_decoder
+from frazil.decode.json.json_decoder import json_decoder
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 pytestmark = pytest.mark.spark

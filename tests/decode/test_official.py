@@ -15,13 +15,14 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode import rejection
-from frazil.decode.avro import avro_decoder
+from frazil.decode.avro.avro_decoder import avro_decoder
+from frazil.decode.avro.plain_avro import plain_decoder
 from frazil.decode.decoding import Decoding
-from frazil.decode.json import json_decoder
-from frazil.decode.plain_avro import plain_decoder
-from frazil.schemas import avro, json_schema
+from frazil.decode.json.json_decoder import json_decoder
+from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import head
-from frazil.schemas.table_mapping import landing
+from frazil.schemas.evolution.table_mapping import landing
+from frazil.schemas.json import json_schema
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 from tests.decode import avro_cases, json_cases, protobuf_cases
 from tests.decode.json_cases import REJECTED

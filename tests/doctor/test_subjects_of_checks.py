@@ -25,7 +25,7 @@ from frazil.declaration import (
     ValueFormat,
     parse_environment,
 )
-from frazil.decode.topic_rows import topic_rows
+from frazil.decode.writers.topic_rows import topic_rows
 from frazil.doctor import clock, lake_access, machine, secret_values
 from frazil.doctor.brokers import Broker, of_handshake
 from frazil.doctor.check_result import Result

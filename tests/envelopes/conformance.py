@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from frazil.decode.spark_types import spark_struct
 from frazil.envelopes.envelope import Envelope, Operation
-from frazil.schemas.merge import merge
+from frazil.schemas.evolution.merge import merge
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 

@@ -13,8 +13,8 @@ from frazil.inference.inferred_type import inferred
 from frazil.inference.record_file import Line
 from frazil.local.produce.avro_values import AvroValues
 from frazil.schemas import avro
-from frazil.schemas.json_documents import parse
-from frazil.schemas.json_schema import row_type
+from frazil.schemas.json.documents import parse
+from frazil.schemas.json.json_schema import row_type
 from frazil.schemas.types import Struct
 
 RECORDS = (

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueFormat
-from frazil.decode.met import Met, UnknownSchemas
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.seen_frames import Met, UnknownSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import existing_table, ingestion, one_batch, upkeep
 from frazil.ingest.events import Event, Reporter

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.decode.met import Met, UnknownSchemas
+from frazil.decode.writers.seen_frames import Met, UnknownSchemas
 from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan import Plan

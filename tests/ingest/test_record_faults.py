@@ -9,10 +9,10 @@ import pytest
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, Upsert
-from frazil.decode.met import Met
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest.record_faults import fault
-from frazil.schemas.table_mapping import landing
+from frazil.schemas.evolution.table_mapping import landing
 from tests.support.fake_registry import FakeRegistry
 from tests.support.shop import ORDER, avro, frame
 

@@ -8,8 +8,8 @@ from typing import Any
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, Topic, ValueFormat
 from frazil.declaration.options import MetadataColumns
-from frazil.decode.keys import Keys
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.keys.key_column import Keys
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest.events import Event, Reporter
 from frazil.ingest.schema_reports import SchemaReports
 from tests.support.fake_registry import FakeRegistry

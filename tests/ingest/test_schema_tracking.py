@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import InvalidInput
 from frazil.ingest.schema_reports import SchemaReports
 from frazil.ingest.schema_tracking import Evolution

@@ -11,7 +11,7 @@ import pytest
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation, SubjectStrategy
-from frazil.decode.met import Met, UnknownSchemas
+from frazil.decode.writers.seen_frames import Met, UnknownSchemas
 from frazil.errors import KafkaUnavailable
 from frazil.ingest.waiting import waiting
 from frazil.schemas.wire_format import GUID_MAGIC

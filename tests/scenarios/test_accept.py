@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import (
     DeadLetterTableMismatch,
     FrazilError,

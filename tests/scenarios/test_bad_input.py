@@ -24,12 +24,12 @@ from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Tombstones
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import RegistryUnavailable
 from frazil.ingest.events import Reporter, Total
 from frazil.ingest.ingestion import Ingestion
 from frazil.local.services import LocalServices
-from frazil.schemas.column_names import claimed
+from frazil.schemas.evolution.column_names import claimed
 from frazil.schemas.reasons import Reason
 from tests.support import oracle
 from tests.support.proto import framed as framed_message

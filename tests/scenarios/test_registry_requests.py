@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.decode.met import MOST
+from frazil.decode.writers.seen_frames import MOST
 from tests.support.registry_server import RegistryServer, says
 from tests.support.shop import ORDER, Shop, frame
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Latest, Upsert
-from frazil.decode import embedded_writers
+from frazil.decode.writers import embedded_writers
 from frazil.errors import InvalidInput
 from tests.scenarios.test_debezium import check, check_flattened
 from tests.scenarios.test_debezium_json import LARGE, NAMES, debezium

@@ -21,14 +21,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.decode.avro import avro_decoder
-from frazil.decode.protobuf import decoded
-from frazil.decode.protobuf_projection import reading
-from frazil.decode.record_type import embedded_type, json_type
+from frazil.decode.avro.avro_decoder import avro_decoder
+from frazil.decode.protobuf.projection import reading
+from frazil.decode.protobuf.protobuf_decoder import decoded
 from frazil.decode.spark_types import spark_struct
-from frazil.decode.years import all_in_years
-from frazil.schemas import avro, json_schema, protobuf
-from frazil.schemas.table_mapping import landing
+from frazil.decode.values.years import all_in_years
+from frazil.decode.writers.record_type import embedded_type, json_type
+from frazil.schemas import avro, protobuf
+from frazil.schemas.evolution.table_mapping import landing
+from frazil.schemas.json import json_schema
 from frazil.schemas.types import Struct
 from tests.support.connect_schemas import connect_of
 from tests.support.proto import compiled

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from frazil.cli.check import _row, _texts
 from frazil.declaration import Pipeline, Table, Topic
-from frazil.decode.topic_rows import topic_rows
+from frazil.decode.writers.topic_rows import topic_rows
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.json_columns import has_variants, variant_columns, with_texts, with_variants
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct

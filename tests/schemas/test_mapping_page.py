@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from frazil.schemas.avro.attributes import DEBEZIUM as SEMANTIC
 from frazil.schemas.avro.attributes import LOGICAL
 from frazil.schemas.avro.schema import PRIMITIVES
-from frazil.schemas.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
-from frazil.schemas.json_keywords import TYPES
-from frazil.schemas.json_schema import _FORMATS, _INTEGERS
+from frazil.schemas.connect.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
+from frazil.schemas.json.json_schema import _FORMATS, _INTEGERS
+from frazil.schemas.json.keywords import TYPES
 from frazil.schemas.protobuf import _JSON, _WELL_KNOWN, FieldKind
 from tests.schemas import mapping
 from tests.schemas.mapping import Row

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.decode.protobuf_compiler import compile_proto
+from frazil.decode.protobuf.compiler import compile_proto
 from frazil.errors import UnreadableSchema
 from frazil.schemas.protobuf import RECURSION_DEPTH, row_type
 from frazil.schemas.types import Struct

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil.schemas.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
+from frazil.schemas.connect.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
 
 NUMBERS = {"float": "float32", "double": "float64"}
 

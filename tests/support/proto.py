@@ -11,7 +11,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from frazil.decode.protobuf_compiler import compile_proto
+from frazil.decode.protobuf.compiler import compile_proto
 from frazil.schemas.protobuf import ProtobufSchema
 from frazil.schemas.wire_format import prefixed
 

@@ -12,7 +12,7 @@ from frazil.errors import KafkaUnavailable, RegistryUnavailable, TopicMissing
 
 def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
     """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
-    from frazil.decode.writer_schemas import WriterSchemas
+    from frazil.decode.writers.writer_schemas import WriterSchemas
     from frazil.envelopes.chosen_envelope import envelope
     from frazil.ingest.waiting import waiting
 

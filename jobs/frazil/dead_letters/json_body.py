@@ -14,10 +14,11 @@ from frazil.dead_letters.diagnosis import Undecodable, json_value
 from frazil.declaration import Append, Pipeline
 from frazil.declaration.write_modes import declared_key, order_by
 from frazil.errors import UnreadableSchema
-from frazil.schemas import connect_schema, json_schema
-from frazil.schemas.connect_types import Held, Notation
+from frazil.schemas.connect import connect_schema
+from frazil.schemas.connect.connect_types import Held, Notation
 from frazil.schemas.declared_columns import declared_type
-from frazil.schemas.json_times import PAST_MICROSECONDS, WRITTEN, is_written
+from frazil.schemas.json import json_schema
+from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN, is_written
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 Written = tuple[str, Mapping[str, str]]

@@ -23,7 +23,7 @@ from frazil.decode.decoding import (
     is_truncate,
     schema_id_of,
 )
-from frazil.decode.frame_columns import (
+from frazil.decode.frames.frame_columns import (
     body_of,
     bytes_of,
     choice,
@@ -32,7 +32,8 @@ from frazil.decode.frame_columns import (
     unframed_columns,
     with_frames,
 )
-from frazil.decode.json_nulls import as_read, without_framed_nulls, without_nulls
+from frazil.decode.json.nulls import as_read, without_framed_nulls, without_nulls
+from frazil.decode.keys.row_key import RowKey
 from frazil.decode.rejection import (
     change_reason,
     has_row,
@@ -45,8 +46,7 @@ from frazil.decode.rejection import (
     verdict_of,
     waiting_frame,
 )
-from frazil.decode.row_key import RowKey
-from frazil.decode.variants import as_variants, settled
+from frazil.decode.values.variants import as_variants, settled
 from frazil.schemas.json_columns import has_variants
 from frazil.schemas.reasons import Reason
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.decode.decoder import Step
 from frazil.decode.decoding import DECODED
-from frazil.decode.json_envelope import NAME
+from frazil.decode.json.enclosing import NAME
 from frazil.decode.spark_types import spark_type
 from frazil.schemas.types import Field
 

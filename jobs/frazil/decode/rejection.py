@@ -8,12 +8,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import ValueFormat
+from frazil.decode.avro.plain_avro import begins_as_registered, begins_as_single_object
 from frazil.decode.decoding import DECODED, KEY, OPERATION, REASON, ROW, Decoding
-from frazil.decode.frame_columns import frame_of, header_of, is_one_of
-from frazil.decode.leaves import is_utf8, texts
-from frazil.decode.lookup import lookup
-from frazil.decode.plain_avro import begins_as_registered, begins_as_single_object
-from frazil.decode.years import all_in_years
+from frazil.decode.frames.frame_columns import frame_of, header_of, is_one_of
+from frazil.decode.frames.lookup import lookup
+from frazil.decode.values.leaves import is_utf8, texts
+from frazil.decode.values.years import all_in_years
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.reasons import Reason
 from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES

@@ -9,15 +9,15 @@ from frazil.clients.registry.auth import display_address
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, Pipeline
 from frazil.declaration.options import SchemaEvolution
-from frazil.decode.topic_rows import TopicRows, topic_rows
+from frazil.decode.writers.topic_rows import TopicRows, topic_rows
 from frazil.doctor import secret_values
 from frazil.doctor.check_result import Check
 from frazil.doctor.lake_access import CATALOG
 from frazil.doctor.schedule import Step
 from frazil.exit_codes import Exit
 from frazil.lake.read.stored_tables import Lake
-from frazil.schemas.json_schema import TO_LAND
-from frazil.schemas.table_mapping import Landing, landing
+from frazil.schemas.evolution.table_mapping import Landing, landing
+from frazil.schemas.json.json_schema import TO_LAND
 from frazil.schemas.types import Struct
 
 REGISTRY = "registry"

@@ -18,7 +18,7 @@ from frazil.envelopes.envelope import Change, Operation, Unwrapped
 from frazil.envelopes.rows_before import row_before
 from frazil.envelopes.unavailable_values import unavailable
 from frazil.errors import InvalidInput
-from frazil.schemas.field_ids import is_union
+from frazil.schemas.evolution.field_ids import is_union
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 _AFTER, _BEFORE, _OP, _SOURCE, _TIME = "after", "before", "op", "source", "ts_ms"

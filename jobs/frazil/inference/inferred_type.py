@@ -9,7 +9,7 @@ from typing import Any
 
 from frazil.declaration.constraints import shown
 from frazil.inference.record_file import Line
-from frazil.schemas.json_times import is_written
+from frazil.schemas.json.written_times import is_written
 from frazil.schemas.types import Kind
 
 LARGEST_LONG = 2**63 - 1

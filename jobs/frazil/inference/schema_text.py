@@ -10,10 +10,10 @@ from frazil.declaration.problems import InvalidDeclaration
 from frazil.declaration.schema_file import LARGEST
 from frazil.declaration.strict_json import parsed
 from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
-from frazil.schemas.json_documents import parse
-from frazil.schemas.json_schema import row_type
-from frazil.schemas.merge import merge
-from frazil.schemas.schema_changes import changes
+from frazil.schemas.evolution.merge import merge
+from frazil.schemas.evolution.schema_changes import changes
+from frazil.schemas.json.documents import parse
+from frazil.schemas.json.json_schema import row_type
 from frazil.schemas.types import Struct
 
 _TYPES = re.compile(r'\[\n\s*("[a-z]+"),\n\s*("[a-z]+")\n\s*\]')

@@ -10,14 +10,14 @@ from frazil.declaration.options import KeyFormat
 from frazil.declaration.problems import Problem
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import declared_key, is_keyed, order_by
-from frazil.decode.row_key import value_key
-from frazil.decode.row_order import TIMESTAMP, row_order
+from frazil.decode.keys.row_key import value_key
+from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.errors import InvalidInput
 from frazil.ingest.state_columns import check_columns
-from frazil.schemas.connect_types import row_meaning
+from frazil.schemas.connect.connect_types import row_meaning
 from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.evolution.merge import merge
 from frazil.schemas.key_fields import KEY_VERSION
-from frazil.schemas.merge import merge
 from frazil.schemas.types import Struct
 
 

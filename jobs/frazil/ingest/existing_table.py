@@ -11,8 +11,8 @@ from frazil.declaration.write_modes import Append, Changelog, Upsert, order_by
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.events import Event, Reporter
 from frazil.lake.layout import Layout, changed, differences
+from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, INGESTED_AT, OP, ORDER, UNAVAILABLE, metadata_fields
-from frazil.schemas.schema_changes import AddColumn
 from frazil.schemas.types import Field, Struct, Type
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.decode.keys import Keys
-from frazil.decode.met import Met
-from frazil.decode.schemas_inside import frame_inside
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.connect_json.schemas_inside import frame_inside
+from frazil.decode.keys.key_column import Keys
+from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import InvalidInput
 from frazil.ingest.plan import Span
 from frazil.ingest.ranges import OffsetRange

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.errors import (
     DecisionRequired,

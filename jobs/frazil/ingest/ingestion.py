@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from frazil.declaration import Pipeline, Spark
-from frazil.decode.met import MOST, UnknownSchemas
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest import existing_table
 from frazil.ingest.events import Event, Reporter, Total

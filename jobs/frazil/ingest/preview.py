@@ -19,9 +19,9 @@ from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import Append, Changelog, tombstones
 from frazil.decode.decode import decode, rejected, rows
 from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
-from frazil.decode.met import UnknownSchemas
-from frazil.decode.row_key import RowKey
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.keys.row_key import RowKey
+from frazil.decode.writers.seen_frames import UnknownSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import existing_table, many_files, record_counts, table_setup
 from frazil.ingest.events import Event, Reporter
@@ -39,8 +39,8 @@ from frazil.lake import tables
 from frazil.lake.layout import differences
 from frazil.lake.spark_session import infer_no_constraints
 from frazil.lake.stage import PartitionLimits, partition_values
+from frazil.schemas.evolution.schema_changes import applied
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
-from frazil.schemas.schema_changes import applied
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
 

@@ -10,10 +10,10 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import ErrorMode, Tombstones
+from frazil.decode.avro.plain_avro import begins_with_small_id
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
-from frazil.decode.met import MOST, Met
-from frazil.decode.plain_avro import begins_with_small_id
-from frazil.decode.wire_format import schema_id
+from frazil.decode.frames.wire_format import schema_id
+from frazil.decode.writers.seen_frames import MOST, Met
 from frazil.ingest import fingerprint
 from frazil.ingest.ranges import OffsetRange
 from frazil.lake.last_records import LastRecord

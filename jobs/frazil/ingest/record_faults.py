@@ -11,7 +11,7 @@ from frazil.dead_letters.show import Part, part
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import declared_key, order_by
 from frazil.decode.decoding import schema_id_of
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import FrazilError, IncompatibleSchema
 from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.wire_format import Frame, parse

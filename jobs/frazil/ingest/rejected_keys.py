@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from frazil.decode.decode import key_of_rejected
 from frazil.decode.decoding import KEY, REASON, ROW, Decoding
-from frazil.decode.row_key import RowKey
+from frazil.decode.keys.row_key import RowKey
 from frazil.lake.deletes.folding import KAFKA_OFFSET, KAFKA_PARTITION
 from frazil.lake.deletes.positions import HASH
 from frazil.lake.spark_key_hash import key_hash

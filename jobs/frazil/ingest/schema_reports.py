@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from frazil.decode.decoding import schema_id_of
 from frazil.ingest.events import Event, Reporter
-from frazil.schemas.json_schema import TO_LAND
-from frazil.schemas.schema_changes import Change
+from frazil.schemas.evolution.schema_changes import Change
+from frazil.schemas.json.json_schema import TO_LAND
 
 MOST_REPORTED = 50
 """How many changes one event lists, and how many incompatible versions are reported at once."""

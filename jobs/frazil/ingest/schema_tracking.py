@@ -11,13 +11,13 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
 from frazil.decode.changes_in_rows import check_order
-from frazil.decode.json_nulls import with_deletes
-from frazil.decode.keys import KeyLanding, Keys, check_bytes
-from frazil.decode.met import MOST, Met, UnknownSchemas
-from frazil.decode.plain_keys import plain_key
-from frazil.decode.row_key import KEY_COLUMN, RowKey, row_key, value_key
-from frazil.decode.row_order import row_order
-from frazil.decode.writer_schemas import TooMany, WriterSchemas
+from frazil.decode.json.nulls import with_deletes
+from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
+from frazil.decode.keys.plain_keys import plain_key
+from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, row_key, value_key
+from frazil.decode.keys.row_order import row_order
+from frazil.decode.writers.seen_frames import MOST, Met, UnknownSchemas
+from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
 from frazil.ingest.events import Reporter
 from frazil.ingest.first_schemas import FirstSchemas
@@ -35,13 +35,13 @@ from frazil.lake.commit.entries import has_records
 from frazil.lake.evolve import evolve
 from frazil.lake.java_classes import Java
 from frazil.lake.stage import PartitionLimits
+from frazil.schemas.evolution.merge import merge, same_field
+from frazil.schemas.evolution.schema_changes import Change, renames
+from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
 from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
-from frazil.schemas.merge import merge, same_field
 from frazil.schemas.reasons import MESSAGES, Reason
-from frazil.schemas.schema_changes import Change, renames
-from frazil.schemas.table_mapping import Landing, landing, named_as
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
 
 

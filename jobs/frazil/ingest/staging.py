@@ -16,8 +16,8 @@ from frazil.declaration.options import Deletion, MetadataColumns
 from frazil.declaration.write_modes import Changelog, Upsert, tombstones
 from frazil.decode.decode import columns_of, decode, rejected, rows, with_bytes_as_read
 from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
-from frazil.decode.keys import KeyLanding, key_column
-from frazil.decode.row_key import RowKey
+from frazil.decode.keys.key_column import KeyLanding, key_column
+from frazil.decode.keys.row_key import RowKey
 from frazil.ingest import record_counts, rejected_keys, truncates
 from frazil.ingest.framed_keys import may_be_framed
 from frazil.ingest.plan import Plan

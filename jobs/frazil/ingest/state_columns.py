@@ -22,16 +22,16 @@ from frazil.declaration.write_modes import (
 from frazil.decode import decoding
 from frazil.decode.decode import columns_of
 from frazil.decode.decoding import ROW, is_delete, is_truncate
-from frazil.decode.row_key import RowKey
-from frazil.decode.row_order import row_order
+from frazil.decode.keys.row_key import RowKey
+from frazil.decode.keys.row_order import row_order
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.rows_before import may_be_invented
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.lake.deletes.folding import Rules
-from frazil.schemas.column_names import folded
-from frazil.schemas.merge import incompatible
+from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.merge import incompatible
+from frazil.schemas.evolution.schema_changes import Change, changes
 from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, OF_CHANGELOGS, OF_STATES, OP, ORDER, UNAVAILABLE
-from frazil.schemas.schema_changes import Change, changes
 from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
 
 _DOC = "order of the row among the records of its key"

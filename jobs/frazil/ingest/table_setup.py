@@ -39,9 +39,9 @@ from frazil.lake.ledger import Entry
 from frazil.lake.lineage import head_follows
 from frazil.lake.offsets import Offsets
 from frazil.lake.stage import empty_commit
+from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.iceberg import column_names, field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.schema_changes import AddColumn
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Field, Struct, Type
 

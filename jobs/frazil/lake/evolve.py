@@ -11,8 +11,7 @@ from frazil.lake.commit.committer import Committer
 from frazil.lake.iceberg_java import Iceberg, failed, said
 from frazil.lake.java_classes import Java
 from frazil.lake.tables import columns_of, is_refused
-from frazil.schemas.iceberg import kept_ids, schema_json
-from frazil.schemas.schema_changes import (
+from frazil.schemas.evolution.schema_changes import (
     AddColumn,
     Change,
     CommentColumn,
@@ -22,6 +21,7 @@ from frazil.schemas.schema_changes import (
     WidenColumn,
     applied,
 )
+from frazil.schemas.iceberg import kept_ids, schema_json
 from frazil.schemas.types import Field, Struct, Type
 
 ATTEMPTS = 10

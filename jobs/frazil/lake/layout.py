@@ -17,14 +17,14 @@ from frazil.declaration.to_json import to_json
 from frazil.declaration.write_modes import identity
 from frazil.lake import ledger
 from frazil.lake.offsets import canonical
-from frazil.schemas.column_names import folded, is_reserved
 from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.evolution.column_names import folded, is_reserved
+from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
+from frazil.schemas.json.unknown_fields import UNKNOWN
 from frazil.schemas.key_fields import KEY_VERSION
-from frazil.schemas.merge import merge
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
 from frazil.schemas.types import Struct
-from frazil.schemas.unknown_fields import UNKNOWN
 
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so

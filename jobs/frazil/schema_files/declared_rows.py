@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from frazil.declaration import Pipeline, SchemaFile, Topic, ValueFormat
 from frazil.declaration.problems import Problem
 from frazil.errors import FrazilError, UnreadableSchema
-from frazil.schemas import avro, json_schema, protobuf
-from frazil.schemas.column_names import folded
-from frazil.schemas.connect_types import row_meaning
-from frazil.schemas.merge import merge
+from frazil.schemas import avro, protobuf
+from frazil.schemas.connect.connect_types import row_meaning
+from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.merge import merge
+from frazil.schemas.json import json_schema
+from frazil.schemas.json.unknown_fields import UNKNOWN, with_unknown
 from frazil.schemas.types import Struct
-from frazil.schemas.unknown_fields import UNKNOWN, with_unknown
 
 
 def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = False) -> tuple[Struct, ...]:

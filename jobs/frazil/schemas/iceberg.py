@@ -11,7 +11,7 @@ from typing import Any
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 FIELD_IDS = "frazil.field-ids"
-"""Table property: the ids of columns that their names do not identify (`field_ids.py`), by Iceberg's field id."""
+"""Table property: the ids of columns that their names do not identify (`evolution/field_ids.py`), by Iceberg's field id."""
 
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _READ_AS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from frazil.schemas.field_ids import made_of, origins
+from frazil.schemas.evolution.field_ids import made_of, origins
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 VARIANT = Primitive(Kind.VARIANT)

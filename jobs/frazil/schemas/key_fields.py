@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from frazil.errors import InvalidInput
-from frazil.schemas.column_names import folded
-from frazil.schemas.merge import same_field
+from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.merge import same_field
 from frazil.schemas.types import Field, Struct
 
 KEY_VERSION = -1

@@ -1,6 +1,6 @@
 """Protobuf schemas as plain data, and the row types of their messages; the mapping is the table of `docs/schemas.md`.
 
-Text is compiled elsewhere (`decode/protobuf_compiler.py`): this module knows descriptors only.
+Text is compiled elsewhere (`decode/protobuf/compiler.py`): this module knows descriptors only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.errors import UnreadableSchema
-from frazil.schemas.field_ids import numbered_id
+from frazil.schemas.evolution.field_ids import numbered_id
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 RECURSION_DEPTH = 3

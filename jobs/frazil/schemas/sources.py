@@ -10,7 +10,7 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.problems import Problem
 from frazil.declaration.table import Table
 from frazil.errors import InvalidInput
-from frazil.schemas.column_names import is_reserved
+from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.json_columns import variant_columns
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES, metadata_fields
 from frazil.schemas.types import Decimal, Kind, Primitive, Struct, Type

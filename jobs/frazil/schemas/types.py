@@ -90,7 +90,7 @@ class Field:
     `as_json` says that the source value is structured and lands as JSON: its text, or a variant (recursion, free-form objects).
     `has_own_scale` says that its bytes are numbers, each with a scale of its own: equal numbers may differ in their bytes.
     `is_exact` says that a key or an order has the value: a record is rejected if it becomes another one in the column's type.
-    `ids` identify the field where its name does not: see `field_ids.py`. Equal fields may differ in them.
+    `ids` identify the field where its name does not: see `evolution/field_ids.py`. Equal fields may differ in them.
     """
 
     name: str

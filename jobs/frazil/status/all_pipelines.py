@@ -12,7 +12,7 @@ from frazil.clients.kafka_topics import Asked, KafkaTopics, TopicOffsets
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.decode.topic_rows import topic_rows
+from frazil.decode.writers.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable, TopicMissing
 from frazil.ingest.open_transactions import up_to_committed
 from frazil.lake.read.stored_tables import Lake, StoredTable

@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest import ingestion as product
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion

@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 from pyiceberg.catalog import load_catalog
 
 from frazil.clients.secrets import Secrets
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest import ingestion as product
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion

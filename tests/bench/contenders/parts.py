@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from frazil.clients.registry.client import Registry
 from frazil.decode.decode import columns_of, decode, rows
 from frazil.decode.decoding import SCHEMA_ID
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest import table_setup
 from frazil.ingest.ranges import OffsetRange
 from frazil.ingest.read import consumer_options, read
@@ -24,8 +24,8 @@ from frazil.ingest.route import metadata, route
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.stage import stage
-from frazil.schemas.merge import merge
-from frazil.schemas.table_mapping import landing
+from frazil.schemas.evolution.merge import merge
+from frazil.schemas.evolution.table_mapping import landing
 from tests.bench.contenders.product import declared, driver
 from tests.bench.topics import Job, Topic, Way
 

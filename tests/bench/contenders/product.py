@@ -17,7 +17,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert, WriteMode
 from frazil.declaration import Topic as DeclaredTopic
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import schema_tracking
 from frazil.ingest.events import Reporter
@@ -27,7 +27,7 @@ from frazil.job.context import JobContext
 from frazil.job.session import open_job
 from frazil.lake import layout, tables
 from frazil.local.toolchain import class_path
-from frazil.schemas.merge import merge
+from frazil.schemas.evolution.merge import merge
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Struct
 from tests.bench.contenders.plain import COORDINATES

@@ -16,7 +16,7 @@ from frazil.declaration import Append, Pipeline, Upsert
 from frazil.declaration.catalogs import GlueCatalog
 from frazil.declaration.document import canonical
 from frazil.declaration.environment import Environment, environment_document
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest import runner
 from frazil.ingest.events import Reporter
 from frazil.ingest.ingestion import Ingestion

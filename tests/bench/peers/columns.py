@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from frazil.schemas import avro, json_documents, json_schema
+from frazil.schemas import avro
+from frazil.schemas.json import documents as json_documents
+from frazil.schemas.json import json_schema
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 from tests.bench.shapes import Format, Shape

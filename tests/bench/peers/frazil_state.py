@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from frazil.declaration import Upsert
-from frazil.decode.writer_schemas import WriterSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest.ingestion import Ingestion
 from tests.bench.contenders.product import declared, driver, landing, reporter
 from tests.bench.topics import Job, Topic, Way

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.avro import avro_decoder
+from frazil.decode.avro.avro_decoder import avro_decoder
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro
 from frazil.schemas.avro.reader_schema import DECODED
-from frazil.schemas.table_mapping import landing
+from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.schemas.avro.schemas import SCHEMAS, body, read
 

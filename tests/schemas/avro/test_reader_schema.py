@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from frazil.errors import IncompatibleSchema
 from frazil.schemas import avro
 from frazil.schemas.avro.reader_schema import DECODED
-from frazil.schemas.table_mapping import landing
+from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.types import Field, Kind, MapOf, Primitive, Struct
 from tests.schemas.avro.schemas import SCHEMAS, body, nameless, read
 

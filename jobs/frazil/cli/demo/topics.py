@@ -196,7 +196,7 @@ def _protobuf(text: str, name: str, change: Callable[[Row], Row]) -> Version:
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass
 
-    from frazil.decode.protobuf_compiler import compile_proto
+    from frazil.decode.protobuf.compiler import compile_proto
 
     pool = DescriptorPool()
     for file in FileDescriptorSet.FromString(compile_proto(text).descriptors).file:

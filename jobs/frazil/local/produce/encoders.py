@@ -145,7 +145,7 @@ def _protobuf_encoder(given: GivenSchema) -> Encoder:
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass
 
-    from frazil.decode.protobuf_compiler import compile_proto
+    from frazil.decode.protobuf.compiler import compile_proto
     from frazil.schema_files.descriptors import message_schema
 
     try:

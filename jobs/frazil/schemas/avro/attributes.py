@@ -6,7 +6,7 @@ import unicodedata
 from typing import Any
 
 from frazil.schemas.avro.schema import NANO_TIMESTAMP, ZONED_TIMESTAMP, Simple
-from frazil.schemas.connect_types import DECIMAL, decimal_column
+from frazil.schemas.connect.connect_types import DECIMAL, decimal_column
 from frazil.schemas.types import Decimal
 
 LOGICAL = {

@@ -36,7 +36,7 @@ from frazil.schemas.avro.schema import (
     Union,
     takes_no_bytes,
 )
-from frazil.schemas.connect_types import VARIABLE_SCALE_DECIMAL
+from frazil.schemas.connect.connect_types import VARIABLE_SCALE_DECIMAL
 
 TEXT_LIMIT = 4 * 1024 * 1024
 """Characters of a schema and its references together; registries allow 1 MB by default."""

@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from frazil.schemas.avro.scalars import LEGAL_KINDS, LEGAL_NAME, Once, Sides, decimal
-from frazil.schemas.field_ids import MEMBER
-from frazil.schemas.merge import incompatible
+from frazil.schemas.evolution.field_ids import MEMBER
+from frazil.schemas.evolution.merge import incompatible
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 

@@ -18,9 +18,9 @@ from frazil.schemas.avro.placeholders import Absent, legal_names, type_name
 from frazil.schemas.avro.row_type import collapsed, names_of, only_null
 from frazil.schemas.avro.scalars import UNNAMED, Sides, branch_name, leaf, leaf_type, number, settled
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
-from frazil.schemas.field_ids import MEMBER, is_union, member
-from frazil.schemas.merge import brief, incompatible, same_field
-from frazil.schemas.type_promotion import holds
+from frazil.schemas.evolution.field_ids import MEMBER, is_union, member
+from frazil.schemas.evolution.merge import brief, incompatible, same_field
+from frazil.schemas.evolution.type_promotion import holds
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 OPTIONS: Mapping[str, str] = {

@@ -22,7 +22,7 @@ from frazil.schemas.avro.schema import (
     Union,
     is_null,
 )
-from frazil.schemas.field_ids import SINGLE_VALUE, made_of, member
+from frazil.schemas.evolution.field_ids import SINGLE_VALUE, made_of, member
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 RECURSION_DEPTH = 3

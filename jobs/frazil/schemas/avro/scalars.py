@@ -19,7 +19,7 @@ from frazil.schemas.avro.schema import (
     Simple,
     max_precision,
 )
-from frazil.schemas.connect_types import LARGEST, in_bytes
+from frazil.schemas.connect.connect_types import LARGEST, in_bytes
 from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 LEGAL_KINDS: Mapping[Kind, Any] = {

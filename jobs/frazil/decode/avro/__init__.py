@@ -1,0 +1,1 @@
+"""Avro bodies to rows."""

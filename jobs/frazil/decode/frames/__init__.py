@@ -1,0 +1,1 @@
+"""The bytes that name a record's schema."""

@@ -1,0 +1,135 @@
+"""JSON bodies to rows, by one `from_json` in the JVM: a body that does not fit is marked, never half landed.
+
+`from_json` is strict about most types, and lenient in places that would change a value or hide a problem: it stops reading
+after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string that should
+stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`json_envelope`), and values of
+those types are read as text or as a variant and converted here. What it makes of numbers that are too large, and of escapes
+that are half a character, is looked at again in the text (`json_doubts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from frazil.decode.decoder import Decoder
+from frazil.decode.json import doubts, integers
+from frazil.decode.json.enclosing import CORRUPT, Envelope, around_anything, around_objects
+from frazil.decode.json.read_types import (
+    Has,
+    has_times,
+    is_ambiguous,
+    is_exact_text,
+    written,
+)
+from frazil.decode.json.reading import Reading
+from frazil.decode.json.unknown_members import UnknownFields
+from frazil.decode.spark_types import spark_type
+from frazil.schemas.json.json_schema import VALUE_COLUMN
+from frazil.schemas.json.unknown_fields import UNKNOWN
+from frazil.schemas.types import Field, Struct
+
+LONGEST_STRING = 1 << 30
+"""Characters of one string value; Jackson's own limit, 20 million, is less than a topic may allow."""
+
+OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": CORRUPT,
+    "allowSingleQuotes": "false",
+    "maxStringLen": str(LONGEST_STRING),
+}
+"""How each document is read: what is no JSON, or not of the type, is in the column `CORRUPT`."""
+
+
+@lru_cache(maxsize=1024)
+def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: bool = False) -> Decoder:
+    """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
+
+    Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
+    not have is null. With `single_value` (see `json_schema.is_single_value`) the document is the column of the source
+    `value`, and every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is
+    null, is not one JSON document in UTF-8, is not an object (unless `single_value`), or has a value of another type.
+
+    With `keeps_unknown` the column `_unknown` has the other properties as JSON text; a body is rejected if one of them is not kept
+    as it is.
+
+    Writer schemas do not matter, only the target does: all versions of a subject have one and the same body. Only the thorough
+    body takes integers that are written with a fraction of zero or an exponent.
+    """
+    columns_read = Struct(tuple(f for f in target.fields if not (keeps_unknown and f.name == UNKNOWN)))
+    unknown = UnknownFields([field.source for field in columns_read.fields], OPTIONS)
+    reading = Reading(by_source=not is_ambiguous(columns_read))
+    document = (
+        next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
+    )
+    envelope = _envelope(document, single_value=single_value)
+    has, options = Has.of(document), {**OPTIONS, **envelope.options}
+
+    def text(body: Column) -> Column:
+        around = envelope.around(body)
+        return doubts.with_long_integers_as_strings(around) if has.json else around
+
+    def parse(body: Column, text: Column) -> Column:
+        return F.when(text.isNotNull(), F.from_json(text, envelope.type, options))
+
+    def again(body: Column, text: Column, first: Column) -> Column:
+        return F.when(first[CORRUPT].isNotNull(), integers.read(text, envelope.type, options))
+
+    def settled(body: Column, text: Column, first: Column, second: Column) -> Column:
+        return F.when(first[CORRUPT].isNull(), first).otherwise(integers.settled(second, envelope.type, text))
+
+    def raw_of(read: Column) -> Column:
+        raw = envelope.document(read)
+        if reading.by_source:
+            return raw
+        return raw.cast(_envelope(document, single_value=single_value, by_source=False).document_type)
+
+    def times(body: Column, *reads: Column) -> Column:
+        """Convert times in a projection of their own: Spark repeats an expression that is used several times below a `CASE`."""
+        assert document is not None
+        return reading.times_of(raw_of(reads[-1]), document)
+
+    last = (times,) if document is not None and has_times(document) else ()
+
+    def row(body: Column, *reads: Column) -> Column:
+        text, read = reads[2 if keeps_unknown else 0], reads[-1 - len(last)]
+        raw, found = raw_of(read), reads[-1] if last else None
+        checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
+        if document is not None:
+            checks += reading.checks_of(raw, document, text, found)
+            checks += reading.doubts(raw, document, text)
+        if single_value:
+            columns = [
+                (reading.value_of(raw, f, found) if f is document else _null(f)).alias(f.name) for f in target.fields
+            ]
+        else:
+            made = {field.name: reading.field(raw, field, found) for field in columns_read.fields}
+            if keeps_unknown:
+                made[UNKNOWN] = unknown.text(reads[1]).alias(UNKNOWN)
+                checks.append(unknown.is_kept(reads[1]))
+            columns = [made[field.name] for field in target.fields]
+        decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
+        return F.struct(*columns, decoded.alias("_decoded"))
+
+    before = unknown.before if keeps_unknown else tuple[Callable[..., Column], ...]
+    thorough = Decoder((*before((text, parse, again, settled, *last)), row)) if has.integers else None
+    return Decoder((*before((text, parse, *last)), row), thorough)
+
+
+def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:
+    if document is None:
+        return around_anything(T.VariantType())
+    as_variant = document.as_json or is_exact_text(document)
+    as_read = written(document.type, as_variant=as_variant, by_source=by_source)
+    if single_value:
+        return around_anything(as_read)
+    assert isinstance(as_read, T.StructType)
+    return around_objects(as_read)
+
+
+def _null(field: Field) -> Column:
+    return F.lit(None).cast(spark_type(field.type))

@@ -1,0 +1,159 @@
+"""From what `from_json` reads to columns, and the checks that each value is what was written."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.decode.json import doubts
+from frazil.decode.json.decimals import decimal, is_exact, is_text
+from frazil.decode.json.read_types import (
+    Has,
+    has_no_checks,
+    has_times,
+    is_exact_text,
+    is_read_as_is,
+)
+from frazil.decode.spark_types import spark_type
+from frazil.decode.values.leaves import Leaves, leaves
+from frazil.decode.values.years import in_years
+from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+_TIMES = (Primitive(Kind.TIMESTAMP), Primitive(Kind.TIMESTAMPTZ))
+
+
+class Reading:
+    """From what `from_json` gives to columns; structs have their fields by source, or by name if that is ambiguous.
+
+    `times` is what `times_of` made of the same struct or field, where that is not in a list or map: a time is then converted once.
+    """
+
+    def __init__(self, *, by_source: bool) -> None:
+        self.by_source = by_source
+
+    def times_of(self, raw: Column, field: Field) -> Column:
+        """Return the times of a field that `has_times`: a time, or structs of times. Those in lists and maps are left out."""
+        if not isinstance(field.type, Struct):
+            return self.value(raw, field.type)
+        inner = (f for f in field.type.fields if has_times(f))
+        return F.struct(*[self.times_of(self._raw(raw, f), f).alias(f.name) for f in inner])
+
+    def field(self, struct: Column, field: Field, times: Column | None) -> Column:
+        """Return the field as a column of its name."""
+        return self.value_of(self._raw(struct, field), field, _inner(times, field)).alias(field.name)
+
+    def value_of(self, raw: Column, field: Field, times: Column | None) -> Column:
+        """Return the field's value; null, or anything, where `checks_of` fail."""
+        if field.as_json:
+            return F.when(~F.is_variant_null(raw), doubts.digits(F.to_json(raw)))
+        if is_exact_text(field):
+            return F.try_variant_get(raw, "$", "string")
+        return self.value(raw, field.type, times)
+
+    def value(self, raw: Column, of: Type, times: Column | None = None) -> Column:
+        """Return a value of this type; null, or anything, where `checks` fail."""
+        if is_read_as_is(of):
+            return raw if not isinstance(of, Struct | ListOf | MapOf) else raw.cast(spark_type(of))
+        match of:
+            case Primitive() if times is not None:
+                return times
+            case Primitive(Kind.TIMESTAMP | Kind.TIMESTAMPTZ):  # Spark knows `T` and `Z` in upper case only
+                return F.upper(raw).try_cast(spark_type(of))
+            case Primitive():
+                return raw.try_cast(spark_type(of))
+            case Decimal():
+                return decimal(raw, of)
+            case ListOf(element):
+                return F.transform(raw, lambda item: self.value(item, element))
+            case MapOf(_, value):
+                return F.transform_values(raw, lambda _, item: self.value(item, value))
+            case Struct(fields):
+                return F.when(raw.isNotNull(), F.struct(*[self.field(raw, field, times) for field in fields]))
+
+    def checks_of(self, raw: Column, field: Field, text: Column, times: Column | None) -> list[Column]:
+        """Return what must hold, none of it null, for the field's value to be what was written in the document `text`."""
+        if field.as_json:
+            return []
+        if is_exact_text(field):
+            return [raw.isNull() | F.is_variant_null(raw) | is_text(raw)]
+        checks = self.checks(raw, field.type, text, times)
+        if field.is_exact and field.type in _TIMES:
+            checks.append(F.coalesce(~raw.rlike(PAST_MICROSECONDS), F.lit(True)))
+        return checks
+
+    def checks(self, raw: Column, of: Type, text: Column, times: Column | None = None) -> list[Column]:
+        """Return what must hold, none of it null, for a value of this type to be what was written."""
+        match of:
+            case Primitive(kind) if kind in WRITTEN:
+                value = self.value(raw, of, times)
+                is_value = value.isNotNull()
+                if kind is Kind.TIMESTAMPTZ:  # by its offset it can leave the years that four digits write
+                    is_value = F.coalesce(in_years(value, kind), F.lit(False))
+                return [raw.isNull() | (raw.rlike(WRITTEN[kind]) & is_value)]
+            case Decimal():
+                return [raw.isNull() | F.is_variant_null(raw) | F.coalesce(is_exact(raw, of, text), F.lit(False))]
+            case ListOf(element):
+                return self._every(raw, element, text)
+            case MapOf(_, value):
+                keys = F.map_keys(raw)
+                once = F.coalesce(F.size(F.array_distinct(keys)) == F.size(keys), F.lit(True))
+                return [once, *self._every(F.map_values(raw), value, text)]
+            case Struct(fields):
+                return [c for f in fields for c in self.checks_of(self._raw(raw, f), f, text, _inner(times, f))]
+            case _:
+                return []
+
+    def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
+        """Return what must hold, none of it null, if no value in the document was changed unnoticed."""
+        has, as_read = Has.of(document), self._as_read(document.type)
+        is_variant = document.as_json or is_exact_text(document)
+        floats, doubles, strings = (
+            Leaves() if is_variant else leaves(raw, as_read, {kind}) for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
+        )
+        strings = Leaves((*strings.ones, *self._exact_texts(raw, document)), strings.arrays)
+        checks = doubts.is_finite(floats, doubles, text)
+        if has.json:
+            checks.append(doubts.is_json(text))
+            if strings:
+                checks.append(doubts.has_no_digits(strings, text))
+        elif strings:
+            checks.append(doubts.is_text(strings, text))
+        return checks
+
+    def _as_read(self, of: Type) -> Type:
+        """Return the type with the names that `from_json` was given, without what is read as a variant."""
+        match of:
+            case ListOf(element):
+                return ListOf(self._as_read(element))
+            case MapOf(key, value):
+                return MapOf(key, self._as_read(value))
+            case Struct(fields):
+                plain = (f for f in fields if not f.as_json and not is_exact_text(f))
+                return Struct(
+                    tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain)
+                )
+            case _:
+                return of
+
+    def _exact_texts(self, raw: Column, field: Field) -> list[Column]:
+        """Return the strings of a key; those of an event are in structs."""
+        if is_exact_text(field):
+            return [self.value_of(raw, field, None)]
+        inner = field.type.fields if isinstance(field.type, Struct) and not field.as_json else ()
+        return [text for f in inner for text in self._exact_texts(self._raw(raw, f), f)]
+
+    def _raw(self, struct: Column, field: Field) -> Column:
+        return struct.getField(field.source if self.by_source else field.name)
+
+    def _every(self, items: Column, of: Type, text: Column) -> list[Column]:
+        if has_no_checks(of):
+            return []
+        every = F.forall(items, lambda item: reduce(Column.__and__, self.checks(item, of, text)))
+        return [F.coalesce(every, F.lit(True))]
+
+
+def _inner(times: Column | None, field: Field) -> Column | None:
+    return times.getField(field.name) if times is not None and has_times(field) else None

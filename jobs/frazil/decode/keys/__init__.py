@@ -1,0 +1,1 @@
+"""The keys of records, and the keys of rows."""

@@ -1,0 +1,180 @@
+"""The column `_kafka_key` of a topic whose keys are more than bytes: its type, its changes, its decoding.
+
+A key that is a record is a struct of its fields, any other key a value of its type. The oldest version decides between struct
+and value once: what a later version of the other shape wrote does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.clients.registry.client import Registry
+from frazil.declaration.options import KeyFormat, MetadataColumns, Tombstones
+from frazil.declaration.topic import Topic
+from frazil.decode.decoding import DECODED, KEY, Decoding
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.envelopes.envelope import Envelope
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.evolution.merge import brief, incompatible, merge
+from frazil.schemas.evolution.schema_changes import Change, CommentColumn
+from frazil.schemas.evolution.table_mapping import Landing, landing
+from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
+
+VALUE_COLUMN = "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyLanding:
+    """What must be done to the key's column, and how keys land in it; `incompatible` by writer's number."""
+
+    changes: tuple[Change, ...]
+    target: Struct
+    incompatible: Mapping[int, IncompatibleSchema]
+    is_single_value: bool
+
+
+class Keys:
+    """The keys of a topic; `layout` says where their column is.
+
+    If they `name_rows`, they are of one message type of Protobuf: two messages with the same fields are two keys.
+    """
+
+    def __init__(
+        self,
+        topic: Topic,
+        registry: Registry | None,
+        layout: MetadataColumns = MetadataColumns.FLAT,
+        envelope: Envelope | None = None,
+        *,
+        name_rows: bool = False,
+    ) -> None:
+        self.writers = WriterSchemas(topic, registry, keys=True, envelope=envelope, of_one_type=name_rows)
+        self._path = _path(layout)
+
+    @classmethod
+    def of(
+        cls,
+        topic: Topic,
+        registry: Registry | None,
+        layout: MetadataColumns,
+        envelope: Envelope | None = None,
+        *,
+        name_rows: bool = False,
+    ) -> Keys | None:
+        """Return the keys of a topic, None if they land unchanged; the `envelope` of its values says how their types are named."""
+        if topic.key_format is KeyFormat.BYTES:
+            return None
+        return cls(topic, registry, layout, envelope, name_rows=name_rows)
+
+    @property
+    def row(self) -> Struct:
+        """Return the row type of the keys; there must be a version. A key that is one value has one field."""
+        return merge(self._shaped()[0]).type
+
+    @property
+    def single(self) -> Field | None:
+        """The field of a key that is one value; None for a record."""
+        return self.row.fields[0] if self.is_single_value else None
+
+    @property
+    def type(self) -> Type:
+        """Return the type of the column in a new table; there must be a version."""
+        return self.row.fields[0].type if self.is_single_value else self.row
+
+    def landing(self, table: Struct, *, may_add: bool, may_widen: bool) -> KeyLanding:
+        """Bring the known versions into the key's column of an existing table.
+
+        Raises `IncompatibleSchema` if none of them fits: the column was made for another key format.
+        """
+        column = _column(table, self._path)
+        versions, misshapen = self._shaped()
+        if self.is_single_value:
+            row = Struct((Field(VALUE_COLUMN, column.type, doc=column.doc),))
+        elif isinstance(column.type, Struct):
+            row = column.type
+        else:
+            raise incompatible(self._path, f"keys that are records do not land in {brief(column.type)}")
+        found = landing(row, versions, may_add=may_add, may_widen=may_widen)
+        unfit = {**misshapen, **{number: self._at_the_column(p) for number, p in found.incompatible.items()}}
+        if len(unfit) == len(self.writers.versions):
+            raise next(iter(unfit.values()))
+        return KeyLanding(
+            changes=self._rooted(found),
+            target=found.target,
+            incompatible=unfit,
+            is_single_value=self.is_single_value,
+        )
+
+    def decoding(self, landed: KeyLanding, *, is_exact: bool = False, is_closed: bool = False) -> Decoding:
+        """Return how keys are decoded into the column.
+
+        With `is_exact` no value of theirs becomes another one, with `is_closed` they have nothing besides the column.
+        """
+        target = landed.target.exact() if is_exact else landed.target
+        return self.writers.decoding(target, landed.incompatible, Tombstones.DEAD_LETTER, is_closed=is_closed)
+
+    @property
+    def is_single_value(self) -> bool:
+        """Whether the keys are no records."""
+        return self.writers.is_single_value(self.writers.versions[0][0])
+
+    def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
+        """Return the versions that have the shape of the oldest, and the others."""
+        fit, unfit = [], {}
+        for number, row in self.writers.versions:
+            if self.writers.is_single_value(number) is self.is_single_value:
+                fit.append((number, row))
+            else:
+                shape = "a record" if self.is_single_value else "no record"
+                unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
+        return fit, unfit
+
+    def _at_the_column(self, problem: IncompatibleSchema) -> IncompatibleSchema:
+        """Return the problem with the path that it has in the table."""
+        path = problem.where.split(".")[1 if self.is_single_value else 0 :]
+        return incompatible((*self._path, *path), problem.what)
+
+    def _rooted(self, found: Landing) -> tuple[Change, ...]:
+        """Return the changes with the paths that they have in the table; a comment is the column's own and stays."""
+        kept = (
+            c for c in found.changes if not (self.is_single_value and isinstance(c, CommentColumn) and len(c.path) == 1)
+        )
+        return tuple(_under(self._path, c, at=1 if self.is_single_value else 0) for c in kept)
+
+
+def check_bytes(table: Struct, layout: MetadataColumns) -> None:
+    """Raise `IncompatibleSchema` if the table's column was made for decoded keys, and keys land as bytes."""
+    column = _column(table, _path(layout))
+    if column.type != Primitive(Kind.BINARY):
+        raise incompatible(_path(layout), f"keys of format bytes do not land in {brief(column.type)}")
+
+
+def _path(layout: MetadataColumns) -> tuple[str, ...]:
+    return ("_kafka_key",) if layout is MetadataColumns.FLAT else ("_kafka", "key")
+
+
+def _column(table: Struct, path: tuple[str, ...]) -> Field:
+    *outer, name = path
+    for step in outer:
+        inner = next((field.type for field in table.fields if field.name == step), None)
+        table = inner if isinstance(inner, Struct) else Struct(())
+    column = next((field for field in table.fields if field.name == name), None)
+    if column is None:
+        raise incompatible(path, "the table has no such column")
+    return column
+
+
+def key_column(landed: KeyLanding) -> Column:
+    """Return the key's column of decoded records."""
+    if landed.is_single_value:
+        return F.col(KEY)[landed.target.fields[0].name]
+    fields = [F.col(KEY)[field.name].alias(field.name) for field in landed.target.fields]
+    return F.when(F.coalesce(F.col(KEY)[DECODED], F.lit(False)), F.struct(*fields))
+
+
+def _under(root: tuple[str, ...], change: Change, *, at: int) -> Change:
+    return replace(change, path=(*root, *change.path[at:]))

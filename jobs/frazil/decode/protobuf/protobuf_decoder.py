@@ -1,0 +1,143 @@
+"""Protobuf bodies to rows: ptars makes Arrow columns of a complete batch, and no record is a Python object.
+
+Two exceptions: what lands as JSON text is made value by value, and a batch with a record that ptars cannot read is halved until
+that record is alone; the official library then says what it means, or that it is bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from ptars import HandlerPool, PtarsConfig
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
+
+from frazil.decode.protobuf.assembly import assemble
+from frazil.decode.protobuf.official import canonical, has_unknown_fields, pool_of
+from frazil.decode.protobuf.projection import ROOT, Reading
+from frazil.decode.spark_types import spark_struct
+from frazil.schemas.types import Struct
+
+_T = TypeVar("_T")
+_CONFIG = PtarsConfig(list_nullable=True, map_nullable=True)
+
+
+def batch_of(
+    readings: Mapping[int, Reading], target: Struct, *, is_closed: bool = False
+) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
+    """Return the function of bodies, and the number in `readings` of each one's type, that makes the rows of `target`.
+
+    See `decode_protobuf`. With `is_closed` each reading is.
+    """
+    numbers, made = list(readings), [replace(one, is_closed=is_closed) for one in readings.values()]
+
+    def batch(body: SparkColumn, number: SparkColumn) -> SparkColumn:
+        which = F.lit(None).cast("int")
+        for place, known in enumerate(numbers):
+            which = F.when(number == known, F.lit(place)).otherwise(which)
+        return decode_protobuf(body, which, made, target)
+
+    return batch
+
+
+def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct) -> SparkColumn:
+    """Return the messages `body` as a struct of the columns of `target` and `_decoded`, which is true; null if that fails.
+
+    `which` is the index of the message's type in `readings`, all of them for `target`; null, like a null body, gives null.
+    All types are read by one function, as Spark would run each of several on every row: do not put it into a `CASE`.
+    """
+    returned = spark_struct(target).add("_decoded", T.BooleanType())
+    arrow_type = to_arrow_type(returned)
+    known = tuple(readings)
+
+    def decode(bodies: pa.Array, types: pa.Array) -> pa.Array:
+        return decoded(bodies, types, known, arrow_type)
+
+    decode.__annotations__ = {"bodies": pa.Array, "types": pa.Array, "return": pa.Array}
+    read: SparkColumn = F.arrow_udf(decode, returned)(body, which)  # type: ignore[attr-defined]  # new in 4.1, not in its stubs
+    return read
+
+
+def decoded(bodies: pa.Array, types: pa.Array, readings: Sequence[Reading], arrow_type: pa.StructType) -> pa.Array:
+    """Return one Arrow batch of bodies, each with the index of its type, as an array of structs; null for what cannot be read."""
+    if bodies.type != pa.binary():
+        bodies = bodies.cast(pa.binary())
+    numbers = types.to_numpy(zero_copy_only=False) if not types.null_count else types.fill_null(-1).to_numpy()
+    numbers = np.where(bodies.is_valid().to_numpy(zero_copy_only=False), numbers, -1)
+    parts: list[pa.Array] = []
+    places: list[np.ndarray] = []
+    for number in np.unique(numbers):
+        if not 0 <= number < len(readings):
+            continue
+        at = np.flatnonzero(numbers == number)
+        if readings[number].is_closed:
+            at = at[~_has_unknown(bodies.take(pa.array(at)), readings[number])]
+            if not len(at):
+                continue
+        chosen = bodies if len(at) == len(bodies) else bodies.take(pa.array(at))
+        make = _made(partial(_maker, readings[number], arrow_type))
+        if make is None:
+            parts.append(pa.nulls(len(chosen), arrow_type))
+        else:
+            parts += _halved(chosen, make, readings[number], pa.nulls(1, arrow_type))
+        places.append(at)
+    if len(parts) == 1 and len(parts[0]) == len(bodies):
+        return parts[0]
+    if not parts:
+        return pa.nulls(len(bodies), arrow_type)
+    order = np.full(len(bodies), -1)
+    order[np.concatenate(places)] = np.arange(sum(map(len, places)))
+    return pa.concat_arrays(parts).take(pa.array(order, mask=order < 0))
+
+
+def _has_unknown(bodies: pa.Array, reading: Reading) -> np.ndarray:
+    return np.array([has_unknown_fields(body, reading.schema, reading.message) for body in bodies.to_pylist()], bool)
+
+
+def _halved(bodies: pa.Array, make: Callable[[pa.Array], pa.Array], reading: Reading, bad: pa.Array) -> list[pa.Array]:
+    """Return the rows of the bodies, in order: in one part if all can be read."""
+    is_one = len(bodies) == 1
+    rows = _made(partial(make, bodies), is_one=is_one)
+    if rows is not None:
+        return [rows]
+    if is_one:
+        body = _made(partial(canonical, bodies[0].as_py(), reading.schema, reading.message))
+        rows = None if body is None else _made(partial(make, pa.array([body], pa.binary())))
+        return [bad if rows is None else rows]
+    half = len(bodies) // 2
+    return _halved(bodies[:half], make, reading, bad) + _halved(bodies[half:], make, reading, bad)
+
+
+def _made(make: Callable[[], _T], *, is_one: bool = True) -> _T | None:
+    """Return what `make` makes; None if the libraries refuse a body or a type. `is_one` says that it is of one body at most."""
+    try:
+        return make()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as problem:  # a panic of Rust code is no `Exception`
+        if isinstance(problem, MemoryError) and is_one:
+            raise
+        return None
+
+
+@lru_cache(maxsize=256)
+def _handler(descriptors: bytes) -> Any:
+    message = pool_of(descriptors).FindMessageTypeByName(ROOT)
+    return HandlerPool([message.file], _CONFIG).get_for_message(message)
+
+
+def _maker(reading: Reading, arrow_type: pa.StructType) -> Callable[[pa.Array], pa.Array]:
+    handler = _handler(reading.descriptors)
+
+    def make(bodies: pa.Array) -> pa.Array:
+        batch = handler.array_to_record_batch(bodies)
+        return assemble(batch, reading, arrow_type)
+
+    return make

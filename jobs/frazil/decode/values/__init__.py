@@ -1,0 +1,1 @@
+"""Values of a row, whatever its format."""

@@ -1,0 +1,1 @@
+"""The writer schemas of a topic: declared, registered, or in the records."""

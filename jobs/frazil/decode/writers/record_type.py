@@ -1,0 +1,155 @@
+"""One record type of a writer schema, whatever its language: its row type, and how its bodies are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from frazil.decode.avro.avro_decoder import avro_decoder
+from frazil.decode.connect_json.connect_decoder import connect_decoder
+from frazil.decode.decoder import Decoder
+from frazil.decode.json.enclosing import NAME
+from frazil.envelopes.envelope import Envelope
+from frazil.errors import UnreadableSchema
+from frazil.schemas import avro
+from frazil.schemas.connect import connect_schema
+from frazil.schemas.connect.connect_types import held, only, row_meaning
+from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.json import json_schema
+from frazil.schemas.json.unknown_fields import with_unknown
+from frazil.schemas.types import Struct
+
+if TYPE_CHECKING:
+    from frazil.decode.protobuf.projection import Reading
+    from frazil.schemas.protobuf import ProtobufSchema
+
+
+UNREADABLE = (
+    UnreadableSchema,
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
+"""The errors that reading a schema may raise: the schema is invalid, or a defect of Frazil, which must not end the topic."""
+
+
+def why(problem: Exception) -> str:
+    """Return why a schema cannot be read."""
+    return str(problem) if isinstance(problem, UnreadableSchema) else f"{type(problem).__name__}: {problem}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordType:
+    """A record type.
+
+    `name` is its full name, a JSON Schema's its title; empty if it has none. `is_single_value` says that a record is no object of
+    fields but one value, in the column `value`, `is_nullable` that JSON's null is a record without a value. `omits` says which
+    properties the schema describes that land in no column. Into a target it is read by `decoder`, or, in Protobuf, by `reading`.
+    """
+
+    name: str
+    row: Struct
+    is_single_value: bool = False
+    is_nullable: bool = False
+    omits: tuple[str, ...] = ()
+    decoder: Callable[[Struct], Decoder] | None = None
+    reading: Callable[[Struct], Reading] | None = None
+
+
+def avro_type(
+    text: str,
+    references: Mapping[str, str],
+    *,
+    connect_types: bool = False,
+    made: Callable[[avro.Reader, Struct], Decoder] | None = None,
+) -> RecordType:
+    """Return the type of an Avro schema, whose decoder is `made`; `connect_types` is that of `avro.parse`.
+
+    Raises `UnreadableSchema`.
+    """
+    schema = avro.parse(text, references, connect_types=connect_types)
+    return RecordType(
+        name="" if schema.is_single_value else schema.root.name,
+        row=avro.row_type(schema),
+        is_single_value=schema.is_single_value,
+        decoder=lambda target: (made or _avro_decoder)(avro.reader(schema, target), target),
+    )
+
+
+def json_type(
+    text: str, references: Mapping[str, str], *, connect_types: bool = False, keeps_unknown: bool = False
+) -> RecordType:
+    """Return the type of a JSON Schema; `connect_types` is that of `json_schema.row_type`. Raises `UnreadableSchema`.
+
+    With `keeps_unknown` it has the column of unknown fields.
+    """
+    schema = json_schema.parse(text, references)
+    is_single_value = json_schema.is_single_value(schema, connect_types=connect_types)
+    title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
+    written = with_unknown(json_schema.row_type(schema, connect_types=connect_types), keeps=keeps_unknown)
+    return RecordType(
+        name=title if isinstance(title, str) else "",
+        row=row_meaning(written),
+        is_single_value=is_single_value,
+        is_nullable=json_schema.is_nullable(schema, connect_types=connect_types),
+        omits=json_schema.omitted(schema, connect_types=connect_types, keeps_unknown=keeps_unknown),
+        decoder=lambda target: connect_decoder(
+            held(target, written), target, single_value=is_single_value, keeps_unknown=keeps_unknown
+        ),
+    )
+
+
+def embedded_type(text: str) -> RecordType:
+    """Return the type of a schema that records of Kafka Connect's JSON hold beside their payload. Raises `UnreadableSchema`."""
+    schema = connect_schema.parse(text)
+    written, is_single_value = schema.row, schema.is_single_value
+    return RecordType(
+        name=schema.name,
+        row=row_meaning(written),
+        is_single_value=is_single_value,
+        is_nullable=schema.is_nullable,
+        decoder=lambda target: connect_decoder(
+            held(target, written), target, single_value=is_single_value, in_payload=True
+        ),
+    )
+
+
+def declared_json(
+    texts: Iterable[str], *, in_payload: bool, envelope: Envelope | None = None, keeps_unknown: bool = False
+) -> RecordType:
+    """Return the type of JSON whose columns are declared. With an `envelope` they are those of its rows.
+
+    With `in_payload` they are in Kafka Connect's object of schema and payload. With `keeps_unknown` one more has unknown fields.
+    """
+    written = with_unknown(declared_type(texts), keeps=keeps_unknown)
+    if envelope is not None:
+        written = envelope.record(written)
+    return RecordType(
+        name="",
+        row=row_meaning(written),
+        decoder=lambda target: _declared_decoder(target, written, in_payload=in_payload, keeps_unknown=keeps_unknown),
+    )
+
+
+def _declared_decoder(target: Struct, written: Struct, *, in_payload: bool, keeps_unknown: bool) -> Decoder:
+    """Return the decoder of declared columns; others of the table are null, whatever properties records have."""
+    known = only(target, written, lambda number: f"{NAME}_{number}")
+    return connect_decoder(held(known, written), known, in_payload=in_payload, keeps_unknown=keeps_unknown)
+
+
+@lru_cache(maxsize=256)
+def _avro_decoder(reader: avro.Reader, target: Struct) -> Decoder:
+    """Return one body for all versions that are read alike, as those are that differ in comments only."""
+    return avro_decoder(reader, target)
+
+
+def protobuf_type(schema: ProtobufSchema, message: str, *, is_key: bool = False) -> RecordType:
+    """Return one message type of a Protobuf schema; `is_key` is that of `protobuf.row_type`. Raises `UnreadableSchema`."""
+    from frazil.decode.protobuf.projection import reading  # loads Protobuf, which most drivers do not need
+    from frazil.schemas.protobuf import row_type
+
+    return RecordType(
+        name=message,
+        row=row_type(schema, message, is_key=is_key),
+        reading=lambda target: reading(schema, message, target, is_key=is_key),
+    )

@@ -1,0 +1,1 @@
+"""The schemas and types of Kafka Connect."""

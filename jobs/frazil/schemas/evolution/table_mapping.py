@@ -1,0 +1,233 @@
+"""A table and the versions of a subject brought together: what must change, what lands where, who cannot land."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.evolution.column_names import claimed, is_reserved
+from frazil.schemas.evolution.field_ids import as_union, is_member, is_union, with_ids
+from frazil.schemas.evolution.merge import (
+    Merged,
+    adopted,
+    brief,
+    column_kind,
+    incompatible,
+    merge,
+    same_field,
+    with_version,
+)
+from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
+from frazil.schemas.evolution.type_promotion import holds
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """What must be done to the table, the decoders' target after that, and who cannot land, by schema id."""
+
+    changes: tuple[Change, ...]
+    target: Struct
+    incompatible: Mapping[int, IncompatibleSchema]
+
+
+def landing(
+    table: Struct, versions: Sequence[tuple[int, Struct]], *, may_add: bool = True, may_widen: bool = True
+) -> Landing:
+    """Bring the versions of a subject, oldest first, into a table.
+
+    A version that does not fit the table and the versions before it, under these flags, is left out and listed in
+    `incompatible`; it changes nothing.
+    """
+    if _has_unions(table):
+        versions = [(number, as_members(table, version)) for number, version in versions]
+    try:
+        return _landing(table, merge(versions), may_add=may_add, may_widen=may_widen)
+    except IncompatibleSchema:
+        pass
+    merged: Struct | None = None
+    unfit: dict[int, IncompatibleSchema] = {}
+    for schema_id, version in versions:
+        try:
+            attempt = with_version(merged, version)
+            if attempt is not merged:
+                changes(table, named_as(table, attempt), may_add=may_add, may_widen=may_widen)
+            merged = attempt
+        except IncompatibleSchema as problem:
+            unfit[schema_id] = problem
+    fit = Merged(type=merged or Struct(()), incompatible=unfit)
+    return _landing(table, fit, may_add=may_add, may_widen=may_widen)
+
+
+def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -> Landing:
+    rows = named_as(table, merged.type)
+    made = changes(table, rows, may_add=may_add, may_widen=may_widen)
+    return Landing(changes=made, target=target(applied(table, made), rows), incompatible=merged.incompatible)
+
+
+def as_members(table: Struct, version: Struct, *, top: bool = True) -> Struct:
+    """Return the version (a row type not yet folded) with a type alone as a member where the table's column is a union."""
+    named = [replace(field, name=claimed(field.source, frozenset(), top=top)) for field in version.fields]
+    if len({field.name for field in named}) < len(named):
+        named = list(adopted(version, top=top).fields)
+    columns = columns_of(table, Struct(tuple(named)), top=top)
+    fields: list[Field] = []
+    for field, name in zip(version.fields, (each.name for each in named), strict=True):
+        column = columns.get(name)
+        if column is not None and is_union(column.type) and not is_union(field.type):
+            field = replace(field, type=as_union(field.type, as_json=field.as_json), as_json=False)
+        if column is not None and _has_unions(column.type):
+            field = replace(field, type=_as_members(column.type, field.type))
+        fields.append(field)
+    return Struct(tuple(fields), origins=version.origins)
+
+
+def _as_members(column: Type, value: Type) -> Type:
+    if is_union(column) and not is_union(value):
+        value = as_union(value)
+    match column, value:
+        case Struct(), Struct():
+            return replace(value, fields=as_members(column, value, top=False).fields)
+        case ListOf(element), ListOf(inner):
+            return replace(value, element=_as_members(element, inner))
+        case MapOf(_, held), MapOf(_, inner):
+            return replace(value, value=_as_members(held, inner))
+        case _:
+            return value
+
+
+def _has_unions(of: Type) -> bool:
+    match of:
+        case Struct(fields):
+            return is_union(of) or any(_has_unions(field.type) for field in fields)
+        case ListOf(inner) | MapOf(_, inner):
+            return _has_unions(inner)
+        case _:
+            return False
+
+
+def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
+    """Return the rows (a merged row type) with the table's names for the fields that their ids identify.
+
+    A field does not get the name of a column that is another field.
+    """
+    columns = columns_of(table, rows, top=top)
+    taken = {column.name for column in table.fields} | {field.name for field in rows.fields}
+    fields: list[Field] = []
+    for field in rows.fields:
+        column = columns.get(field.name)
+        if column is not None:
+            name = field.name if set(column.ids).isdisjoint(field.ids) else column.name
+            field = replace(field, name=name, type=_named_as(column.type, field.type))
+        elif any(column.name == field.name for column in table.fields):
+            own = field.ids[0] if is_member(field) else field.source
+            field = replace(field, name=claimed(own, taken, top=top))
+            taken.add(field.name)
+        fields.append(field)
+    return Struct(tuple(fields), origins=rows.origins)
+
+
+def _named_as(column: Type, value: Type) -> Type:
+    match column, value:
+        case Struct(), Struct():
+            return named_as(column, value, top=False)
+        case ListOf(element), ListOf(inner):
+            return replace(value, element=_named_as(element, inner))
+        case MapOf(_, held), MapOf(_, inner):
+            return replace(value, value=_named_as(held, inner))
+        case _:
+            return value
+
+
+def target(table: Struct, rows: Struct) -> Struct:
+    """Return the table's row type, its fields annotated with where in the rows (a merged row type) they come from.
+
+    Metadata columns are left out; so is a field of the rows without a column: `fits` reports the versions that have
+    one. A column that the rows lack stays, and is null in every row.
+    """
+    annotated = _annotated(table, rows, top=True)
+    return Struct(tuple(field for field in annotated.fields if not is_reserved(field.name)))
+
+
+def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
+    """Return why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
+    try:
+        _fit(target, as_members(target, version), ())
+    except IncompatibleSchema as problem:
+        return problem
+    return None
+
+
+def _annotated(table: Struct, rows: Struct, *, top: bool = False) -> Struct:
+    columns = columns_of(table, rows, top=top)
+    sources = {columns[field.name].name: field for field in rows.fields if field.name in columns}
+    return Struct(tuple(_landed(column, sources.get(column.name)) for column in table.fields))
+
+
+def _landed(column: Field, field: Field | None) -> Field:
+    if field is None:
+        return column
+    kind = _inner(column.type, field.type)
+    return replace(
+        column,
+        type=kind,
+        source=field.source,
+        aliases=field.aliases,
+        as_json=field.as_json,
+        has_own_scale=field.has_own_scale,
+        ids=with_ids(column, field.ids).ids,
+    )
+
+
+def _inner(column: Type, value: Type) -> Type:
+    match column, value:
+        case Struct(), Struct():
+            return _annotated(column, value)
+        case ListOf(element, required), ListOf(inner):
+            return ListOf(_inner(element, inner), required)
+        case MapOf(key, held, required), MapOf(_, inner):
+            return MapOf(key, _inner(held, inner), required)
+        case _:
+            return column
+
+
+def _fit(target: Struct, version: Struct, path: tuple[str, ...]) -> None:
+    met: set[str] = set()
+    for field in version.fields:
+        here = (*path, field.source)
+        column = same_field(field, target.fields)
+        if column is None:
+            raise incompatible(here, "the table has no column for this field")
+        if column.name in met:
+            raise incompatible(here, f"two fields are the column {column.name}")
+        met.add(column.name)
+        if column.required and not field.required:
+            raise incompatible(here, f"the column {column.name} is required, and this may be null")
+        if column.as_json and not isinstance(field.type, Primitive | Decimal):
+            continue
+        if column.as_json != field.as_json:
+            raise incompatible(here, f"the column {column.name} holds {column_kind(column)}")
+        _fit_type(column.type, field.type, here)
+    for column in target.fields:
+        if column.required and column.name not in met:
+            raise incompatible((*path, column.name), "the column is required, and this version lacks it")
+
+
+def _fit_type(column: Type, value: Type, path: tuple[str, ...]) -> None:
+    match column, value:
+        case Struct(), Struct() if is_union(column) is is_union(value):
+            _fit(column, value, path)
+        case ListOf(), ListOf():
+            if column.element_required and not value.element_required:
+                raise incompatible(path, "the table's list holds no nulls")
+            _fit_type(column.element, value.element, (*path, "element"))
+        case MapOf(), MapOf():
+            if column.value_required and not value.value_required:
+                raise incompatible(path, "the table's map holds no nulls")
+            _fit_type(column.key, value.key, (*path, "key"))
+            _fit_type(column.value, value.value, (*path, "value"))
+        case ((Primitive() | Decimal()), (Primitive() | Decimal())) if holds(column, value):
+            pass
+        case _:
+            raise incompatible(path, f"{brief(column)} does not hold {brief(value)}")

@@ -1,0 +1,320 @@
+"""The row type of a JSON Schema; `docs/schemas.md` has the table of the mapping, and each of its rows is a test.
+
+A value without a column type lands as its JSON text (`as_json`), so that every record of a readable schema can
+land. A list or a map whose elements have no type lands as one JSON text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import replace
+
+from frazil.schemas.connect.connect_types import (
+    DECIMAL,
+    NUMBER,
+    VARIABLE_SCALE_DECIMAL,
+    Held,
+    Number,
+    connect_decimal,
+    named,
+)
+from frazil.schemas.evolution.field_ids import SINGLE_VALUE, made_of
+from frazil.schemas.json.documents import JsonSchema, Node, parse
+from frazil.schemas.json.keywords import NO_VALUE, Keywords, keywords
+from frazil.schemas.json.shapes import Shape, union
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+
+__all__ = [
+    "MOST_TYPES",
+    "NESTING",
+    "RECURSIONS",
+    "TO_LAND",
+    "VALUE_COLUMN",
+    "JsonSchema",
+    "is_nullable",
+    "is_single_value",
+    "omitted",
+    "parse",
+    "row_type",
+]
+
+RECURSIONS = 1
+"""How many levels of a definition inside itself are columns; the next level is JSON text."""
+
+NESTING = 50
+"""Structs, lists and maps within each other that become columns; what is deeper is JSON text."""
+
+MOST_TYPES = 20_000
+"""A schema that makes more fields, elements and alternatives than this, all levels together, is refused."""
+
+VALUE_COLUMN = "value"
+"""The column that holds a complete record which is no object with known properties."""
+
+TO_LAND = "Name them under properties to land them"
+"""The remedy for properties that are `omitted`."""
+
+_TEXT, _LONG, _DOUBLE = Primitive(Kind.STRING), Primitive(Kind.LONG), Primitive(Kind.DOUBLE)
+_FORMATS = {"date": Kind.DATE, "date-time": Kind.TIMESTAMPTZ}
+_INTEGERS = {"int8": Kind.INT, "int16": Kind.INT, "int32": Kind.INT}
+
+
+def row_type(schema: JsonSchema, *, connect_types: bool = False) -> Struct:
+    """Return the columns of records that were written with `schema`.
+
+    A schema of anything but an object with properties makes the one column `value`; see `is_single_value`. With `connect_types`,
+    a type that Kafka Connect or Debezium names (`title`) is `Held` or `Number`, and columns have the order of Connect's fields.
+    Raises `UnreadableSchema`, with the JSON pointer of the place, if a keyword is malformed or a reference leads
+    nowhere.
+    """
+    shape = _root(schema, connect_types=connect_types)
+    if isinstance(shape.type, Struct) and _is_object(shape):
+        return replace(shape.type, origins=(_OBJECT,))
+    required, of = not shape.nullable, shape.type or _TEXT
+    value = Field(
+        VALUE_COLUMN, made_of(of, _OBJECT) if shape.as_json else of, required, shape.doc, as_json=shape.as_json
+    )
+    return Struct((value,), origins=(SINGLE_VALUE,))
+
+
+def omitted(schema: JsonSchema, *, connect_types: bool = False, keeps_unknown: bool = False) -> tuple[str, ...]:
+    """Return which properties the schema describes, or names, that land in no column.
+
+    A name that only a pattern has, or none, is no column's. With `keeps_unknown` those of the record itself land.
+    """
+    reading = _Reading(schema, connect_types=connect_types)
+    shape = _whole(reading)
+    found = [
+        f"{'.'.join(path) or 'the record'}: {what}"
+        for (path, what), name in reading.omitted.items()
+        if not (keeps_unknown and not path)
+        and not _lands(shape, (*path, name) if name is not None else path, name is not None)
+    ]
+    return tuple(found)
+
+
+def _lands(shape: Shape, path: Sequence[str], is_property: bool) -> bool:
+    """Return whether what is at a path lands: in a column, or inside JSON text."""
+    of: Type | None = shape.type
+    if shape.as_json:
+        return True
+    for step in path:
+        match of:
+            case ListOf(inner) | MapOf(_, inner):
+                of = inner
+            case Struct(fields):
+                field = next((field for field in fields if field.name == step), None)
+                if field is None or field.as_json:
+                    return field is not None
+                of = field.type
+            case _:
+                return True
+    return is_property or not isinstance(of, Struct)
+
+
+def is_single_value(schema: JsonSchema, *, connect_types: bool = False) -> bool:
+    """Return whether a record is the one column `value` (a list, a map, a scalar, anything), not an object with columns."""
+    return not _is_object(_root(schema, connect_types=connect_types))
+
+
+def is_nullable(schema: JsonSchema, *, connect_types: bool = False) -> bool:
+    """Return whether a record is an object with columns or null, as Kafka Connect's optional struct is."""
+    shape = _root(schema, connect_types=connect_types)
+    return shape.nullable and _is_object(shape)
+
+
+def _is_object(shape: Shape) -> bool:
+    return isinstance(shape.type, Struct) and not isinstance(shape.type, Number)
+
+
+_OBJECT = ("object",)
+_JSON = Shape(_TEXT, nullable=True, as_json=True)
+
+
+def _root(schema: JsonSchema, *, connect_types: bool = False) -> Shape:
+    return _whole(_Reading(schema, connect_types=connect_types))
+
+
+def _whole(reading: _Reading) -> Shape:
+    schema = reading.schema
+    try:
+        shape = reading.shape(keywords(schema, [schema.root]), Counter([schema.root.where]))
+    except RecursionError:
+        raise schema.root.unreadable("the schema is nested too deeply") from None
+    if shape is None or shape.type is None:
+        raise schema.root.unreadable("no record can be valid under this schema")
+    return shape
+
+
+class _Reading:
+    """One walk over a schema, which counts the types it makes.
+
+    `omitted` are the places whose struct lacks properties that the schema describes, what they are, and their name if it is known.
+    """
+
+    def __init__(self, schema: JsonSchema, *, connect_types: bool) -> None:
+        self.schema, self.connect_types = schema, connect_types
+        self.types = 0
+        self.omitted: dict[tuple[tuple[str, ...], str], str | None] = {}
+        self.path: tuple[str, ...] = ()
+
+    def shape(self, k: Keywords, outside: Counter[str]) -> Shape | None:
+        """Return the shape of what the keywords describe; None if no value can be valid.
+
+        `outside` counts the definitions that the place is in, and under "" the structs, lists and maps.
+        """
+        self._count()
+        if NO_VALUE in k.types:
+            return None
+        inside = outside + Counter(k.definitions)
+        if any(inside[name] > RECURSIONS + 1 for name in k.definitions):
+            return _with(_JSON, k)
+        if k.alternatives:
+            shapes = [self.shape(branch, outside) for branch in k.branches(self.schema)]
+            possible = [shape for shape in shapes if shape is not None]
+            return _with(union(possible), k) if possible else None
+        options = [self._of(kind, k, inside) for kind in sorted(k.types - {"null"})]
+        if "null" in k.types:
+            options.append(Shape(None, nullable=True))
+        return _with(union(options) if options else _JSON, k)
+
+    def _count(self) -> None:
+        self.types += 1
+        if self.types > MOST_TYPES:
+            raise self.schema.root.unreadable(f"the schema makes more than {MOST_TYPES} types")
+
+    def _parts(self, k: Keywords) -> list[Keywords]:
+        """Return what the schemas describe that hold for some values only, alternatives inside them included."""
+        found: dict[str, Keywords] = {}
+        todo = list(k.conditional)
+        while todo:
+            node = todo.pop(0)
+            if node.where not in found:
+                self._count()
+                found[node.where] = part = keywords(self.schema, [node])
+                todo += [*part.conditional, *(member for members in part.alternatives for member in members)]
+        return list(found.values())
+
+    def _of(self, kind: str, k: Keywords, inside: Counter[str]) -> Shape:
+        if kind not in ("object", "array"):
+            of = _scalar(kind, k)
+            return Shape((named(k.hints.get("title"), of) if self.connect_types else None) or of)
+        if inside[""] == NESTING:
+            return _JSON
+        inside = inside + Counter([""])
+        return self._object(k, inside) if kind == "object" else self._array(k, inside)
+
+    def _object(self, k: Keywords, inside: Counter[str]) -> Shape:
+        if self.connect_types and k.hints.get("title") == VARIABLE_SCALE_DECIMAL:
+            return Shape(NUMBER)
+        parts, values = self._parts(k), _values_of(k) if k.is_map else []
+        marks = {name for part in parts for name in (*part.definitions, *((part.node.where,) if part.node else ()))}
+        inside = inside + Counter(marks)
+        if any(inside[name] > RECURSIONS + 1 for name in marks):
+            return _JSON
+        fields = [] if values else self._fields(k, parts, inside)
+        if fields:
+            self._omit(k, parts, {field.name for field in fields})
+            return Shape(Struct(tuple(fields)))
+        more = tuple(node for part in parts for node in _values_of(part))
+        candidates = [self._together([node], more) for node in values]
+        if values and k.additional is None:  # else its schema holds for these, too
+            candidates += [keywords(self.schema, nodes) for part in parts for nodes in part.properties.values()]
+        value = self._element(candidates, inside)
+        return _JSON if value is None else Shape(MapOf(_TEXT, value[0], value_required=value[1]))
+
+    def _fields(self, k: Keywords, parts: Sequence[Keywords], inside: Counter[str]) -> list[Field]:
+        """Return the properties, and after them those that are described for some objects only."""
+        more: dict[str, list[tuple[Node, ...]]] = {}
+        for part in parts:
+            for name, nodes in part.properties.items():
+                more.setdefault(name, []).append(nodes)
+        properties = {
+            name: [self._together(nodes, tuple(n for found in more.pop(name, ()) for n in found))]
+            for name, nodes in k.properties.items()
+        }
+        if self.connect_types:  # its converter writes the properties in no order
+            properties = dict(sorted(properties.items(), key=lambda item: _index(item[1][0])))
+        properties |= {name: [keywords(self.schema, nodes) for nodes in found] for name, found in more.items()}
+        fields = []
+        for name, candidates in properties.items():
+            shapes = [shape for each in candidates if (shape := self._at(name, each, inside)) is not None]
+            shape = union(shapes) if shapes else None
+            if shape is not None and shape.type is not None:
+                required = name in k.required and name in k.properties and not shape.nullable
+                fields.append(Field(name, shape.type, required=required, doc=shape.doc, as_json=shape.as_json))
+        return fields
+
+    def _omit(self, k: Keywords, parts: Sequence[Keywords], names: Set[str]) -> None:
+        """Note the properties that the schema describes, or names, besides those that are fields."""
+        for each in (k, *parts):
+            for keyword in each.others:
+                self.omitted.setdefault((self.path, f"other properties ({keyword})"), None)
+            for name, keyword in each.named.items():
+                if name not in names and name not in k.properties:
+                    self.omitted.setdefault((self.path, f"the property {name} ({keyword})"), name)
+
+    def _together(self, nodes: Sequence[Node], conditional: tuple[Node, ...] = ()) -> Keywords:
+        found = keywords(self.schema, nodes)
+        found.conditional += conditional
+        return found
+
+    def _at(self, step: str, k: Keywords, inside: Counter[str]) -> Shape | None:
+        outside, self.path = self.path, (*self.path, step)
+        shape = self.shape(k, inside)
+        self.path = outside
+        return shape
+
+    def _array(self, k: Keywords, inside: Counter[str]) -> Shape:
+        more = (*k.some_items, *(node for part in self._parts(k) for node in (*part.items, *part.some_items)))
+        candidates = [self._together(k.items, more)] if k.items and not k.is_tuple else []
+        element = self._element(candidates, inside)
+        return _JSON if element is None else Shape(ListOf(element[0], element_required=element[1]))
+
+    def _element(self, candidates: Sequence[Keywords], inside: Counter[str]) -> tuple[Type, bool] | None:
+        """Return the type of elements or values, and whether they are never null; None if only JSON text fits."""
+        shapes = [shape for k in candidates if (shape := self._at("*", k, inside)) is not None]
+        joined = union(shapes) if shapes else _JSON
+        return None if joined.type is None or joined.as_json else (joined.type, not joined.nullable)
+
+
+def _values_of(k: Keywords) -> list[Node]:
+    """Return what the values of properties without a schema of their own are."""
+    return [*k.patterns, *([k.additional] if k.additional else [])]
+
+
+def _scalar(kind: str, k: Keywords) -> Type:
+    hint, is_decimal = k.hints.get("connect.type"), k.hints.get("title") == DECIMAL
+    match kind:
+        case "boolean":
+            return Primitive(Kind.BOOLEAN)
+        case "integer":
+            return Primitive(_INTEGERS.get(str(hint), Kind.LONG))
+        case "number" if is_decimal:
+            return _decimal(k).means
+        case "number":
+            return Primitive(Kind.FLOAT if hint == "float32" else Kind.DOUBLE)
+        case "string" if str(k.hints.get("contentEncoding")).lower() == "base64" or hint == "bytes":
+            return _decimal(k) if is_decimal else Primitive(Kind.BINARY)
+        case _:
+            return Primitive(_FORMATS.get(str(k.hints.get("format")), Kind.STRING))
+
+
+def _index(k: Keywords) -> int:
+    """Return the place of a field in Kafka Connect's struct; fields without one are last."""
+    index = k.hints.get("connect.index")
+    return index if isinstance(index, int) else MOST_TYPES
+
+
+def _decimal(k: Keywords) -> Held:
+    try:
+        return connect_decimal(k.hints.get("connect.parameters"))
+    except ValueError as problem:
+        assert k.node is not None
+        raise k.node.unreadable(str(problem)) from None
+
+
+def _with(shape: Shape, k: Keywords) -> Shape:
+    """Return the shape with the description of the place that uses it, which goes before that of the definition."""
+    doc = k.hints.get("description")
+    return Shape(shape.type, shape.nullable, shape.as_json, doc.strip() if isinstance(doc, str) else shape.doc)

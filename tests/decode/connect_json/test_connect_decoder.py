@@ -1,0 +1,129 @@
+"""JSON of Kafka Connect and Debezium: what values mean, against Python's own reading."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import datetime, timedelta
+from decimal import Decimal, localcontext
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from frazil.decode.connect_json.connect_decoder import connect_decoder
+from frazil.decode.writers.record_type import declared_json
+from frazil.schemas.connect.connect_types import NAMED, Held, Notation, held, meaning
+from frazil.schemas.types import Decimal as DecimalType
+from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct
+from tests.support.variants import first_short
+
+pytestmark = pytest.mark.spark
+LONG = Primitive(Kind.LONG)
+
+
+def unscaled(number: int) -> str:
+    return base64.b64encode(number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+def rows(spark: SparkSession, written: Struct, bodies: list[Any], *, in_payload: bool = False) -> list[Any]:
+    """What each body lands as; None if it is rejected."""
+    target = Struct(tuple(Field(f.name, meaning(f.type)) for f in written.fields))
+    decoder = connect_decoder(held(target, written), target, in_payload=in_payload)
+    records = spark.createDataFrame(
+        [(n, bytearray(json.dumps(b).encode())) for n, b in enumerate(bodies)], "n int, b binary"
+    )
+    found = {row["n"]: row["row"] for row in records.select("n", decoder.at_once(records.b).alias("row")).collect()}
+    return [found[n].asDict(recursive=True) if found[n] and found[n]["_decoded"] else None for n in range(len(bodies))]
+
+
+@pytest.mark.parametrize(
+    ("precision", "scale"), first_short([(9, 2), (38, 10), (1, 0), (18, 18), (19, 3), (38, 0), (38, 38)], short=2)
+)
+def test_a_decimal_in_bytes_is_the_number(spark: SparkSession, precision: int, scale: int, seed: int) -> None:
+    dice, most = Random(seed), 10**precision - 1
+    edges = [
+        0,
+        1,
+        -1,
+        127,
+        128,
+        -128,
+        -129,
+        255,
+        256,
+        most,
+        -most,
+        most + 1,
+        -most - 1,
+        2**63,
+        -(2**63),
+        2**64,
+        2**127 - 1,
+        -(2**127),
+        2**127,
+    ]
+    numbers = [
+        *edges,
+        *(dice.randrange(-(10 ** dice.randrange(1, 40)), 10 ** dice.randrange(1, 40)) for _ in range(150)),
+    ]
+    of = Held(Kind.BINARY, Notation.UNSCALED, DecimalType(precision, scale))
+    written = Struct(
+        (Field("x", of), Field("list", ListOf(of)), Field("by", MapOf(Primitive(Kind.STRING), of)), Field("n", LONG))
+    )
+    bodies = [{"x": unscaled(n), "list": [unscaled(n), None], "by": {"k": unscaled(n)}, "n": 1.0} for n in numbers]
+    for number, row in zip(numbers, rows(spark, written, bodies), strict=True):
+        if abs(number) > most:
+            assert row is None, number
+            continue
+        with localcontext() as context:
+            context.prec = 60
+            value = Decimal(number).scaleb(-scale)
+        assert row is not None, number
+        assert (row["x"], row["list"], row["by"], row["n"]) == (value, [value, None], {"k": value}, 1)
+
+
+@pytest.mark.long
+def test_bytes_of_no_number_and_no_digits_reject_the_record(spark: SparkSession) -> None:
+    written = Struct((Field("x", Held(Kind.BINARY, Notation.UNSCALED, DecimalType(9, 2))),))
+    assert rows(spark, written, [{"x": ""}, {"x": "%"}, {"x": 1.5}, {"x": None}, {}])[:3] == [None] * 3
+    assert [row["x"] for row in rows(spark, written, [{"x": None}, {}]) if row] == [None, None]
+
+
+@pytest.mark.parametrize(("name", "unit"), [("Timestamp", 1000), ("MicroTimestamp", 1), ("NanoTimestamp", 0)])
+def test_a_number_is_the_time_that_its_unit_says(spark: SparkSession, name: str, unit: int, seed: int) -> None:
+    dice, epoch = Random(seed), datetime(1970, 1, 1)
+    numbers = [*(dice.randrange(-(2**bits), 2**bits) for bits in range(1, 64) for _ in range(4)), 2**63 - 1, -(2**63)]
+    found = rows(spark, Struct((Field("at", NAMED[f"io.debezium.time.{name}"]),)), [{"at": n} for n in numbers])
+    for number, row in zip(numbers, found, strict=True):
+        try:
+            wanted = epoch + timedelta(microseconds=number * unit if unit else number // 1000)
+        except OverflowError:
+            wanted = None
+        assert (row and row["at"]) == wanted, number
+
+
+def test_a_payload_is_the_row_and_nothing_else_is(spark: SparkSession) -> None:
+    written = Struct((Field("id", LONG), Field("payload", Primitive(Kind.STRING))))
+    bodies = [
+        {"payload": {"id": 1.0, "payload": "p"}, "schema": {"id": 7}},
+        {"id": 2, "payload": "p"},
+        {"payload": None},
+        {},
+        [],
+    ]
+    found = rows(spark, written, bodies, in_payload=True)
+    assert (found[0]["id"], found[0]["payload"]) == (1, "p")
+    assert found[1:] == [None] * 4
+
+
+def test_a_column_that_is_not_declared_is_null_whatever_the_record_has(spark: SparkSession) -> None:
+    of = declared_json(["a long", "s struct<x: long>"], in_payload=False)
+    assert of.decoder is not None
+    inner = Struct((Field("x", LONG), Field("y", LONG)))
+    decoder = of.decoder(Struct((Field("a", LONG), Field("s", inner), Field("b", LONG))))
+    body = b'{"a": 1, "b": "no number", "s": {"x": 2, "y": [3]}}'
+    (row,) = spark.range(1).select(decoder.at_once(F.lit(bytearray(body))).alias("r")).collect()
+    assert row["r"].asDict(recursive=True) == {"a": 1, "s": {"x": 2, "y": None}, "b": None, "_decoded": True}

@@ -1,0 +1,608 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from decimal import Decimal as Dec
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pytest
+from google.protobuf import json_format
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_type
+
+from frazil.decode.protobuf.assembly import assemble
+from frazil.decode.protobuf.compiler import compile_proto
+from frazil.decode.protobuf.projection import reading
+from frazil.decode.protobuf.protobuf_decoder import batch_of, decode_protobuf, decoded
+from frazil.decode.spark_types import spark_struct
+from frazil.schemas.protobuf import ProtobufSchema, row_type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct
+
+UTC = dt.UTC
+INT, LONG, DOUBLE, STRING, DATE = (
+    Primitive(kind) for kind in (Kind.INT, Kind.LONG, Kind.DOUBLE, Kind.STRING, Kind.DATE)
+)
+IMPORTS = "".join(
+    f'import "google/{name}.proto";\n'
+    for name in (
+        *(f"protobuf/{n}" for n in ("any", "duration", "empty", "field_mask", "struct", "timestamp", "wrappers")),
+        "type/date",
+    )
+)
+
+
+def schema(body: str, rest: str = "", syntax: str = 'syntax = "proto3"') -> ProtobufSchema:
+    return compile_proto(f"{syntax};\n{IMPORTS}message M {{ {body} }}\n{rest}")
+
+
+def one_field_each(fields: Sequence[str], types: str = "") -> ProtobufSchema:
+    """The messages `M0`, `M1` … of a field each, compiled at once: protoc takes longer than all the rest."""
+    return schema("", " ".join([types or TYPES, *(f"message M{i} {{ {field} }}" for i, field in enumerate(fields))]))
+
+
+def message(of: ProtobufSchema, name: str = "M", **fields: Any) -> Any:
+    """An empty message, or one of the fields that JSON can say."""
+    pool = DescriptorPool()
+    for file in FileDescriptorSet.FromString(of.descriptors).file:
+        pool.AddSerializedFile(file.SerializeToString())
+    made = GetMessageClass(pool.FindMessageTypeByName(name))()
+    return json_format.ParseDict(fields, made)
+
+
+def arrow(target: Struct) -> pa.StructType:
+    return to_arrow_type(spark_struct(target).add("_decoded", T.BooleanType()))
+
+
+def decode(
+    of: ProtobufSchema, bodies: Sequence[Message | bytes | None], target: Struct | None = None, name: str = "M"
+) -> list[dict[str, Any] | None]:
+    """Each body's row without `_decoded`; None if it could not be read."""
+    target = target or row_type(of, name)
+    raw = [body.SerializeToString() if isinstance(body, Message) else body for body in bodies]
+    array = pa.array(raw, pa.binary())
+    out = decoded(array, pa.array([0] * len(raw), pa.int32()), [reading(of, name, target)], arrow(target))
+    assert out.type == arrow(target)
+    out.validate(full=True)
+    rows = out.to_pylist()
+    assert all(row is None or row["_decoded"] is True for row in rows)
+    return [None if row is None else {name: row[name] for name in row if name != "_decoded"} for row in rows]
+
+
+# (the field, its value in Protobuf's JSON, the column's value, the column's value in an empty message)
+VALUES: list[tuple[str, Any, Any, Any]] = [
+    ("double x = 1;", 1.5, 1.5, 0.0),
+    ("double x = 1;", "-Infinity", float("-inf"), 0.0),
+    ("float x = 1;", 0.5, 0.5, 0.0),
+    ("int32 x = 1;", -(2**31), -(2**31), 0),
+    ("sint32 x = 1;", -(2**31), -(2**31), 0),
+    ("sfixed32 x = 1;", -5, -5, 0),
+    ("int64 x = 1;", -(2**63), -(2**63), 0),
+    ("sint64 x = 1;", 2**63 - 1, 2**63 - 1, 0),
+    ("sfixed64 x = 1;", -5, -5, 0),
+    ("uint32 x = 1;", 2**32 - 1, 2**32 - 1, 0),
+    ("fixed32 x = 1;", 2**32 - 1, 2**32 - 1, 0),
+    ("uint64 x = 1;", 2**64 - 1, Dec(2**64 - 1), Dec(0)),
+    ("fixed64 x = 1;", 2**64 - 1, Dec(2**64 - 1), Dec(0)),
+    ("bool x = 1;", True, True, False),
+    ("string x = 1;", "é😀\0", "é😀\0", ""),
+    ("bytes x = 1;", "AP8=", b"\x00\xff", b""),
+    ("E x = 1;", "A", "A", "Z"),
+    ("E x = 1;", 9, "9", "Z"),
+    ("E x = 1;", -1, "MINUS", "Z"),
+    ("optional int32 x = 1;", 0, 0, None),
+    ("optional string x = 1;", "", "", None),
+    ("optional E x = 1;", "Z", "Z", None),
+    ("N x = 1;", {}, {"a": 0, "s": None}, None),
+    ("N x = 1;", {"a": 4, "s": "t"}, {"a": 4, "s": "t"}, None),
+    ("Nothing x = 1;", {}, "{}", None),
+    ("oneof o { int32 x = 1; int32 y = 2; }", 0, 0, None),
+    ("oneof o { N x = 1; N y = 2; }", {"a": 1}, {"a": 1, "s": None}, None),
+    ("repeated int32 x = 1;", [1, 0, 2], [1, 0, 2], []),
+    ("repeated uint64 x = 1;", [1], [Dec(1)], []),
+    ("repeated E x = 1;", ["A", 9], ["A", "9"], []),
+    ("repeated string x = 1;", ["", "a"], ["", "a"], []),
+    ("repeated N x = 1;", [{"a": 1}, {}], [{"a": 1, "s": None}, {"a": 0, "s": None}], []),
+    ("map<string, int32> x = 1;", {"k": 0}, [("k", 0)], []),
+    ("map<uint32, N> x = 1;", {"4294967295": {"a": 1}}, [(2**32 - 1, {"a": 1, "s": None})], []),
+    ("map<bool, E> x = 1;", {"true": "A"}, [(True, "A")], []),
+    (
+        "google.protobuf.Timestamp x = 1;",
+        "9999-12-31T23:59:59.999999999Z",
+        dt.datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        None,
+    ),
+    ("google.protobuf.Timestamp x = 1;", "0001-01-01T00:00:00Z", dt.datetime(1, 1, 1, tzinfo=UTC), None),
+    (
+        "google.protobuf.Timestamp x = 1;",
+        "1969-12-31T23:59:59.9999999Z",
+        dt.datetime(1969, 12, 31, 23, 59, 59, 999999, UTC),
+        None,
+    ),
+    (
+        "repeated google.protobuf.Timestamp x = 1;",
+        ["1970-01-01T00:00:01Z"],
+        [dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)],
+        [],
+    ),
+    (
+        "map<string, google.protobuf.Timestamp> x = 1;",
+        {"k": "1970-01-01T00:00:01Z"},
+        [("k", dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))],
+        [],
+    ),
+    ("google.protobuf.Duration x = 1;", "-1.500s", -1_500_000, None),
+    ("repeated google.protobuf.Duration x = 1;", ["1s"], [1_000_000], []),
+    ("google.protobuf.DoubleValue x = 1;", 0, 0.0, None),
+    ("google.protobuf.FloatValue x = 1;", 0.5, 0.5, None),
+    ("google.protobuf.Int32Value x = 1;", 0, 0, None),
+    ("google.protobuf.Int64Value x = 1;", -1, -1, None),
+    ("google.protobuf.UInt32Value x = 1;", 2**32 - 1, 2**32 - 1, None),
+    ("google.protobuf.UInt64Value x = 1;", 2**64 - 1, Dec(2**64 - 1), None),
+    ("google.protobuf.BoolValue x = 1;", False, False, None),
+    ("google.protobuf.StringValue x = 1;", "", "", None),
+    ("google.protobuf.BytesValue x = 1;", "AA==", b"\0", None),
+    ("repeated google.protobuf.StringValue x = 1;", ["a", ""], ["a", ""], []),
+    (
+        "google.protobuf.Struct x = 1;",
+        {"a": [1, "é", None], "b": {"c": True}},
+        '{"a":[1.0,"é",null],"b":{"c":true}}',
+        None,
+    ),
+    ("google.protobuf.Struct x = 1;", {}, "{}", None),
+    ("google.protobuf.Value x = 1;", "text", '"text"', None),
+    ("google.protobuf.Value x = 1;", None, "null", None),
+    ("google.protobuf.ListValue x = 1;", [True], "[true]", None),
+    ("repeated google.protobuf.Value x = 1;", ["a", 1], '["a",1.0]', "[]"),
+    ("map<string, google.protobuf.Value> x = 1;", {"k": "v"}, '{"k":"v"}', "{}"),
+    ("google.protobuf.FieldMask x = 1;", "a,b", {"paths": ["a", "b"]}, None),
+    ("google.protobuf.Empty x = 1;", {}, "{}", None),
+    ("google.type.Date x = 1;", {"year": 2024, "month": 13}, {"year": 2024, "month": 13, "day": 0}, None),
+]
+TYPES = "enum E { Z = 0; A = 1; MINUS = -1; } message N { int32 a = 1; optional string s = 2; } message Nothing {}"
+
+
+@pytest.fixture(scope="module")
+def of_every_type() -> ProtobufSchema:
+    return one_field_each([field for field, *_ in VALUES])
+
+
+@pytest.mark.parametrize("number", range(len(VALUES)), ids=[field for field, *_ in VALUES])
+def test_each_field_type_has_its_value(of_every_type: ProtobufSchema, number: int) -> None:
+    _, value, expected, empty = VALUES[number]
+    name = f"M{number}"
+    full, nothing = decode(of_every_type, [message(of_every_type, name, x=value), b""], name=name)
+    assert full is not None
+    assert nothing is not None
+    assert full["x"] == expected
+    assert type(full["x"]) is type(expected)
+    assert nothing["x"] == empty
+
+
+def test_an_any_keeps_its_url_and_bytes() -> None:
+    of = schema("google.protobuf.Any x = 1;")
+    made = message(of)
+    made.x.type_url, made.x.value = "type.example.com/p.Unknown", b"\x08\x01"
+    assert decode(of, [made]) == [{"x": {"type_url": "type.example.com/p.Unknown", "value": b"\x08\x01"}}]
+
+
+def test_only_the_set_member_of_a_oneof_is_not_null() -> None:
+    of = schema("oneof o { int32 a = 1; string b = 2; N c = 3; }", TYPES)
+    rows = decode(of, [message(of, a=1), message(of, b=""), message(of, c={}), message(of)])
+    assert rows == [
+        {"a": 1, "b": None, "c": None},
+        {"a": None, "b": "", "c": None},
+        {"a": None, "b": None, "c": {"a": 0, "s": None}},
+        {"a": None, "b": None, "c": None},
+    ]
+
+
+def test_a_proto2_field_that_is_absent_is_null_whatever_its_default() -> None:
+    body = "required int32 r = 1; optional int32 o = 2; optional int32 d = 3 [default = 5]; repeated int32 p = 4 [packed = true];"
+    enum = " enum E { A = 1; B = 2; } optional E e = 5; extensions 100 to 200;"
+    of = compile_proto(f'syntax = "proto2"; message M {{ {body} {enum} }}')
+    rows = decode(of, [b"", message(of, r=0, d=5, p=[1, 2], e="B"), b"\x08\x01\x28\x09"])
+    assert rows == [
+        {"r": None, "o": None, "d": None, "p": [], "e": None},
+        {"r": 0, "o": None, "d": 5, "p": [1, 2], "e": "B"},
+        {"r": 1, "o": None, "d": None, "p": [], "e": "9"},
+    ]
+
+
+def test_an_edition_is_read() -> None:
+    text = 'edition = "2023"; message M { int32 a = 1; int32 b = 2 [features.field_presence = IMPLICIT]; E e = 3; enum E { Z = 0; A = 1; } }'
+    of = compile_proto(text)
+    assert decode(of, [b"", message(of, a=0, b=1, e="A")]) == [
+        {"a": None, "b": 0, "e": None},
+        {"a": 0, "b": 1, "e": "A"},
+    ]
+
+
+def test_a_recursive_message_lands_whole() -> None:
+    of = schema("int64 v = 1; M next = 2; repeated M kids = 3; map<bool, M> named = 4;")
+    deep: dict[str, Any] = {"v": "9", "named": {"true": {"v": "10"}}}
+    for i in (3, 2, 1):
+        deep = {"v": str(i), "next": deep, "kids": [deep]}
+    (row,) = decode(of, [message(of, **deep)])
+    assert row is not None
+    third = row["next"]["next"]
+    assert (row["v"], row["next"]["v"], third["v"]) == (1, 2, 3)
+    cut = {"v": "9", "kids": [], "named": {"true": {"v": "10", "kids": [], "named": {}}}}
+    assert json.loads(third["next"]) == cut
+    assert json.loads(third["kids"]) == [cut]
+    assert json.loads(third["named"]) == {}
+    assert row["kids"][0]["kids"][0] == third
+
+
+def test_a_message_deeper_than_protobuf_allows_in_json_is_rejected() -> None:
+    of = schema("M next = 1;")
+    body = b""
+    for _ in range(5000):
+        body = b"\x0a" + _varint(len(body)) + body
+    assert decode(of, [body, b""]) == [None, {"next": None}]
+
+
+TIMES = {
+    "Timestamp": (
+        [(0, 0), (-1, 999_999_000), (253_402_300_799, 999_999_000), (-62_135_596_800, 0)],
+        [(1, 10**9), (0, -1000), (1, 1_500_000_000), (253_402_300_800, 0), (-62_135_596_801, 0), (-(2**63), 0)],
+    ),
+    "Duration": (
+        [(0, -1000), (-1, -999_999_000), (315_576_000_000, 0), (-315_576_000_000, 0)],
+        [(1, -1000), (-1, 1000), (1, 10**9), (0, -(10**9)), (315_576_000_001, 0), (2**63 - 1, 0), (-(2**63), -1000)],
+    ),
+}
+"""Seconds and nanoseconds that are a value of the message, and others that are not."""
+
+
+@lru_cache
+def times_in_all_places(kind: str) -> ProtobufSchema:
+    time = f"google.protobuf.{kind}"
+    places = f"{time} one = 1; repeated {time} many = 2; map<string, {time}> by_name = 3; In inner = 4; Text text = 6;"
+    inside = f"message In {{ {time} t = 1; }} message Text {{ repeated {time} t = 1; Text next = 2; }}"
+    return schema(f"{places} oneof o {{ {time} chosen = 5; int32 other = 7; }}", inside)
+
+
+def in_place(of: ProtobufSchema, place: str, seconds: int, nanos: int) -> Any:
+    made = message(of)
+    match place:
+        case "many":
+            made.many.add()
+            time = made.many.add()
+        case "by_name":
+            time = made.by_name["a"]
+        case "inner":
+            time = made.inner.t
+        case "text":  # below the levels that are columns
+            time = made.text.next.next.next.t.add()
+        case _:
+            time = getattr(made, place)
+    time.SetInParent()
+    time.seconds, time.nanos = seconds, nanos
+    return made
+
+
+class TestBadRecords:
+    OF = schema(
+        "int32 i = 1; string s = 2; google.protobuf.Timestamp t = 3; google.protobuf.Duration d = 4; repeated google.protobuf.Timestamp ts = 5;"
+    )
+
+    @pytest.mark.parametrize(
+        ("body", "why"),
+        [
+            (b"\x08", "truncated varint"),
+            (b"\x08\xff", "truncated varint"),
+            (b"\x08" + b"\xff" * 10 + b"\x01", "varint of 11 bytes"),
+            (b"\x12\x05ab", "truncated string"),
+            (b"\x12\x02\xff\xfe", "string that is not UTF-8"),
+            (b"\x12\x03\xed\xa0\x80", "surrogate in a string"),
+            (b"\x00", "field number 0"),
+            (b"\x0f", "wire type 7"),
+            (b"\x0b\x08\x01", "group without end"),
+            (b"\x0c", "end of a group that did not begin"),
+            (b"\x1a\x0b\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10\x10\x00", "timestamp out of range"),
+            (b"\x2a\x0b\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10\x10\x00", "timestamp in a list out of range"),
+            (b"\x22\x0b\x08\x80\x80\x80\x80\x80\x80\x80\x80\x10\x10\x00", "duration out of range"),
+            (None, "no bytes"),
+        ],
+    )
+    def test_it_is_null_and_its_neighbours_land(self, body: bytes | None, why: str) -> None:
+        good = [message(self.OF, i=i, ts=["1970-01-01T00:00:00Z"]) for i in range(9)]
+        rows = decode(self.OF, [*good[:5], body, *good[5:], body])
+        assert [None if row is None else row["i"] for row in rows] == [0, 1, 2, 3, 4, None, 5, 6, 7, 8, None], why
+
+    def test_a_year_after_9999_is_rejected(self) -> None:
+        made = message(self.OF)
+        made.t.seconds = 253_402_300_800
+        assert decode(self.OF, [made]) == [None]
+
+    @pytest.mark.parametrize("place", ["one", "many", "by_name", "inner", "chosen", "text"])
+    @pytest.mark.parametrize("is_key", [False, True], ids=["value", "key"])
+    @pytest.mark.parametrize("kind", ["Timestamp", "Duration"])
+    def test_a_time_whose_numbers_are_out_of_range_is_rejected(self, kind: str, is_key: bool, place: str) -> None:
+        valid, wrong = TIMES[kind]
+        of = times_in_all_places(kind)
+        target = row_type(of).exact() if is_key else row_type(of)
+        bodies = [in_place(of, place, seconds, nanos) for seconds, nanos in (*valid, *wrong)]
+        found = [row is not None for row in decode(of, bodies, target)]
+        assert found == [True] * len(valid) + [False] * len(wrong)
+
+    def test_a_batch_of_nothing_else_is_nulls(self) -> None:
+        assert decode(self.OF, [b"\x08"] * 7) == [None] * 7
+
+    def test_an_empty_batch_is_empty(self) -> None:
+        assert decode(self.OF, []) == []
+
+    def test_an_empty_body_is_an_empty_message(self) -> None:
+        assert decode(self.OF, [b""]) == [{"i": 0, "s": "", "t": None, "d": None, "ts": []}]
+
+    def test_unknown_fields_and_groups_are_ignored(self) -> None:
+        assert decode(self.OF, [b"\xf8\x3f\x05\xfb\x3f\x08\x01\xfc\x3f\x08\x07"])[0] == {
+            "i": 7,
+            "s": "",
+            "t": None,
+            "d": None,
+            "ts": [],
+        }
+
+    def test_a_field_in_another_wire_type_is_an_unknown_field(self) -> None:
+        (row,) = decode(self.OF, [b"\x0d\x01\x02\x03\x04"])
+        assert row is not None
+        assert row["i"] == 0
+
+    def test_a_number_that_is_not_finite_in_json_is_rejected(self) -> None:
+        of = schema("google.protobuf.Value x = 1; int32 i = 2;")
+        made = message(of)
+        made.x.number_value = float("nan")
+        assert decode(of, [message(of, i=1), made]) == [{"x": None, "i": 1}, None]
+
+
+class TestWireFormat:
+    def test_packed_and_unpacked_lists_are_one_list(self) -> None:
+        of = schema("repeated int32 x = 1;")
+        assert decode(of, [b"\x08\x05\x08\x06\x0a\x02\x07\x08"]) == [{"x": [5, 6, 7, 8]}]
+
+    def test_the_last_value_counts_and_messages_merge(self) -> None:
+        of = schema("int32 i = 1; N n = 2;", TYPES)
+        assert decode(of, [b"\x08\x01\x08\x02\x12\x02\x08\x05\x12\x03\x12\x01a"]) == [{"i": 2, "n": {"a": 5, "s": "a"}}]
+
+    def test_of_a_map_key_that_stands_twice_the_last_counts(self) -> None:
+        of = schema("map<string, int32> m = 1; int32 i = 2;")
+        one, two = message(of, m={"a": 1, "b": 2}, i=1).SerializeToString(), message(of, m={"a": 3}).SerializeToString()
+        rows = decode(of, [message(of, m={"a": 9}), one + two, b"", message(of, m={"b": 8})])
+        assert [dict(row["m"]) for row in rows if row is not None] == [{"a": 9}, {"a": 3, "b": 2}, {}, {"b": 8}]
+
+
+class TestWhatProtobufMerges:
+    """https://protobuf.dev/programming-guides/encoding/#last-one-wins; compared with the official library."""
+
+    TYPES = TYPES + " message T { google.protobuf.Timestamp t = 1; google.protobuf.Int32Value w = 2; }"
+
+    TWICE: ClassVar = [
+            ("google.protobuf.Timestamp x = 1;", b"\x0a\x02\x08\x05\x0a\x03\x10\xd8\x36", dt.datetime(1970, 1, 1, 0, 0, 5, 7, UTC)),
+            ("google.protobuf.Duration x = 1;", b"\x0a\x02\x08\x05\x0a\x03\x10\xd8\x36", 5_000_007),
+            ("google.protobuf.Int32Value x = 1;", b"\x0a\x02\x08\x05\x0a\x00", 5),
+            ("google.protobuf.StringValue x = 1;", b"\x0a\x03\x0a\x01a\x0a\x00", "a"),
+            ("N x = 1;", b"\x0a\x02\x08\x05\x0a\x03\x12\x01a", {"a": 5, "s": "a"}),
+            ("T x = 1;", b"\x0a\x04\x0a\x02\x08\x05\x0a\x05\x0a\x03\x10\xd8\x36", {"t": dt.datetime(1970, 1, 1, 0, 0, 5, 7, UTC), "w": None}),
+            ("repeated T x = 1;", b"\x0a\x08\x12\x02\x08\x05\x12\x02\x08\x06", [{"t": None, "w": 6}]),
+            ("google.protobuf.Struct x = 1;", b"\x0a\x09\x0a\x07\x0a\x01a\x12\x02\x20\x01\x0a\x09\x0a\x07\x0a\x01b\x12\x02\x20\x00", '{"a":true,"b":false}'),
+            ("google.protobuf.ListValue x = 1;", b"\x0a\x04\x0a\x02\x20\x01\x0a\x04\x0a\x02\x20\x00", "[true,false]"),
+            ("Nothing x = 1;", b"\x0a\x00\x0a\x00", "{}"),
+            ("map<string, google.protobuf.Timestamp> x = 1;", b"\x0a\x0c\x0a\x01a\x12\x02\x08\x05\x12\x03\x10\xd8\x36", [("a", dt.datetime(1970, 1, 1, 0, 0, 5, 7, UTC))]),
+    ]  # fmt: skip
+
+    def test_a_field_that_occurs_twice_is_merged(self) -> None:
+        of = one_field_each([field for field, _, _ in self.TWICE], self.TYPES)
+        for i, (field, body, expected) in enumerate(self.TWICE):
+            rows = decode(of, [b"", body, b""], name=f"M{i}")
+            assert rows[1] == {"x": expected}, field
+            assert rows[0] == rows[2] != rows[1], field
+
+    def test_a_recursive_field_that_occurs_twice_is_merged_in_json_text(self) -> None:
+        of = schema("int32 v = 1; repeated int32 l = 2; M next = 3;")
+        twice = b"\x1a\x02\x08\x07\x1a\x02\x10\x08"
+        deep = twice
+        for _ in range(2):
+            deep = b"\x1a" + _varint(len(deep)) + deep
+        (row,) = decode(of, [deep])
+        assert row is not None
+        assert json.loads(row["next"]["next"]["next"]) == {"v": 7, "l": [8]}
+
+    ONEOFS: ClassVar = [
+            (b"\x08\x01\x12\x01b", {"a": None, "b": "b", "c": None, "d": None}),
+            (b"\x12\x01b\x08\x00", {"a": 0, "b": None, "c": None, "d": None}),
+            (b"\x1a\x02\x08\x05\x08\x01\x1a\x03\x12\x01s", {"a": None, "b": None, "c": {"a": 0, "s": "s"}, "d": None}),
+            (b"\x1a\x02\x08\x05\x22\x02\x08\x05", {"a": None, "b": None, "c": None, "d": dt.datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)}),
+    ]  # fmt: skip
+
+    def test_of_two_members_of_a_oneof_the_last_counts(self) -> None:
+        of = schema("oneof o { int32 a = 1; string b = 2; N c = 3; google.protobuf.Timestamp d = 4; }", TYPES)
+        assert decode(of, [body for body, _ in self.ONEOFS]) == [expected for _, expected in self.ONEOFS]
+
+    def test_a_member_of_a_oneof_without_a_column_counts_too(self) -> None:
+        of = schema("oneof o { int32 a = 1; N c = 3; } N n = 4;", TYPES)
+        target = Struct((Field("a", INT),))
+        assert decode(of, [b"\x08\x01\x1a\x00", b"\x1a\x00\x08\x01"], target) == [{"a": None}, {"a": 1}]
+
+
+class TestMapEntries:
+    ENTRIES: ClassVar = [
+            ("map<string, N> x = 1;", b"\x0a\x03\x0a\x01a", [("a", {"a": 0, "s": None})]),
+            ("map<string, N> x = 1;", b"\x0a\x00", [("", {"a": 0, "s": None})]),
+            ("map<string, int32> x = 1;", b"\x0a\x03\x0a\x01a", [("a", 0)]),
+            ("map<int32, string> x = 1;", b"\x0a\x03\x12\x01a", [(0, "a")]),
+            ("map<string, E> x = 1;", b"\x0a\x03\x0a\x01a", [("a", "Z")]),
+            ("map<string, google.protobuf.Timestamp> x = 1;", b"\x0a\x03\x0a\x01a", [("a", dt.datetime(1970, 1, 1, tzinfo=UTC))]),
+            ("map<string, google.protobuf.Duration> x = 1;", b"\x0a\x03\x0a\x01a", [("a", 0)]),
+            ("map<string, google.protobuf.Int64Value> x = 1;", b"\x0a\x03\x0a\x01a", [("a", 0)]),
+            ("map<string, Nothing> x = 1;", b"\x0a\x03\x0a\x01a", '{"a":{}}'),
+    ]  # fmt: skip
+
+    def test_an_entry_without_its_key_or_value_has_the_default(self) -> None:
+        of = one_field_each([field for field, _, _ in self.ENTRIES])
+        for i, (field, body, expected) in enumerate(self.ENTRIES):
+            assert decode(of, [b"", body, b""], name=f"M{i}")[1] == {"x": expected}, field
+
+
+def test_a_panic_of_the_decoder_rejects_its_record_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicError(BaseException):
+        pass
+
+    def panics(batch: pa.RecordBatch, *rest: Any) -> pa.Array:
+        if b"poison" in batch.column(0).to_pylist():
+            raise PanicError
+        return assemble(batch, *rest)
+
+    monkeypatch.setattr("frazil.decode.protobuf.protobuf_decoder.assemble", panics)
+    of = schema("bytes x = 1;")
+    rows = decode(of, [message(of, x="AA=="), b"\x0a\x06poison", message(of, x="AQ==")])
+    assert rows == [{"x": b"\0"}, None, {"x": b"\1"}]
+
+
+class TestTargets:
+    def test_columns_are_found_by_source_and_alias_and_keep_the_targets_order(self) -> None:
+        of = schema("int32 OldName = 1; int32 b = 2; N n = 3;", TYPES)
+        inner = Struct((Field("extra", STRING), Field("a_", INT, source="a")))
+        target = Struct(
+            (
+                Field("missing", ListOf(DOUBLE)),
+                Field("n", inner),
+                Field("new_name", INT, source="newName", aliases=("OldName",)),
+            )
+        )
+        rows = decode(of, [message(of, OldName=1, b=2, n={"a": 3}), message(of)], target)
+        assert rows == [
+            {"missing": None, "n": {"extra": None, "a_": 3}, "new_name": 1},
+            {"missing": None, "n": None, "new_name": 0},
+        ]
+
+    def test_values_are_widened_to_the_column(self) -> None:
+        of = schema("int32 i = 1; float f = 2; uint64 u = 3; repeated int32 l = 4; map<int32, float> m = 5;")
+        target = Struct(
+            (
+                Field("i", LONG),
+                Field("f", DOUBLE),
+                Field("u", Decimal(30, 0)),
+                Field("l", ListOf(LONG)),
+                Field("m", MapOf(LONG, DOUBLE)),
+            )
+        )
+        assert decode(of, [message(of, i=1, f=0.5, u=7, l=[1], m={"1": 0.5})], target) == [
+            {"i": 1, "f": 0.5, "u": Dec(7), "l": [1], "m": [(1, 0.5)]}
+        ]
+
+    def test_what_is_a_struct_or_a_list_in_this_version_can_be_json(self) -> None:
+        of = schema(
+            "N n = 1; repeated int64 l = 2; repeated E e = 3; map<string, int64> m = 4; repeated bytes b = 5;", TYPES
+        )
+        target = Struct(tuple(Field(name, STRING, as_json=True) for name in "nlemb"))
+        row = message(of, n={"a": 1}, l=[1], e=["A", 7], m={"k": 2}, b=["AA=="])
+        assert decode(of, [row, b""], target) == [
+            {"n": '{"a":1}', "l": '["1"]', "e": '["A","7"]', "m": '{"k":"2"}', "b": '["AA=="]'},
+            {"n": None, "l": "[]", "e": "[]", "m": "{}", "b": "[]"},
+        ]
+
+    def test_records_of_several_types_land_in_their_order(self) -> None:
+        one, two = schema("int32 a = 1;"), schema("string b = 1;")
+        target = Struct((Field("a", INT), Field("b", STRING)))
+        bodies = [
+            message(one, a=1),
+            message(two, b="x"),
+            b"\x08",
+            message(two, b="y"),
+            message(one, a=2),
+            message(one, a=3),
+            b"",
+        ]
+        array = pa.array([b.SerializeToString() if isinstance(b, Message) else b for b in bodies], pa.binary())
+        types = pa.array([0, 1, 0, 1, 0, None, 7], pa.int32())
+        out = decoded(array, types, [reading(one, "M", target), reading(two, "M", target)], arrow(target))
+        assert [row and (row["a"], row["b"]) for row in out.to_pylist()] == [
+            (1, None),
+            (None, "x"),
+            None,
+            (None, "y"),
+            (2, None),
+            None,
+            None,
+        ]
+
+    def test_a_large_batch_with_a_bad_record_here_and_there_loses_nothing(self) -> None:
+        of = schema("int32 a = 1;")
+        good = [message(of, a=i).SerializeToString() for i in range(10_000)]
+        bodies = [b"\x08" if i % 997 == 5 else body for i, body in enumerate(good)]
+        rows = decode(of, bodies)
+        assert [row and row["a"] for row in rows] == [None if i % 997 == 5 else i for i in range(10_000)]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_values_of_several_types_are_rows_in_spark_and_what_is_of_none_is_null(spark: SparkSession) -> None:
+    text = 'syntax = "proto3"; package p; message A { int32 a = 1; message B { string b = 1; } } message C { repeated A c = 1; }'
+    of = compile_proto(text)
+    target = Struct((Field("a", INT), Field("b", STRING), Field("c", ListOf(Struct((Field("a", INT),))))))
+    readings = {7 + (place << 32): reading(of, name, target) for place, name in enumerate(["p.A", "p.A.B", "p.C"])}
+    first, second, third = readings
+    values = [
+        (b"\x08\x05", first),
+        (b"\x0a\x01x", second),
+        (b"\x0a\x02\x08\x06", third),
+        (b"", first),
+        (b"\x08", first),
+        (b"\x08\x05", 8),
+        (b"\x08\x05", None),
+        (None, first),
+    ]
+    records = spark.createDataFrame(values, "body binary, number long").coalesce(1)
+    rows = records.select(batch_of(readings, target)(F.col("body"), F.col("number")).alias("r")).collect()
+    assert [row.r and tuple(row.r) for row in rows] == [
+        (5, None, None, True),
+        (None, "x", None, True),
+        (None, None, [(6,)], True),
+        (0, None, None, True),
+        *[None] * 4,
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_a_value_of_20_megabytes_lands(spark: SparkSession) -> None:
+    of = schema("bytes x = 1;")
+    target = row_type(of)
+    records = spark.createDataFrame([(message(of, x="AAAA" * 6_700_000).SerializeToString(),)], "value binary")
+    rows = records.select(decode_protobuf(F.col("value"), F.lit(0), [reading(of, "M", target)], target).alias("r"))
+    assert rows.select(F.length("r.x")).first() == (20_100_000,)
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+@pytest.mark.parametrize("place", ["_handler", "canonical"])
+def test_what_the_libraries_refuse_is_bad_and_fails_no_batch(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """A type that one of them cannot make, whose panic is no `Exception`; a body at which the other raises anything."""
+
+    class Panic(BaseException):
+        pass
+
+    def refusing(*_: Any) -> Any:
+        raise Panic
+
+    monkeypatch.setattr(f"frazil.decode.protobuf.protobuf_decoder.{place}", refusing)
+    of, target = schema("int32 a = 1;"), Struct((Field("a", INT),))
+    bodies = pa.array([b"\x08\x01", b"\x08"], pa.binary())
+    out = decoded(bodies, pa.array([0, 0], pa.int32()), [reading(of, "M", target)], arrow(target))
+    assert [row is not None for row in out.to_pylist()] == [place != "_handler", False]

@@ -1,0 +1,118 @@
+"""What a batch of 2,000 rows costs with many versions, and with many refused frames. The figures are in docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from frazil.declaration import Topic, ValueFormat
+from frazil.declaration.options import Tombstones
+from frazil.decode.decode import decode, rejected, rows
+from frazil.decode.decoding import Decoding
+from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.ingest import record_counts
+from frazil.schemas.evolution.table_mapping import landing
+from frazil.schemas.reasons import Reason
+from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import prefixed
+from tests.support.fake_registry import FakeRegistry
+from tests.support.shop import ORDER
+from tests.support.shop import avro as written
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+ROWS, ROUNDS = 2_000, 7
+
+
+def version(number: int) -> dict[str, object]:
+    """ORDER with ten columns more, one of them of this version only."""
+    names = [*(f"c{n}" for n in range(9)), f"v{number}"]
+    added = [{"name": name, "type": ["null", "string"], "default": None} for name in names]
+    return {**ORDER, "fields": [*ORDER["fields"], *added]}
+
+
+def batch(spark: SparkSession, values: list[bytes]) -> DataFrame:
+    given = [(value, None, 0, n) for n, value in enumerate(values)]
+    kind = "value binary, headers array<struct<key:string,value:binary>>, partition int, offset long"
+    return spark.createDataFrame(given, kind).coalesce(2).cache()
+
+
+def fastest(work: Callable[[], None]) -> float:
+    """The seconds of the fastest round, which a busy machine disturbs least."""
+    taken = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def land(records: DataFrame, decoding: Decoding) -> None:
+    rows(decode(records, decoding)).select("_frazil_row.*").write.format("noop").mode("overwrite").save()
+
+
+def reject(records: DataFrame, decoding: Decoding) -> None:
+    observed = Observation()
+    lost = record_counts.observe_rejected(rejected(decode(records, decoding), decoding), observed, F.lit(False))
+    lost.write.format("noop").mode("overwrite").save()
+    assert record_counts.by_reason(observed.get, "rejected") == {"foreign_schema": 1}
+
+
+def decodings(registered: int) -> tuple[Decoding, list[int]]:
+    """The decoding of a topic of so many versions, after records of its last three were met."""
+    registry = FakeRegistry()
+    ids = [registry.register("orders-value", json.dumps(version(number))) for number in range(registered)]
+    writers = WriterSchemas(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
+    writers.refresh()
+    writers.learn(Met(waiting=tuple(prefixed(schema_id, b"") for schema_id in ids[-3:])))
+    target = landing(Struct(()), writers.versions[-3:]).target  # of equal width, so that only plans are compared
+    return writers.decoding(target, {}, Tombstones.DEAD_LETTER), ids
+
+
+def test_300_versions_of_which_3_occur_cost_what_3_cost(spark: SparkSession) -> None:
+    found = {}
+    for registered in (3, 300):
+        decoding, ids = decodings(registered)
+        of = {ids[-n]: version(registered - n) for n in (1, 2, 3)}
+        value = {"order_id": 1, "user": "u", "amount": None}
+        values = [prefixed(i, written(of[i], value)) for i in list(of) * (ROWS // 3)]
+        records = batch(spark, values)
+        land(records, decoding)  # warms
+        found[registered] = fastest(lambda r=records, d=decoding: land(r, d))  # type: ignore[misc]
+        records.unpersist()
+    print(f"seconds a batch by registered versions: {found}")
+    assert found[300] <= 1.2 * found[3]
+
+
+def test_more_refused_frames_than_are_remembered_cost_what_one_costs(spark: SparkSession) -> None:
+    decoding, ids = decodings(3)
+    foreign = [prefixed(n, b"") for n in range(1_000_000, 1_050_000)]
+    last = prefixed(ids[-1], written(version(2), {"order_id": 1, "user": "u", "amount": None}))
+    records = batch(spark, [*[last] * (ROWS - 1), foreign[0]])
+    counts = (1, 5_000, 50_000)
+    cases = {
+        count: Decoding(
+            row_type=decoding.row_type,
+            frames=decoding.frames,
+            bodies=decoding.bodies,
+            refused=dict.fromkeys(foreign[:count], Reason.FOREIGN_SCHEMA),
+        )
+        for count in counts
+    }
+    for case in cases.values():
+        reject(records, case)  # warms
+    found = dict.fromkeys(counts, math.inf)
+    for _ in range(ROUNDS):  # one after the other, so that what else the machine does disturbs all alike
+        for count, case in cases.items():
+            began = time.perf_counter()
+            reject(records, case)
+            found[count] = min(found[count], time.perf_counter() - began)
+    print(f"seconds a batch by refused frames: {found}")
+    assert found[5_000] <= 1.5 * found[1]  # `WriterSchemas` remembers 4,000
+    assert found[50_000] <= 2 * found[1]

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frazil.schemas.evolution.merge import merge
+from frazil.schemas.evolution.schema_changes import AddColumn, applied
+from frazil.schemas.evolution.table_mapping import fits, landing, target
+from frazil.schemas.evolution.type_promotion import holds
+from frazil.schemas.metadata import metadata_fields
+from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
+from tests.schemas.row_types import INT, LONG, STRING, VERSIONS, struct
+
+
+def test_the_target_is_the_tables_row_type_with_the_sources_of_its_fields() -> None:
+    rows = merge(
+        [
+            (1, struct(Amount=INT)),
+            (2, struct(Field("Total", INT, aliases=("Amount",)), Lines=ListOf(struct(Sku=STRING)))),
+        ]
+    ).type
+    table = Struct(
+        (
+            *metadata_fields(struct=False),
+            Field("note", STRING),
+            Field("total", LONG),
+            Field("lines", ListOf(Struct((Field("sku", STRING),)))),
+        )
+    )
+    note, total, lines = target(table, rows).fields
+    assert (note.name, note.source) == ("note", "note")
+    assert (total.name, total.source, total.aliases, total.type) == ("total", "Total", ("Amount",), LONG)
+    assert lines.type == ListOf(Struct((Field("sku", STRING, source="Sku"),)))
+
+
+def test_the_struct_of_metadata_is_not_in_the_target_either() -> None:
+    table = Struct((*metadata_fields(struct=True), Field("a", INT)))
+    assert [f.name for f in target(table, struct(a=INT)).fields] == ["a"]
+
+
+def test_versions_and_table_are_brought_together() -> None:
+    plan = landing(Struct((Field("a", INT),)), [(5, struct(a=INT)), (6, struct(a=INT, b=INT)), (7, struct(a=STRING))])
+    assert plan.changes == (AddColumn(("b",), INT),)
+    assert [f.name for f in plan.target.fields] == ["a", "b"]
+    assert list(plan.incompatible) == [7]
+
+
+def test_a_version_that_the_table_refuses_is_left_out_and_the_others_land() -> None:
+    table = Struct((Field("a", INT),))
+    plan = landing(table, [(1, struct(a=STRING)), (2, struct(a=INT, b=INT)), (3, struct(a=INT, b=STRING))])
+    assert {i: str(p).split(".")[0] for i, p in plan.incompatible.items()} == {
+        1: "a: int cannot become string",
+        3: "b: int cannot become string",
+    }
+    assert plan.changes == (AddColumn(("b",), INT),)
+
+
+def test_a_frozen_table_takes_the_versions_that_fit_as_it_is() -> None:
+    table = Struct((Field("a", LONG), Field("old", INT)))
+    versions = [
+        (1, struct(a=INT)),
+        (2, struct(a=LONG, b=INT)),
+        (3, struct(Field("new", INT, aliases=("old",)), a=LONG)),
+    ]
+    plan = landing(table, versions, may_add=False, may_widen=False)
+    assert plan.changes == ()
+    assert list(plan.incompatible) == [2]
+    assert [(f.name, f.source) for f in plan.target.fields] == [("a", "a"), ("old", "new")]
+
+
+def test_a_version_that_lacks_what_a_frozen_table_requires_is_left_out() -> None:
+    plan = landing(
+        struct(a=INT),
+        [(1, struct(a=INT)), (2, Struct(())), (3, Struct((Field("a", INT),)))],
+        may_add=False,
+        may_widen=False,
+    )
+    assert list(plan.incompatible) == [2, 3]
+
+
+def test_records_fit_a_wider_column_and_not_a_narrower_one() -> None:
+    wide = merge([(1, struct(a=LONG, b=ListOf(struct(c=LONG)), d=MapOf(STRING, LONG)))]).type
+    assert fits(wide, struct(a=INT, b=ListOf(struct(c=INT)), d=MapOf(STRING, INT))) is None
+    narrow = merge([(1, struct(a=INT))]).type
+    assert str(fits(narrow, struct(a=LONG))).startswith("a: int does not hold long")
+
+
+def test_a_field_without_a_column_does_not_fit() -> None:
+    row = merge([(1, struct(a=ListOf(struct(b=INT))))]).type
+    assert str(fits(row, struct(a=ListOf(struct(b=INT, C=INT))))).startswith("a.element.C: the table has no column")
+
+
+def test_null_does_not_fit_a_required_column() -> None:
+    assert fits(struct(a=INT), Struct((Field("a", INT),))) is not None
+    assert fits(struct(a=INT), Struct(())) is not None
+    assert fits(struct(a=ListOf(INT, element_required=True)), struct(a=ListOf(INT))) is not None
+
+
+def test_json_text_takes_any_structure_and_no_scalar() -> None:
+    row = struct(Field("x", STRING, as_json=True))
+    assert fits(row, struct(x=struct(a=INT))) is None
+    assert fits(row, row) is None
+    assert str(fits(row, struct(x=STRING))).startswith("x: the column x holds JSON text")
+
+
+@settings(deadline=None)
+@given(VERSIONS)
+def test_every_version_that_is_not_refused_fits_the_target(versions: list[tuple[int, Struct]]) -> None:
+    plan = landing(Struct(()), versions)
+    for schema_id, version in versions:
+        if schema_id not in plan.incompatible:
+            assert fits(plan.target, version) is None
+
+
+@settings(deadline=None)
+@given(VERSIONS, st.integers(0, 4))
+def test_a_landing_that_was_made_needs_no_change_and_refuses_the_same(
+    versions: list[tuple[int, Struct]], known: int
+) -> None:
+    first = landing(Struct(()), versions[:known])
+    table = applied(Struct(()), first.changes)
+    plan = landing(table, versions)
+    again = landing(applied(table, plan.changes), versions)
+    assert again.changes == ()
+    assert again.target == plan.target
+    assert set(again.incompatible) == set(plan.incompatible)
+    assert set(first.incompatible) == {schema_id for schema_id in plan.incompatible if schema_id < known}
+
+
+@pytest.mark.parametrize("misfit", [STRING, LONG], ids=["a misfit", "none"])
+def test_many_versions_are_brought_together_in_linear_time(misfit: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def counted(*given: Any) -> bool:
+        nonlocal compared
+        compared += 1
+        return holds(*given)
+
+    monkeypatch.setattr("frazil.schemas.evolution.merge.holds", counted)
+    monkeypatch.setattr("frazil.schemas.evolution.schema_changes.holds", counted)
+    columns = {f"f{number}": LONG for number in range(10)}
+    versions = [(number, struct(**columns)) for number in range(1, 301)]
+    plan = landing(Struct((Field("x", LONG),)), [*versions[:150], (999, struct(**columns, x=misfit)), *versions[150:]])
+    assert list(plan.incompatible) == ([999] if misfit is STRING else [])
+    assert compared < 4 * 300 * 10  # in each version each field once, twice if one is left out
