@@ -95,4 +95,4 @@ def test_watching_prints_a_json_line_a_look_until_it_is_interrupted() -> None:
         watching.send_signal(signal.SIGINT)
         assert watching.wait(20) == 0
     assert looks[0]["at"] < looks[1]["at"]
-    assert [look["totals"]["rows"] for look in looks] == [149, 149]
+    assert looks[1]["totals"]["rows"] == 149  # the first look may end before a slow machine has opened the table
