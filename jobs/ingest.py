@@ -26,8 +26,9 @@ from frazil.declaration import Pipeline
 from frazil.declaration.document import parse
 from frazil.declaration.environment import Environment, parse_environment
 from frazil.exit_codes import Exit, exit_of_all
-from frazil.ingest import metrics, proof_writer, runner
-from frazil.ingest.events import Event
+from frazil.ingest import runner
+from frazil.ingest.reporting import metrics, proof_writer
+from frazil.ingest.reporting.events import Event
 from frazil.job import entry_point, missing_objects, shutdown, startup
 from frazil.job.session import open_job
 from frazil.release import runtime

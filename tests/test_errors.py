@@ -43,7 +43,7 @@ from frazil.errors import (
     TopicRecreated,
     WriteModeDiffers,
 )
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 from frazil.recovery.decisions import Accepted, can_happen
 from tests.cli.test_named_commands import check
 

@@ -23,11 +23,12 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
-from frazil.lake import layout, ledger
+from frazil.lake import layout
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts, Totals
 from frazil.lake.read.stored_tables import Lake
-from frazil.lake.totals import Counts, Totals
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -122,7 +123,7 @@ class Landed:
         accepted: str | None = None,
         topic_id: str | None = None,
     ) -> None:
-        """Commit files as `lake/commit/append.py` does, and their dead letters as `lake/commit/multi_table.py` does."""
+        """Commit files as `lake/commit/commit.py` does, and their dead letters as `lake/commit/dead_letters/decide.py` does."""
         start = Offsets(self.pipeline.topic.name, self.topic_id, dict(self.held))
         self.topic_id = topic_id or self.topic_id
         self.held = {**({} if topic_id else self.held), **end}

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
 
 from frazil.audit.verify import verify
-from frazil.lake.totals import Counts
+from frazil.lake.ledger.totals import Counts
 from tests.audit.audited_table import Landed
 
 PARTITIONS = 12

@@ -15,11 +15,10 @@ from pyiceberg.expressions import In
 from pyiceberg.manifest import DataFile
 
 from frazil.declaration import ErrorMode, Upsert
-from frazil.lake import ledger
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.key_hash import hashes
-from frazil.lake.stale_keys import StaleKeys
-from frazil.lake.totals import Counts
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
+from frazil.lake.ledger.totals import Counts
+from frazil.upsert.key_hash import hashes
 from tests.audit.audited_table import Landed, path
 
 KEY = "order_id"

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import LongType
 
-from frazil.audit import count
+from frazil.audit.files import count
+from frazil.audit.files.offset_ranges import Range
 from frazil.audit.finding import Flaw, Outcome
-from frazil.audit.offset_ranges import Range
 from frazil.audit.verification import Verification
 from frazil.errors import CatalogUnavailable
-from frazil.lake import ledger
-from frazil.lake.offsets import Offsets
-from frazil.lake.totals import Counts
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts
 from tests.audit.audited_table import Landed, path, rewrite
 
 MAIN = "shop.orders"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.audit.files.offset_ranges import Range
+from frazil.audit.files.proofs import ProofFolder
 from frazil.audit.finding import Depth, Flaw, Outcome
-from frazil.audit.offset_ranges import Range
-from frazil.audit.proofs import ProofFolder
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration.options import ErrorMode, MetadataColumns
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 from tests.support.variants import first_short

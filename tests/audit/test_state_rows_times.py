@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from frazil.audit.state_rows import _comparable
+from frazil.audit.accounts.state_rows import _comparable
 
 
 def test_a_timestamp_is_the_same_in_each_unit_and_beyond_the_year_9999() -> None:

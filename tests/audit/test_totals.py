@@ -1,14 +1,14 @@
-"""The account that each commit carries on, see `frazil.lake.totals.Totals`."""
+"""The account that each commit carries on, see `frazil.lake.ledger.totals.Totals`."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.audit.balance import by_topic
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets
-from frazil.lake.totals import Closed, Counts, Total, Totals
+from frazil.audit.accounts.balance import by_topic
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Closed, Counts, Total, Totals
 
 number = st.integers(0, 2**62)
 totals = st.builds(

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from frazil import declaration
+from frazil.audit.files.offset_ranges import Range
 from frazil.audit.finding import Flaw, Outcome
-from frazil.audit.offset_ranges import Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration import At, Changelog, Latest, Upsert
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
-from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.offsets import Offsets
-from frazil.lake.totals import Counts, Total, Totals
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts, Total, Totals
 from tests.audit.audited_table import Landed, path, rewrite
 from tests.support.busy_lake import BusyLake
 

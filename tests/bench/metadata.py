@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.offsets import Offsets
-from frazil.lake.totals import Counts, Totals
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts, Totals
 
 PARTS = ledger.MAY_BE_COMPACT
 TOPIC, TOPIC_ID, UUID = "orders", "3kq1k8m0TlSj4m4pWz9v2A", "6f7b2c0e-8f4e-4d53-9a0e-0d3f8f1f7a10"

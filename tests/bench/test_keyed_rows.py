@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.positions import IS_DELETE
+from frazil.upsert.scan_resolver import IS_DELETE
 from tests.bench.contenders.keyed_rows import BATCH, Changes, Held, rows
 from tests.bench.contenders.upserts import NotWhatWasChangedError, check
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 from tests.bench.metadata import CASES, Case, megabytes, summaries
 
 SEED = 1

@@ -31,8 +31,8 @@ from frazil.declaration import (
 )
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
-from frazil.lake import ledger
 from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.ledger import entry as ledger
 
 Ask = Callable[..., Result]
 COLUMNS = {

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from frazil.cli.progress import Progress
-from frazil.ingest.events import Event
+from frazil.ingest.reporting.events import Event
 
 
 def event(name: Event, time: float, **facts: Any) -> dict[str, Any]:

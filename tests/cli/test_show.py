@@ -13,7 +13,7 @@ from frazil.cli.main import app
 from frazil.cli.show import stopped_broker
 from frazil.declaration.document import canonical, document
 from frazil.declaration.to_json import to_json
-from frazil.lake.stale_keys import StaleKeys
+from frazil.lake.ledger.key_totals import StaleKeys
 from tests.audit.landed_state import LandedState
 
 

@@ -161,7 +161,7 @@ def test_what_takes_long_is_announced(ask: Ask, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_estimate_uses_the_measured_rate(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.audit.count.MEASURED_ROWS", 1_000)
+    monkeypatch.setattr("frazil.audit.files.count.MEASURED_ROWS", 1_000)
     ask()
     (file,) = Path(".frazil/proofs/test").glob("*.json")
     assert json.loads(file.read_bytes())["body"]["rows_per_second"] > 1_000

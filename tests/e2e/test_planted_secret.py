@@ -28,8 +28,8 @@ from frazil.declaration.environment import Environment, Mechanism, Registry, Sec
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.oauth import OAuth
 from frazil.declaration.secret import Secret
-from frazil.ingest.ranges import OffsetRange
-from frazil.ingest.read import read
+from frazil.ingest.batch.read import read
+from frazil.ingest.plan.ranges import OffsetRange
 from tests.support import oracle
 from tests.support.registry_server import RegistryServer
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka

@@ -18,8 +18,8 @@ from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.oauth import OAuth
 from frazil.declaration.secret import Secret
-from frazil.ingest.ranges import OffsetRange
-from frazil.ingest.read import read
+from frazil.ingest.batch.read import read
+from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.spark_errors import LoginRefused, explained
 from tests.clients.test_msk_tokens import signature
 from tests.support.secure_kafka import SecureKafka, secure_kafka

@@ -12,10 +12,10 @@ import pytest
 from frazil.declaration import Changelog, KeyFormat, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
-from frazil.lake.changelog_sql import ChangelogTable
-from frazil.lake.sql_engine import SqlEngine
-from tests.lake.test_changelog_sql import HOSTILE
-from tests.lake.test_order_values import VALUES
+from frazil.lake.sql.changelog_sql import ChangelogTable
+from frazil.lake.sql.sql_engine import SqlEngine
+from tests.lake.sql.test_changelog_sql import HOSTILE
+from tests.lake.sql.test_order_values import VALUES
 from tests.scenarios.test_upserts import State, verified
 from tests.support import trino_server
 from tests.support.shop import Shop

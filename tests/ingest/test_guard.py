@@ -23,8 +23,8 @@ from frazil.errors import (
 )
 from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest import runner
-from frazil.ingest.events import Event
 from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, event_of, persist
+from frazil.ingest.reporting.events import Event
 
 PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))
 LOST = OffsetsLost.of("orders", "orders", partition=0, first=0, earliest=1)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from frazil.ingest import metrics
-from frazil.ingest.events import Event, Reporter
+from frazil.ingest.reporting import metrics
+from frazil.ingest.reporting.events import Event, Reporter
 from frazil.job.log_line import log_line
 
 FACTS: dict[Event, dict[str, Any]] = {

@@ -20,9 +20,10 @@ from frazil.declaration import Append, At, Changelog, Debezium, Latest, Pipeline
 from frazil.declaration.change_effects import FIELDS, Outcome
 from frazil.declaration.write_modes import order_by
 from frazil.errors import ColumnsMissing, ForeignTable
-from frazil.ingest import existing_table
-from frazil.lake import layout, ledger
+from frazil.ingest.setup import existing_table
+from frazil.lake import layout
 from frazil.lake.layout import Layout, changed, differences
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
@@ -109,7 +110,7 @@ REFUSED: dict[str, Callable[[], bool] | str] = {
         and _refused(declared(write=Changelog(key="id")), declared(write=Changelog(key="day")), "write.key")
     ),
     "table.json_columns": "tests/scenarios/test_variants.py",
-    "topic.name": "tests/ingest/test_plan.py",
+    "topic.name": "tests/ingest/plan/test_plan.py",
     "topic.key_format": "tests/scenarios/test_keys.py",
 }
 """A run refuses: by a comparison, or in these tests."""

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
-from frazil.lake import ledger
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.metadata_expiry import EVERY, Trimmed, due, finished_decisions, trim
 from frazil.lake.snapshot_retention import History, Past
 from frazil.maintain.compact import compact

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.snapshot_retention import DAY_MS, History, Past, expirable, since
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
+from frazil.lake.commit.commit import publish
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.stage import empty_commit
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact

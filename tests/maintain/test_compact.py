@@ -15,7 +15,7 @@ from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
-from frazil.lake.deletes import live_rows
+from frazil.lake.delete_files import live_rows
 from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.errors import FrazilError, InvalidInput
-from frazil.lake import ledger
-from frazil.lake.commit.multi_table import finish_open
+from frazil.lake.commit.dead_letters.decide import finish_open
 from frazil.lake.data_location import DATA_LOCATION
+from frazil.lake.ledger import entry as ledger
 from frazil.maintain.orphans import orphans
 from frazil.maintain.result import Status
 from frazil.maintain.target import Policy

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.errors import RolledBack
-from frazil.ingest.table_setup import read_ledger
+from frazil.ingest.setup.table_setup import read_ledger
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire

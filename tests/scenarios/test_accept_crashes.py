@@ -11,7 +11,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
 from frazil.job import failpoints
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.stop import Stop, note
+from frazil.lake.ledger.stop import Stop, note
 from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers
 

@@ -26,8 +26,8 @@ from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Tombstones
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import RegistryUnavailable
-from frazil.ingest.events import Reporter, Total
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter, Total
 from frazil.local.services import LocalServices
 from frazil.schemas.evolution.column_names import claimed
 from frazil.schemas.reasons import Reason

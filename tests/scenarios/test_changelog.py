@@ -13,9 +13,9 @@ import pytest
 from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert, check
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
-from frazil.lake.changelog_sql import ChangelogTable
-from frazil.lake.ledger import KEY
-from frazil.lake.sql_engine import SqlEngine
+from frazil.lake.ledger.entry import KEY
+from frazil.lake.sql.changelog_sql import ChangelogTable
+from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_lost_deletes

@@ -24,10 +24,10 @@ from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import environment_document
 from frazil.errors import InvalidInput
-from frazil.lake import changelog_views
-from frazil.lake.changelog_sql import ChangelogTable
 from frazil.lake.read.stored_tables import Lake
-from frazil.lake.sql_engine import SqlEngine
+from frazil.lake.sql import changelog_views
+from frazil.lake.sql.changelog_sql import ChangelogTable
+from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.local.duckdb_query import ask
 from tests.scenarios.test_upserts import stored
 from tests.support import change_replay, extra_catalogs

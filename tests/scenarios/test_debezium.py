@@ -12,7 +12,7 @@ import pytest
 
 from frazil.declaration import Debezium, ErrorMode, KeyFormat, Limits, Upsert
 from frazil.errors import InvalidInput, RejectedRecords, SourceTruncated
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger.entries import entry
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import stored, verified

@@ -8,7 +8,7 @@ import pytest
 
 from frazil.decode.decoding import Decoding
 from frazil.errors import DeadLetterTableMismatch
-from frazil.ingest import staging
+from frazil.ingest.batch import staging
 from tests.support.shop import Shop
 from tests.support.variants import first_short
 

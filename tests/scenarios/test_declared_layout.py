@@ -12,7 +12,7 @@ import pytest
 
 from frazil.declaration import Append, Changelog, ErrorMode, Pipeline, Upsert
 from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput
-from frazil.ingest.preview import preview
+from frazil.ingest.preview.preview import preview
 from frazil.maintain.result import Status
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun

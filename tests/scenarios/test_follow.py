@@ -15,12 +15,13 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Upsert
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
-from frazil.ingest import guard, runner, staging
+from frazil.ingest import guard, runner
+from frazil.ingest.batch import staging
 from frazil.job import session
-from frazil.lake.deletes import key_changes
-from frazil.lake.deletes.positions import Found
+from frazil.lake.delete_files.staged_deletes import Found
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from frazil.upsert import key_changes
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_upserts import State
 from tests.support.shop import Shop

@@ -11,7 +11,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, Limits, Spark, Upsert, WriteMode
 from frazil.errors import DeletesLost, InvalidInput, TopicRecreated
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

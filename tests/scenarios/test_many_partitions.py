@@ -9,9 +9,10 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
-from frazil.ingest import read
-from frazil.ingest.read import LEAST_TASKS, SEPARATE_RANGES
-from frazil.lake import compressed_values, ledger
+from frazil.ingest.batch import read
+from frazil.ingest.batch.read import LEAST_TASKS, SEPARATE_RANGES
+from frazil.lake.ledger import compressed_values
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 

@@ -9,8 +9,8 @@ import pytest
 
 from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.errors import InvalidInput, KeysMoved
-from frazil.lake import ledger
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support.shop import Shop

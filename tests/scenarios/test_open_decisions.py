@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits
-from frazil.ingest import resume
-from frazil.lake.commit.multi_table import finish_open
+from frazil.ingest.setup import resume
+from frazil.lake.commit.dead_letters.decide import finish_open
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.recovery.apply import accept

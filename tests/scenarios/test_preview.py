@@ -21,8 +21,8 @@ from frazil.declaration.document import canonical, document
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.environment import environment_document
 from frazil.errors import InvalidInput, WriteModeDiffers
-from frazil.ingest.preview import preview
-from frazil.ingest.previewed import Preview
+from frazil.ingest.preview.preview import preview
+from frazil.ingest.preview.previewed import Preview
 from tests.support import oracle
 from tests.support.debezium_events import Source
 from tests.support.shop import ORDER, Shop, frame

@@ -12,8 +12,8 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Changelog, ErrorMode, Upsert
 from frazil.errors import InvalidInput, RejectedRecords
+from frazil.lake.ledger.stop import Stop
 from frazil.lake.read.stored_tables import Lake
-from frazil.lake.stop import Stop
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.status.pipeline_status import PipelineStatus, pipeline_status

@@ -20,9 +20,9 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput, RememberedDeletesLost
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.remembered_deletes import EACH, RememberedDeletes
 from frazil.lake.read.stored_tables import Lake
-from frazil.lake.remembered_deletes import EACH, RememberedDeletes
 from frazil.local.services import LocalServices
 from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact

@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 from frazil.audit.verify import verify
 from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
-from frazil.ingest.table_setup import initialise_ledger, make_tables
-from frazil.lake import ledger, metadata_expiry
+from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
+from frazil.lake import metadata_expiry
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.offsets import Offsets
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support.busy_lake import BusyLake
 from tests.support.committed_table import ROW

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits
-from frazil.ingest.ingestion import ATTEMPTS, Ingestion
+from frazil.ingest.loop import ATTEMPTS, Ingestion
 from frazil.lake.commit.check import StageAgain
 from tests.support.registry_server import RegistryServer
 from tests.support.shop import ORDER, Shop

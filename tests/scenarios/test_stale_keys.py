@@ -13,10 +13,10 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ErrorMode, KeyFormat, Limits, Upsert
-from frazil.lake import ledger
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.key_totals import StaleKeys
 from frazil.lake.read.stored_tables import Lake
-from frazil.lake.stale_keys import StaleKeys
 from frazil.maintain.orphans import remembered_files
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

@@ -18,7 +18,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
 from frazil.ingest import key_index
 from frazil.job.context import JobContext
-from frazil.lake.changelog_sql import ChangelogTable
+from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

@@ -13,8 +13,8 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.declaration.limits import Limits
-from frazil.lake import ledger
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 

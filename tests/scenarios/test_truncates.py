@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import Debezium, ErrorMode, Limits, Upsert
 from frazil.errors import SourceTruncated
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
 from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
 from tests.scenarios.test_upserts import stored, verified
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional

@@ -7,9 +7,9 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, LedgerLost, RolledBack
-from frazil.ingest.table_setup import make_tables
+from frazil.ingest.setup.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.last_records import LastRecord, LastRecords, property_name
+from frazil.lake.ledger.last_records import LastRecord, LastRecords, property_name
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW

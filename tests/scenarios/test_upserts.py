@@ -18,7 +18,7 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, At, Changelog, ErrorMode, KeyFormat, Latest, Limits, Table, Upsert, ValueFormat
 from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
-from frazil.lake.commit.entries import entry
+from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease

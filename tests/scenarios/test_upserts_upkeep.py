@@ -11,7 +11,7 @@ import pytest
 from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.ingest import upkeep
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 from frazil.maintain import between_batches, merge_deletes
 from frazil.maintain.between_batches import BetweenBatches
 from frazil.maintain.compact import compact

@@ -225,7 +225,7 @@ _QUERY = re.compile(
 
 @pytest.mark.parametrize("environment", NAMES)
 def test_a_group_has_seven_alarms_on_metrics_that_jobs_write(environment: str) -> None:
-    from frazil.ingest.metrics import COUNTED, UNITS
+    from frazil.ingest.reporting.metrics import COUNTED, UNITS
 
     alarms = [
         a for a in resources(ingestion(environment), "aws_cloudwatch_metric_alarm").values() if "metric_query" in a
@@ -270,7 +270,7 @@ def _is_of_a_pipeline(alarm: dict[str, Any]) -> bool:
 
 
 def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:
-    from frazil.ingest.metrics import COUNTED, UNITS
+    from frazil.ingest.reporting.metrics import COUNTED, UNITS
 
     stack = synthesised(named(DEPLOYMENTS["dev"], alarms=AlarmsOf.PIPELINE))["ingestion"]
     alarms = [a for a in resources(stack, "aws_cloudwatch_metric_alarm").values() if _is_of_a_pipeline(a)]

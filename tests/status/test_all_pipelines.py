@@ -17,7 +17,7 @@ from frazil.clients.kafka_topics import TopicOffsets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
-from frazil.lake.stop import Stop, property_name
+from frazil.lake.ledger.stop import Stop, property_name
 from frazil.status import all_pipelines as module
 from frazil.status.all_pipelines import Services, all_pipelines
 from frazil.status.overview import Row, State, document, states, totals

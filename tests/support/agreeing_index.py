@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from frazil.lake.deletes.positions import Found
+from frazil.lake.delete_files.staged_deletes import Found
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.key_index.indexed_search import Cost, IndexedSearch
+from frazil.upsert.index_resolver import Cost, IndexedSearch
 from tests.support.jobs import job
 
 

@@ -21,17 +21,17 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
-from frazil.ingest.table_setup import initialise_ledger, make_tables
-from frazil.lake.commit.append import publish
+from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.entries import entry
-from frazil.lake.commit.multi_table import decide_and_finish
+from frazil.lake.commit.commit import publish
+from frazil.lake.commit.dead_letters.decide import decide_and_finish
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import Staged, stage
-from frazil.lake.totals import Counts
 from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from frazil.lake.deletes.position_files import payload
+from frazil.lake.delete_files.position_deletes import payload
 from frazil.lake.java_classes import Java
 from tests.support.keyed_table import KeyedTable
 

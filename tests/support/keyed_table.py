@@ -14,19 +14,19 @@ from pyspark.sql import functions as F
 from frazil.declaration.environment import Environment
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.lake import layout, tables
-from frazil.lake.commit.append import Published, publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.entries import entry
+from frazil.lake.commit.commit import Published, publish
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.data_location import place_data
-from frazil.lake.deletes.key_changes import KeyChanges, KeyIndex
-from frazil.lake.deletes.positions import HASH, IS_DELETE, PARTITION, SECOND_HASH
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.offsets import Offsets
-from frazil.lake.spark_key_hash import key_hash
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged, empty_commit, stage
-from frazil.lake.totals import Counts
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.upsert.key_changes import KeyChanges, KeyIndex
+from frazil.upsert.scan_resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH
+from frazil.upsert.spark_key_hash import key_hash
 from tests.support import oracle
 from tests.support.jobs import job
 

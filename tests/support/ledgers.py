@@ -14,17 +14,18 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Isolation
-from frazil.ingest import fingerprint, table_setup
-from frazil.ingest.table_setup import initialise_ledger, make_tables
+from frazil.ingest.batch import fingerprint
+from frazil.ingest.setup import table_setup
+from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.job.context import JobContext
-from frazil.lake import ledger
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.entries import entry
-from frazil.lake.commit.multi_table import finish_open
-from frazil.lake.last_records import LastRecord, LastRecords
-from frazil.lake.offsets import Offsets
+from frazil.lake.commit.dead_letters.decide import finish_open
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.last_records import LastRecord, LastRecords
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged
-from frazil.lake.totals import Counts
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support import oracle
@@ -86,7 +87,7 @@ class Ledgers(Stock):
         return super().staged(files, rows)
 
     def staged_dead(self, first: int, rows: int, **more: Column) -> Staged:
-        """Stage dead letters as `ingest/staging.py` does: each batch has its own time of staging."""
+        """Stage dead letters as `ingest/batch/staging.py` does: each batch has its own time of staging."""
         self._produce_until(first + rows)
         self._staged_us = next(self._moments)
         at, run = F.timestamp_micros(F.lit(self._staged_us)), F.lit(self.run)

@@ -19,7 +19,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.read.stored_tables import Lake
-from frazil.lake.sql_engine import SqlEngine
+from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.local.duckdb_query import ask
 from frazil.maintain import merge_deletes
 from frazil.maintain.compact import compact

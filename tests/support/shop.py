@@ -31,9 +31,9 @@ from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import runner
-from frazil.ingest.events import Reporter, Total
 from frazil.ingest.guard import Outcome
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter, Total
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg

@@ -12,8 +12,8 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
 from frazil.declaration.options import Deletion
-from frazil.lake.commit.entries import entry
-from frazil.lake.key_account import KeyAccount
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop, avro, frame
 

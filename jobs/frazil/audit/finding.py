@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from frazil.audit.offset_ranges import Range
+from frazil.audit.files.offset_ranges import Range
 from frazil.exit_codes import Exit
 
 SHOWN = 20  # ranges that a finding names; it counts all

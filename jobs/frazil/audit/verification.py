@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from frazil.audit.balance import PartitionAccount
-from frazil.audit.count import Read
-from frazil.audit.estimate import Estimate
+from frazil.audit.accounts.balance import PartitionAccount
+from frazil.audit.accounts.state_rows import StateRows
+from frazil.audit.files.count import Read
+from frazil.audit.files.estimate import Estimate
 from frazil.audit.finding import Depth, Finding, Outcome, worst
-from frazil.audit.state_rows import StateRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,32 +11,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from frazil.audit import commit_chain, manifests
-from frazil.audit.audited_tables import Tables, load_tables
-from frazil.audit.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
-from frazil.audit.count import Counted, Counting, Read
-from frazil.audit.current_state import State
-from frazil.audit.deleted_key_files import of_remembered_deletes
-from frazil.audit.estimate import Estimate
-from frazil.audit.file_scan import Source
+from frazil.audit.accounts import commit_chain
+from frazil.audit.accounts.audited_tables import Tables, load_tables
+from frazil.audit.accounts.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
+from frazil.audit.accounts.current_state import State
+from frazil.audit.accounts.deleted_key_files import of_remembered_deletes
+from frazil.audit.accounts.pending_dead_letters import as_of, pending_files, wrong_state
+from frazil.audit.files import manifests
+from frazil.audit.files.count import Counted, Counting, Read
+from frazil.audit.files.estimate import Estimate
+from frazil.audit.files.file_scan import Source
+from frazil.audit.files.gapless_files import Columns
+from frazil.audit.files.page_checksums import read_pages
+from frazil.audit.files.proofs import RULE, ProofFolder, Remembered
+from frazil.audit.files.snapshot_files import files_of
+from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
-from frazil.audit.gapless_files import Columns
-from frazil.audit.page_checksums import read_pages
-from frazil.audit.pending_dead_letters import as_of, pending_files, wrong_state
-from frazil.audit.proofs import RULE, ProofFolder, Remembered
-from frazil.audit.snapshot_files import files_of
 from frazil.audit.verification import Verification
-from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import gaps_of_state
-from frazil.lake import ledger
-from frazil.lake.commit.side_state import SideState
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets
+from frazil.lake.commit.dead_letters.side_state import SideState
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Totals
 from frazil.lake.read.data_files import field_ids
 from frazil.lake.read.stored_tables import Lake, StoredTable
-from frazil.lake.totals import Totals
 
 FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 STRUCT = Columns("_kafka.topic", "_kafka.partition", "_kafka.offset")

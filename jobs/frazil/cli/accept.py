@@ -12,7 +12,7 @@ from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, Pipeline
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.errors import EVENTS, InvalidInput
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:

@@ -129,7 +129,7 @@ def _compared(
         return nothing, f"tables are not compared: {error}"
     if not isinstance(place.catalog, LocalCatalog):
         return nothing, f"tables of {place.name} are not compared; `frazil status --env {env}` compares them"
-    from frazil.ingest.existing_table import said
+    from frazil.ingest.setup.existing_table import said
     from frazil.lake.read.stored_tables import Lake  # loads PyIceberg
 
     lake = Lake(place, secrets.read)
@@ -172,7 +172,7 @@ def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
         if row is not None and (known := _with_key(one.pipeline, row)) is not None:
             problems += (each.moved("", f"{one.path}.") for each in source_problems(one.pipeline.table, known))
         if row is not None and is_keyed(one.pipeline.write):
-            from frazil.ingest import declared_state  # loads Spark
+            from frazil.ingest.schema import declared_state
 
             problems += (each.moved("", f"{one.path}.") for each in declared_state.problems(one.pipeline, row))
     if problems:

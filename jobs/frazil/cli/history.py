@@ -15,7 +15,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Pipeline
 from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
-from frazil.lake.sql_engine import SqlEngine
+from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.project import declaration_file, environments
 
 _PLACE = re.compile(r"(\d+):(\d+)")
@@ -69,9 +69,9 @@ def history(
             where=f"pipeline {pipeline.name}",
             do="Name a pipeline with write=Changelog(); a second one on the same topic keeps every change",
         )
-    from frazil.lake import changelog_views
-    from frazil.lake.changelog_sql import ChangelogTable
-    from frazil.lake.order_values import order_values
+    from frazil.lake.sql import changelog_views
+    from frazil.lake.sql.changelog_sql import ChangelogTable
+    from frazil.lake.sql.order_values import order_values
 
     if create:
         changelog_views.check_catalog(place)

@@ -14,7 +14,7 @@ def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) 
     """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
     from frazil.decode.writers.writer_schemas import WriterSchemas
     from frazil.envelopes.chosen_envelope import envelope
-    from frazil.ingest.waiting import waiting
+    from frazil.ingest.reporting.waiting import waiting
 
     topic = pipeline.topic
     writers = WriterSchemas(topic, registry, envelope=envelope(pipeline.envelope))

@@ -24,7 +24,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
-    from frazil.ingest.previewed import Preview
+    from frazil.ingest.preview.previewed import Preview
 
 LONGEST = 60
 """Characters of a value in the table; `--json` has all."""
@@ -67,7 +67,7 @@ def preview(
         err().print("starting Spark", style="dim")
     with _unwritten(place) as reading, local_job(reading, secrets, master=master, memory=memory) as job:
         from frazil.clients.registry.client import Registry
-        from frazil.ingest.preview import preview as previewed
+        from frazil.ingest.preview.preview import preview as previewed
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
         found = previewed(pipeline, job, registry, count=records, from_start=from_start)

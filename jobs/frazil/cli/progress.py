@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.table import Table
 
 from frazil.cli.console import duration, number, table
-from frazil.ingest.events import Event
+from frazil.ingest.reporting.events import Event
 
 RECENT_SECONDS = 30.0
 """A batch takes about ten seconds: a shorter time would show none, or one, by turns."""

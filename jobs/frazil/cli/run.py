@@ -22,8 +22,8 @@ from frazil.exit_codes import Exit, exit_of_all
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
-    from frazil.ingest.events import Total
     from frazil.ingest.guard import Outcome
+    from frazil.ingest.reporting.events import Total
 
 Master = Annotated[str, typer.Option(metavar="MASTER", help="Spark master; local[*] is all cores of this machine.")]
 Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's JVM.")]

@@ -1,1 +1,1 @@
-"""The data's way, one verb a module: plan, read, decode, route, report; run.py alone knows their order."""
+"""The ingest job: the runner, the guard and the loop of batches; the steps of a batch are in the folders."""

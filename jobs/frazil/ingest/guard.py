@@ -29,12 +29,12 @@ from frazil.errors import (
     UnreadableSchema,
 )
 from frazil.errors.causes import MOST_CHARACTERS
-from frazil.ingest.events import Event, Reporter, Sink, Total
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Event, Reporter, Sink, Total
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
-from frazil.lake import stop
+from frazil.lake.ledger import stop
 from frazil.lake.spark_session import jvm_answers
 
 OUTAGE_SECONDS = (1.0, 60.0)  # the first pause of a pipeline whose service does not answer, doubled up to the last

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from frazil.declaration import Pipeline, Upsert
-from frazil.ingest.events import Event, Reporter
-from frazil.ingest.state_columns import rules
+from frazil.ingest.reporting.events import Event, Reporter
 from frazil.job.context import JobContext
-from frazil.lake.key_index.indexed_search import IndexedSearch
+from frazil.upsert.index_resolver import IndexedSearch
+from frazil.write.state_columns import rules
 
 
 def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexedSearch | None:

@@ -25,12 +25,12 @@ from frazil.errors import InvalidInput, KeysMoved, ServiceUnavailable, SparkFail
 from frazil.ingest.guard import guarded
 from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.job.context import JobContext
-from frazil.lake import ledger
 from frazil.lake.catalogs import spark_options
-from frazil.lake.commit.entries import entry_of_head
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry_of_head
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.offsets import Offsets
 from frazil.schemas.iceberg import identifier_fields
 from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
 

@@ -12,9 +12,9 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import ServiceUnavailable
-from frazil.ingest.events import Sink
 from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, report_error, reporter
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Sink
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
 from frazil.ingest.turns import in_turn, turns

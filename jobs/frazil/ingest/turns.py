@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from frazil.declaration import Pipeline
 from frazil.errors import FrazilError
+from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
-from frazil.ingest.table_setup import read_ledger
 from frazil.job.context import JobContext
 
 

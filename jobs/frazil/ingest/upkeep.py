@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from frazil.declaration import Pipeline, Spark, Upsert
-from frazil.ingest.events import Event, Reporter
+from frazil.ingest.reporting.events import Event, Reporter
 from frazil.job.context import JobContext
 from frazil.lake import metadata_expiry
 from frazil.maintain.between_batches import BetweenBatches

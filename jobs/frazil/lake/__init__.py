@@ -1,1 +1,1 @@
-"""The Iceberg side: session, ledger, stage, publish, evolve; reader."""
+"""Iceberg tables: the session, the ledger, delete files, commits and reading."""

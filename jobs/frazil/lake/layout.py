@@ -15,8 +15,8 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.table_properties import undeclarable
 from frazil.declaration.to_json import to_json
 from frazil.declaration.write_modes import identity
-from frazil.lake import ledger
-from frazil.lake.offsets import canonical
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.offsets import canonical
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.evolution.column_names import folded, is_reserved
 from frazil.schemas.evolution.merge import merge

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from frazil.lake import ledger
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.java_classes import Java
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.snapshot_retention import History, expirable, since
 
 EVERY = 50  # commits

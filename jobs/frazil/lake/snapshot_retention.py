@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from frazil.lake import ledger
+from frazil.lake.ledger import entry as ledger
 
 DAY_MS = 86_400_000
 MOST_BY_AGE = 10_000

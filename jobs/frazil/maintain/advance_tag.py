@@ -8,11 +8,11 @@ by compare-and-set on the offsets: a running driver is neither fenced nor overta
 from __future__ import annotations
 
 from frazil.errors import Fenced, RolledBack
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.entries import entry
-from frazil.lake.commit.multi_table import open_decision
+from frazil.lake.commit.commit import publish
+from frazil.lake.commit.dead_letters.decide import open_decision
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import empty_commit
 from frazil.maintain.result import Action, Outcome, Status

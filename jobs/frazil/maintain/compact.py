@@ -15,10 +15,11 @@ from pyspark.sql import Column
 
 from frazil.declaration import Upsert
 from frazil.errors import RowsWouldChange
-from frazil.lake import ledger, rewrite
-from frazil.lake.deletes.live_rows import live_rows
+from frazil.lake import rewrite
+from frazil.lake.delete_files.live_rows import live_rows
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.rewrite import Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.sort_order import order

@@ -5,7 +5,7 @@ conflicts: Iceberg refuses a rewrite whose files no longer exist, and expiring t
 
 A lease is a table property with holder and end, and a tag `frazil-maintainer-<number>` at the head. The tag is what
 makes it compare-and-set on every catalog: the transaction is refused if anything else was committed in between (see
-`lake/commit/append.py`), and a REST catalog, which only compares what a change requires, requires that the tag of the
+`lake/commit/commit.py`), and a REST catalog, which only compares what a change requires, requires that the tag of the
 next number does not exist yet.
 """
 

@@ -8,13 +8,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.declaration import Upsert
-from frazil.lake import ledger
 from frazil.lake.commit.delete_swap import swap
-from frazil.lake.deletes.file_partitions import Partition
-from frazil.lake.deletes.java_manifests import DeleteFile
-from frazil.lake.deletes.merged_deletes import Merged, merges, write
+from frazil.lake.delete_files.file_partitions import Partition
+from frazil.lake.delete_files.java_manifests import DeleteFile
+from frazil.lake.delete_files.merged_deletes import Merged, merges, write
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.rewrite import MANY_DELETE_FILES
 from frazil.maintain.compact import CONFLICTS
 from frazil.maintain.result import Action, Outcome, Status

@@ -14,13 +14,13 @@ from itertools import chain
 
 from frazil.declaration.partitioning import quoted
 from frazil.errors import InvalidInput
-from frazil.lake import ledger
-from frazil.lake.commit.entries import entry_behind
-from frazil.lake.commit.multi_table import open_decision
+from frazil.lake.commit.dead_letters.decide import open_decision
 from frazil.lake.data_location import own_data_path
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.lake.ledger import Entry
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry_behind
+from frazil.lake.ledger.entry import Entry
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import DAY_MS, ORPHANS_AT_LEAST_MS, namer
 from frazil.maintain.target import MaintenanceRun, Target

@@ -12,10 +12,10 @@ from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import Fault, ForeignTable, FrazilError, JvmEnded, RolledBack, SparkFailed
 from frazil.job.context import JobContext
-from frazil.lake.commit.entries import entry
 from frazil.lake.iceberg_java import error_text, said
 from frazil.lake.layout import Layout
-from frazil.lake.lineage import head_follows
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.spark_session import jvm_answers
 from frazil.maintain import lease as leases
 from frazil.maintain.advance_tag import carry

@@ -14,25 +14,25 @@ from typing import Any
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, RolledBack
-from frazil.ingest import existing_table, table_setup
+from frazil.ingest.setup import existing_table, table_setup
 from frazil.job.context import JobContext
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.multi_table import decide, finish_open, open_document, part
-from frazil.lake.commit.side_state import SideState
-from frazil.lake.commit.side_table import Look, look
-from frazil.lake.deletes.deleted_keys import lost_files
-from frazil.lake.offsets import Offsets, canonical
+from frazil.lake.commit.commit import publish
+from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_document, part
+from frazil.lake.commit.dead_letters.side_state import SideState
+from frazil.lake.commit.dead_letters.side_table import Look, look
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.stop import Stop
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit
-from frazil.lake.stop import Stop
-from frazil.lake.totals import Counts
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
 from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
 from frazil.recovery.record_places import prefix
 from frazil.recovery.rows import Recovery
+from frazil.upsert.deleted_keys import lost_files
 
 
 def accept(pipeline: Pipeline, event: Accepted, reason: str, job: JobContext) -> Acceptance:

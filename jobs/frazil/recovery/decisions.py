@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from frazil.declaration.write_modes import Changelog, Upsert, WriteMode, is_keyed, order_by
 from frazil.errors import InvalidInput
-from frazil.ingest.plan import Span
-from frazil.lake import ledger
-from frazil.lake.ledger import Ranges
-from frazil.lake.offsets import Offsets
-from frazil.lake.remembered_deletes import RememberedDeletes
-from frazil.lake.stop import Stop
+from frazil.ingest.plan.plan import Span
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Ranges
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.remembered_deletes import RememberedDeletes
+from frazil.lake.ledger.stop import Stop
 
 
 class Accepted(StrEnum):

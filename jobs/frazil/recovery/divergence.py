@@ -13,13 +13,13 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import SparkFailed
-from frazil.ingest.log_check import compared
-from frazil.ingest.plan import Span
-from frazil.ingest.ranges import OffsetRange, halves
-from frazil.ingest.read import beyond_spark, consumer_options, read
+from frazil.ingest.batch.read import beyond_spark, consumer_options, read
+from frazil.ingest.plan.log_check import compared
+from frazil.ingest.plan.plan import Span
+from frazil.ingest.plan.ranges import OffsetRange, halves
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.recovery.record_places import places_of_both

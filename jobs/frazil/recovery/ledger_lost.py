@@ -9,11 +9,11 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
-from frazil.ingest import fingerprint
+from frazil.ingest.batch import fingerprint
 from frazil.job.context import JobContext
-from frazil.lake import last_records
-from frazil.lake.commit.side_table import Look
-from frazil.lake.offsets import Offsets
+from frazil.lake.commit.dead_letters.side_table import Look
+from frazil.lake.ledger import last_records
+from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.row_offsets import Found, Last, found
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.recovery.record_places import places_of_both

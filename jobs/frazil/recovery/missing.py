@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets
-from frazil.lake.totals import Total
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Total
 
 
 def missing(pipeline: Pipeline, entry: Entry, end: Offsets, counted: Iterable[Mapping[int, int]]) -> dict[int, int]:

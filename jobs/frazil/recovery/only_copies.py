@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
-from frazil.ingest.letter_check import first_replaced
-from frazil.ingest.log_check import compared
+from frazil.ingest.plan.log_check import compared
+from frazil.ingest.setup.letter_check import first_replaced
 from frazil.job.context import JobContext
-from frazil.lake import letters
-from frazil.lake.commit.side_table import Look
-from frazil.lake.offsets import Offsets
+from frazil.lake.commit.dead_letters import of_batches as letters
+from frazil.lake.commit.dead_letters.side_table import Look
+from frazil.lake.ledger.offsets import Offsets
 
 
 def check_is_in_log(

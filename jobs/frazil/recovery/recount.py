@@ -11,14 +11,14 @@ from frazil.audit.verify import verify
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.entries import entry
-from frazil.lake.offsets import Offsets, canonical
+from frazil.lake.commit.commit import publish
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.stage import empty_commit
-from frazil.lake.totals import Counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ from typing import Any
 from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake import letters, row_offsets
-from frazil.lake.commit.entries import entry_of_head
-from frazil.lake.commit.multi_table import open_document
-from frazil.lake.commit.side_state import SideState, belongs
-from frazil.lake.commit.side_table import Look
-from frazil.lake.ledger import Entry
-from frazil.lake.lineage import head_follows, lineage
-from frazil.lake.offsets import Offsets
+from frazil.lake import row_offsets
+from frazil.lake.commit.dead_letters import of_batches as letters
+from frazil.lake.commit.dead_letters.decide import open_document
+from frazil.lake.commit.dead_letters.side_state import SideState, belongs
+from frazil.lake.commit.dead_letters.side_table import Look
+from frazil.lake.ledger.entries import entry_of_head
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.lineage import head_follows, lineage
+from frazil.lake.ledger.offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, not_happened
 from frazil.recovery.missing import missing, missing_of_state

@@ -9,28 +9,28 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from frazil.audit.accounts.state_rows import read_keys
+from frazil.audit.files.manifests import undecided_commits
+from frazil.audit.files.snapshot_files import files_of
+from frazil.audit.files.window import Role
 from frazil.audit.finding import Flaw
-from frazil.audit.manifests import undecided_commits
-from frazil.audit.snapshot_files import files_of
-from frazil.audit.state_rows import read_keys
 from frazil.audit.verification import Verification
 from frazil.audit.verify import FLAT, STRUCT, verify
-from frazil.audit.window import Role
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.entries import entry
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets, canonical
+from frazil.lake.commit.commit import publish
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.row_offsets import quoted
 from frazil.lake.stage import empty_commit
-from frazil.lake.totals import Counts
 
 _DEEPEST = 3
 """Levels of empty values within each other that count as null."""

@@ -7,14 +7,14 @@ from itertools import chain, takewhile
 
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
-from frazil.lake.commit.entries import of
-from frazil.lake.commit.side_state import SideState
-from frazil.lake.commit.side_table import Look, side_lineage
+from frazil.lake.commit.dead_letters.side_state import SideState
+from frazil.lake.commit.dead_letters.side_table import Look, side_lineage
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.lake.ledger import EVENTS, PIPELINE, TABLE, Entry
-from frazil.lake.lineage import ancestors, lineage
-from frazil.lake.totals import Closed
+from frazil.lake.ledger.entries import of
+from frazil.lake.ledger.entry import EVENTS, PIPELINE, TABLE, Entry
+from frazil.lake.ledger.lineage import ancestors, lineage
+from frazil.lake.ledger.totals import Closed
 from frazil.recovery.decisions import ENDS_OF_LOGS
 from frazil.recovery.undone_batches import is_later
 from frazil.recovery.ways_out import restored

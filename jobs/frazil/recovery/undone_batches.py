@@ -10,15 +10,16 @@ from typing import Any
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake import ledger, letters
-from frazil.lake.commit.entries import entries_of, of
-from frazil.lake.commit.side_state import SideState
-from frazil.lake.commit.side_table import Look, side_lineage
+from frazil.lake.commit.dead_letters import of_batches as letters
+from frazil.lake.commit.dead_letters.side_state import SideState
+from frazil.lake.commit.dead_letters.side_table import Look, side_lineage
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.lake.ledger import Entry
-from frazil.lake.lineage import ancestors, lineage
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entries_of, of
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.lineage import ancestors, lineage
+from frazil.lake.ledger.offsets import Offsets
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.ways_out import head_again, head_or_hold
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frazil.declaration import Pipeline
-from frazil.lake.ledger import Entry
+from frazil.lake.ledger.entry import Entry
 
 
 def head_again(last: Entry) -> str:

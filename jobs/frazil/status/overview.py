@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.declaration import Pipeline, Upsert
 from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
-from frazil.ingest import existing_table
-from frazil.ingest.plan import plan
+from frazil.ingest.plan.plan import plan
+from frazil.ingest.setup import existing_table
+from frazil.lake.ledger.stop import Stop
 from frazil.lake.read.stored_tables import StoredTable
-from frazil.lake.stop import Stop
 from frazil.status.pipeline_status import PipelineStatus, noted_stop, place
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from frazil.audit.manifests import undecided_commits
+from frazil.audit.files.manifests import undecided_commits
 from frazil.declaration import Pipeline
 from frazil.errors import KafkaUnavailable, TokenUnavailable
-from frazil.lake import ledger
-from frazil.lake.ledger import Entry
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.stop import Stop
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
-from frazil.lake.stop import Stop
-from frazil.lake.totals import Counts
 
 if TYPE_CHECKING:
     from frazil.clients.kafka import Kafka, Span

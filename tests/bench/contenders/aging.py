@@ -12,9 +12,9 @@ from pyiceberg.catalog import Catalog, load_catalog
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.ingest import ingestion as product
-from frazil.ingest.events import Reporter
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest import loop as product
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import entries

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from frazil.lake import layout, tables
 from frazil.lake.constant import constant
-from frazil.lake.deletes.positions import IS_DELETE
 from frazil.lake.iceberg_java import Iceberg
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.upsert.scan_resolver import IS_DELETE
 
 ROWS_A_FILE = 500_000
 BATCH = 30_000

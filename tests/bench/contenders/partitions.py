@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.ingest.events import Reporter
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
 from tests.bench.accounting import Meter
 from tests.bench.contenders.product import declared, driver
 from tests.bench.fill import PARTITIONS, fill

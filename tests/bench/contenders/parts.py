@@ -17,10 +17,10 @@ from frazil.clients.registry.client import Registry
 from frazil.decode.decode import columns_of, decode, rows
 from frazil.decode.decoding import SCHEMA_ID
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.ingest import table_setup
-from frazil.ingest.ranges import OffsetRange
-from frazil.ingest.read import consumer_options, read
-from frazil.ingest.route import metadata, route
+from frazil.ingest.batch.read import consumer_options, read
+from frazil.ingest.batch.route import metadata, route
+from frazil.ingest.plan.ranges import OffsetRange
+from frazil.ingest.setup import table_setup
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.stage import stage

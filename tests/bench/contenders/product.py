@@ -19,10 +19,10 @@ from frazil.declaration import Append, Changelog, Debezium, KeyFormat, Limits, P
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
-from frazil.ingest import schema_tracking
-from frazil.ingest.events import Reporter
-from frazil.ingest.ingestion import Ingestion
-from frazil.ingest.staging import Staging
+from frazil.ingest.batch.staging import Staging
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
+from frazil.ingest.schema import schema_tracking
 from frazil.job.context import JobContext
 from frazil.job.session import open_job
 from frazil.lake import layout, tables

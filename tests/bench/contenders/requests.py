@@ -18,8 +18,8 @@ from frazil.declaration.document import canonical
 from frazil.declaration.environment import Environment, environment_document
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest import runner
-from frazil.ingest.events import Reporter
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
 from tests.bench.accounting import Meter
 from tests.bench.bodies import pool
 from tests.bench.contenders.product import declared, driver

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.lake.deletes.positions import IS_DELETE
+from frazil.upsert.scan_resolver import IS_DELETE
 from tests.bench.contenders.keyed_rows import NAMES
 from tests.bench.contenders.merge_text import merge_statement
 

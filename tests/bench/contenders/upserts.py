@@ -18,16 +18,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from frazil.job.context import JobContext
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import CommitRequest
-from frazil.lake.deletes.positions import IS_DELETE
-from frazil.lake.deletes.staged_changes import StagedChanges, stage_changes
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.key_index.indexed_search import IndexedSearch
-from frazil.lake.offsets import Offsets
+from frazil.lake.commit.commit import publish
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged, empty_commit
-from frazil.lake.totals import Counts
+from frazil.upsert.index_resolver import IndexedSearch
+from frazil.upsert.scan_resolver import IS_DELETE
+from frazil.upsert.staged_changes import StagedChanges, stage_changes
 from tests.bench.accounting import Meter
 from tests.bench.contenders.keyed_rows import NAMES, PRIME, Changes, Held, create, fill, rows
 from tests.bench.contenders.merge_text import MERGE_SETTINGS, merge_statement

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from frazil.declaration import Upsert
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.ingest.ingestion import Ingestion
+from frazil.ingest.loop import Ingestion
 from tests.bench.contenders.product import declared, driver, landing, reporter
 from tests.bench.topics import Job, Topic, Way
 

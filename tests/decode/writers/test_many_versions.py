@@ -17,7 +17,7 @@ from frazil.decode.decode import decode, rejected, rows
 from frazil.decode.decoding import Decoding
 from frazil.decode.writers.seen_frames import Met
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.ingest import record_counts
+from frazil.ingest.batch import record_counts
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.writers.seen_frames import MOST, Met
-from frazil.ingest import record_counts
+from frazil.ingest.batch import record_counts
 from frazil.schemas.wire_format import GUID_BYTES, prefixed
 
 pytestmark = pytest.mark.spark

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from frazil.lake import ledger
 from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import Base, CommitRequest
-from frazil.lake.deletes.staged_deletes import StagedDeletes
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets
-from frazil.lake.remembered_deletes import KeyFile, RememberedDeletes
-from frazil.lake.totals import Counts
+from frazil.lake.delete_files.staged_deletes import StagedDeletes
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.remembered_deletes import KeyFile, RememberedDeletes
+from frazil.lake.ledger.totals import Counts
 
 FIRST, SECOND = (Offsets("orders", topic, {0: 0}) for topic in ("T1", "T2"))
 

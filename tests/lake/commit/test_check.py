@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from frazil.errors import Fenced
-from frazil.lake import ledger
 from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.stage import Staged
 
 HELD = Offsets("orders", "T1", {0: 10, 1: 5})

@@ -7,11 +7,11 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
-from frazil.lake import ledger
-from frazil.lake.commit import append
-from frazil.lake.commit.append import publish
+from frazil.lake.commit import commit as append
+from frazil.lake.commit.commit import publish
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.stage import empty_commit
 from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable

@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
-from frazil.lake import ledger
-from frazil.lake.commit.append import publish
 from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.commit import publish
 from frazil.lake.commit.row_delta import row_delta
 from frazil.lake.commit.row_search import SearchFailed
-from frazil.lake.deletes import java_writers
-from frazil.lake.deletes.java_writers import tasks
+from frazil.lake.delete_files import java_writers
+from frazil.lake.delete_files.java_writers import tasks
 from frazil.lake.iceberg_java import Iceberg, message, thrown
 from frazil.lake.layout import FEW_MANIFESTS
+from frazil.lake.ledger import entry as ledger
 from tests.support import oracle
 from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable

@@ -1,1 +1,1 @@
-"""The only code that changes rows and offsets: check, append, and one decision for several tables."""
+"""The only code that changes rows and offsets: check, commit, and one decision for several tables."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from frazil.lake import ledger
 from frazil.lake.commit.check import Base, CommitRequest
 from frazil.lake.commit.row_delta import RowChanges
-from frazil.lake.deletes.staged_deletes import StagedDeletes
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.offsets import Offsets
-from frazil.lake.remembered_deletes import RememberedDeletes
-from frazil.lake.totals import Totals
+from frazil.lake.delete_files.staged_deletes import StagedDeletes
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.remembered_deletes import RememberedDeletes
+from frazil.lake.ledger.totals import Totals
 
 
 def carried_on(

@@ -1,6 +1,6 @@
 """Decide whether a staged batch may be committed on the table's current state. Pure: values in, a verdict out.
 
-The table of all verdicts is docs/exactly-once.md; `lake/commit/append.py` reads the base inside its transaction and acts on them.
+The table of all verdicts is docs/exactly-once.md; `lake/commit/commit.py` reads the base inside its transaction and acts on them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated, WriteModeDiffers
-from frazil.lake import ledger
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.ledger import Entry
-from frazil.lake.offsets import Offsets, canonical
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged
-from frazil.lake.totals import Counts
 
 
 class StageAgain(FrazilError):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from frazil.lake.commit.append import ANCESTORS, FOREVER_MS
+from frazil.lake.commit.commit import ANCESTORS, FOREVER_MS
 from frazil.lake.commit.committer import Committer
-from frazil.lake.deletes.merged_deletes import Merged
-from frazil.lake.lineage import ancestors
+from frazil.lake.delete_files.merged_deletes import Merged
+from frazil.lake.ledger.lineage import ancestors
 
 
 def swap(job: Committer, name: str, merged: Merged, tag: str, summary: Mapping[str, str]) -> bool:

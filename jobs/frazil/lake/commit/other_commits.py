@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from frazil.lake import ledger
 from frazil.lake.commit.check import Base
 from frazil.lake.java_classes import Java, entries
-from frazil.lake.lineage import ancestors
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.lineage import ancestors
 
 MOST = 1000
 """So many snapshots are looked back at."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.java_classes import Java
-from frazil.lake.key_account import KeyAccount
-from frazil.lake.ledger import Entry
-from frazil.lake.remembered_deletes import RememberedDeletes
-from frazil.lake.stale_keys import StaleKeys
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
+from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 
 
 class RowChanges(Protocol):

@@ -9,7 +9,7 @@ from frazil.errors import CommitRefused
 from frazil.errors.causes import Failure
 from frazil.lake.commit.check import Base
 from frazil.lake.commit.row_delta import RowChanges
-from frazil.lake.deletes.staged_deletes import StagedDeletes
+from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import failure_of, said, thrown
 from frazil.lake.java_classes import Java
 

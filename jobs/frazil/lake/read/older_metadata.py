@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def lineage(table: Table) -> Iterator[Snapshot]:
-    """Yield the head and its ancestors, newest first; `lake/lineage.py` does the same inside Spark.
+    """Yield the head and its ancestors, newest first; `lake/ledger/lineage.py` does the same inside Spark.
 
     A parent that was expired is read from the older metadata files that the table lists, newest file first. The walk ends at
     a snapshot without a parent, or where no file that still exists names the parent. Raises what the table's `FileIO` raises

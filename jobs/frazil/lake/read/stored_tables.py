@@ -17,10 +17,10 @@ from frazil.clients.object_store import ATTEMPTS
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
-from frazil.lake import ledger
 from frazil.lake.catalogs import Resolve, pyiceberg_properties
 from frazil.lake.layout import Layout
-from frazil.lake.ledger import Entry
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry
 from frazil.lake.read.catalog_errors import damage, translated_errors
 from frazil.lake.read.older_metadata import lineage
 from frazil.schemas.iceberg import FIELD_IDS, row_type

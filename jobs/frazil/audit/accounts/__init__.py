@@ -1,0 +1,1 @@
+"""The accounts that commits carry on, compared with the files."""

@@ -1,0 +1,172 @@
+"""The account of one partition: landed + dead-lettered + declared skipped + gaps = offsets read.
+
+`landed` and `dead_lettered` come from data files, `skipped` and the gaps from what the commits say of themselves. None of
+them is the difference of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from frazil.audit.files.count import Counted
+from frazil.audit.files.offset_ranges import Range
+from frazil.audit.files.tally import NONE, Found, Tally, total
+from frazil.audit.files.window import Role
+from frazil.audit.finding import Finding, Flaw
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Closed, Totals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionAccount:
+    """The offsets of one partition that were read since the pipeline began, and what each of them is.
+
+    `start` and `end` are those of the stretch that the ledger is in; `read` counts the offsets of stretches that an
+    operator's decision closed too. `explained` counts gaps, which are offsets that hold no record: those that Kafka's
+    compaction and transactions leave, and those that an operator accepted. `pending` are dead letters that are decided
+    and not appended yet. `deleted` are rows that other engines deleted, as an operator accepted. `topic` is the partition's
+    topic: a pipeline that was moved has accounts of each.
+    """
+
+    partition: int
+    start: int
+    end: int
+    read: int
+    landed: int
+    dead_lettered: int
+    skipped: int
+    explained: int
+    pending: int = 0
+    deleted: int = 0
+    topic: str = ""
+
+    @property
+    def gaps(self) -> int:
+        """The offsets that hold no record; `explained` is the older name, which JSON keeps."""
+        return self.explained
+
+    @property
+    def adds_up(self) -> bool:
+        """The equation."""
+        return (
+            self.read == self.landed + self.dead_lettered + self.skipped + self.explained + self.pending + self.deleted
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAccount:
+    """The account of one topic: its totals, and the offsets that the ledger has of it."""
+
+    totals: Totals
+    end: Offsets
+
+
+def by_topic(totals: Totals, end: Offsets, topic: str) -> tuple[TopicAccount, ...]:
+    """Split an account by topic; the one that the ledger is in comes first. `topic` is the declared one.
+
+    An account that was closed without a name is of the topic that the ledger names: version 0.1.0 kept the name of the first
+    topic when a pipeline was moved, and landed the declared one.
+    """
+    is_old = any(one.topic is None for one in totals.closed)
+    current = topic if is_old else end.topic
+    named: dict[str, list[Closed]] = {}
+    for one in totals.closed:
+        named.setdefault(one.topic or end.topic, []).append(one)
+    now = TopicAccount(Totals(totals.at, tuple(named.pop(current, ()))), Offsets(current, end.topic_id, end.at))
+    others = (TopicAccount(Totals({}, tuple(closed)), Offsets(name, "", {})) for name, closed in sorted(named.items()))
+    return (now, *others)
+
+
+def ranges_read(totals: Totals, end: Offsets) -> dict[int, list[Range]]:
+    """Return what was read of each partition: closed accounts in their order, then the one that the ledger is in."""
+    found: dict[int, list[Range]] = {}
+    for closed in totals.closed:
+        found.setdefault(closed.partition, []).append(Range(closed.start, closed.end))
+    for partition, total_ in totals.at.items():
+        found.setdefault(partition, []).append(Range(total_.start, end.at.get(partition, total_.start)))
+    return found
+
+
+def account(
+    totals: Totals, end: Offsets, counted: Counted, tables: Mapping[Role, str]
+) -> tuple[tuple[PartitionAccount, ...], list[Finding]]:
+    """Return each partition's account, and what is wrong with its records. `tables` are the names of the tables."""
+    accounts, findings = [], []
+    read = ranges_read(totals, end)
+    tallies: dict[int, list[Tally]] = {}
+    for part, tally in counted.tallies:
+        tallies.setdefault(part.partition, []).append(tally)
+    for partition in sorted({*read, *(partition for _, partition in counted.outside)}):
+        outside = {role: counted.outside.get((role, partition), NONE) for role in Role}
+        tally = total(tallies.get(partition, ()))
+        one, wrong = _account(partition, read.get(partition, []), totals, tally, outside, tables)
+        accounts.append(replace(one, topic=end.topic))
+        findings += wrong
+    return tuple(accounts), findings
+
+
+def _account(
+    partition: int,
+    read: Sequence[Range],
+    totals: Totals,
+    tally: Tally,
+    outside: Mapping[Role, Found],
+    tables: Mapping[Role, str],
+) -> tuple[PartitionAccount, list[Finding]]:
+    findings: list[Finding] = []
+
+    def note(flaw: Flaw, role: Role, what: str, found: Found, number: int | None = None) -> None:
+        number = found.number if number is None else number
+        if number:
+            findings.append(
+                Finding(
+                    flaw=flaw,
+                    where=f"table {tables[role]}, partition {partition}",
+                    what=f"{number} {what}{found.describe()}",
+                    partition=partition,
+                    ranges=found.ranges,
+                    count=number,
+                )
+            )
+
+    for role in Role:
+        note(Flaw.OUT_OF_RANGE, role, "records are of offsets that were not read: ", outside[role])
+    note(Flaw.DOUBLED, Role.TABLE, "rows too many, of ", tally.doubled)
+    note(Flaw.DOUBLED, Role.DEAD_LETTERS, "rows too many, of ", tally.doubled_dead)
+    note(Flaw.IN_BOTH, Role.TABLE, "records are rows and dead letters too: ", tally.both)
+
+    now, closed = totals.at.get(partition), [c for c in totals.closed if c.partition == partition]
+    offsets = sum(map(len, read))
+    skipped = sum(c.skipped for c in closed) + (now.skipped if now else 0)
+    gaps = sum(c.gaps for c in closed) + (now.gaps if now else 0)
+    deleted = sum(c.deleted for c in closed) + (now.deleted if now else 0)
+    found = tally.landed + tally.dead_lettered + tally.pending
+    missing = (
+        offsets
+        - (found - tally.doubled.number - tally.doubled_dead.number - tally.both.number)
+        - skipped
+        - gaps
+        - deleted
+    )
+    if missing > 0:
+        what = "records are in neither table"
+        if skipped + gaps + deleted:
+            what += f", among the {tally.absent.number} offsets without a row"
+        note(Flaw.MISSING, Role.TABLE, f"{what}: ", tally.absent, missing)
+    elif missing < 0:
+        what = "records were counted as skipped, as gaps or as deleted, and exist: the offsets without a row are "
+        note(Flaw.EXCESS, Role.TABLE, what, tally.absent, -missing)
+    last = read[-1] if read else Range(0, 0)
+    return PartitionAccount(
+        partition=partition,
+        start=last.start,
+        end=last.end,
+        read=offsets,
+        landed=tally.landed + outside[Role.TABLE].number,
+        dead_lettered=tally.dead_lettered + outside[Role.DEAD_LETTERS].number,
+        skipped=skipped,
+        explained=gaps,
+        pending=tally.pending + outside[Role.PENDING].number,
+        deleted=deleted,
+    ), findings

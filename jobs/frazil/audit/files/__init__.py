@@ -1,0 +1,1 @@
+"""Data files of a table: the records that they hold, counted."""

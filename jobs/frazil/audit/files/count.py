@@ -1,0 +1,249 @@
+"""Count the records in a pipeline's tables from their data files alone, one window of offsets after the other.
+
+A gapless file (see `dense`) is counted from its manifest. Of all others two columns are read. Memory is bounded by the
+window, whatever the number of rows and files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from frazil.audit.files.bitmap import joined
+from frazil.audit.files.claims import with_claims
+from frazil.audit.files.estimate import ROWS_PER_SECOND, SECONDS_PER_FILE, Estimate
+from frazil.audit.files.file_scan import Scan, Scanned, Source
+from frazil.audit.files.gapless_files import is_dense, is_foreign
+from frazil.audit.files.offset_ranges import Range
+from frazil.audit.files.proofs import Digests, Proof, Remembered, without_most
+from frazil.audit.files.tally import NONE, Found, Tally
+from frazil.audit.files.window import Role, Window
+from frazil.audit.files.windows import Boxes, Stretch, contains, stretches, tile, without
+from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.lake.read.data_files import DataFile, each
+
+READERS = 4
+"""Files that are read at a time."""
+
+WINDOW = 1 << 29
+"""Offsets that are counted at a time: 64 MiB for each bitmap of them."""
+
+SEGMENT = 1 << 26
+"""Offsets of a proof, at most."""
+
+PROOFS = 64
+"""Proofs that are kept apart; above it, neighbours are joined."""
+
+
+MEASURED_ROWS = 1_000_000
+"""Rows from which on a verification's rate is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """How the files of one table were counted: `by_manifest` alone, or `by_scan`, each as files and rows.
+
+    `rows_remembered` are known from earlier proofs, those of manifests too. `others` are rows of other topics, which are
+    left alone; `unplaced` rows lack partition or offset.
+    """
+
+    table: str
+    snapshot_id: int | None
+    files_by_manifest: int = 0
+    rows_by_manifest: int = 0
+    files_by_scan: int = 0
+    rows_by_scan: int = 0
+    files_with_deletes: int = 0
+    others: int = 0
+    unplaced: int = 0
+    rows_remembered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What the tables hold of a topic: by stretch, and rows outside of all stretches by role and partition."""
+
+    tallies: tuple[tuple[Stretch, Tally], ...]
+    outside: dict[tuple[Role, int], Found]
+    reads: dict[Role, Read]
+    findings: tuple[Finding, ...]
+    remembered: Remembered
+
+
+class Counting:
+    """A count that is planned and not begun. `estimate` is what it will read."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        read: dict[int, list[Range]],
+        *,
+        topic: str,
+        deep: bool = False,
+        remembered: Remembered | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._before = remembered or Remembered()
+        self._sources, self._clock = tuple(with_claims(source, self._before) for source in sources), clock
+        self._read = stretches(read)
+        self._digests = Digests(self._sources)
+        self._known = tuple(proof for proof in self._before.proofs if self._holds(proof))
+        self._windows = tile(without(self._read, (part for proof in self._known for part in proof.parts)), WINDOW)
+        self._scan = Scan(self._read, topic=topic, deep=deep)
+        self._dense: dict[Role, list[DataFile]] = {}
+        self._foreign: dict[Role, list[DataFile]] = {}
+        self._scanned: dict[Role, list[DataFile]] = {}
+        for source in self._sources:
+            kinds: tuple[list[DataFile], list[DataFile], list[DataFile]] = ([], [], [])
+            for file in source.files:
+                kinds[_kind(source, file, topic, deep=deep)].append(file)
+            self._dense[source.role], self._foreign[source.role], self._scanned[source.role] = kinds
+        self._jobs = self._planned()
+        self.estimate = self._estimate()
+
+    def run(self) -> Counted:
+        """Read the files, window by window."""
+        began = self._clock()
+        tallies = [one for proof in self._known for one in proof.tallies]
+        outside: dict[tuple[Role, int], Found] = {}
+        scans: list[tuple[Role, Scanned]] = []
+        proofs: list[Proof] = list(self._known)
+        doubtful: list[tuple[Source, DataFile]] = []
+        for source in self._sources:
+            for file in self._dense[source.role]:
+                self._beyond(source, file, outside)
+        for spans, files in self._jobs:
+            window = Window(spans, tile(spans, SEGMENT))
+            for source in self._sources:
+                for file in self._dense[source.role]:
+                    box = source.box(file)
+                    if box is not None:
+                        window.fill(source.role, box.partition_low, Range(box.offset_low, box.offset_high + 1))
+
+            def scan(job: tuple[Source, DataFile], window: Window = window) -> Scanned:
+                return self._scan.scan(*job, window)
+
+            for (source, file), scanned in zip(files, each(scan, files, parallel=READERS), strict=True):
+                scans.append((source.role, scanned))
+                if scanned.problems or scanned.unplaced or scanned.outside:
+                    doubtful.append((source, file))
+                for partition, found in scanned.outside.items():
+                    key = (source.role, partition)
+                    outside[key] = outside.get(key, NONE) + found
+            for segment in window.tallies():
+                tallies += segment
+                proofs.append(Proof("", tuple(segment)))
+        seconds = self._clock() - began
+        rows = sum(scanned.rows for _, scanned in scans)
+        return Counted(
+            tallies=tuple(tallies),
+            outside=outside,
+            reads={source.role: self._read_of(source, scans) for source in self._sources},
+            findings=_findings(self._sources, scans),
+            remembered=Remembered(
+                self._kept(proofs, doubtful),
+                rows / seconds if rows >= MEASURED_ROWS and seconds else self._before.rows_per_second,
+                {source.role: source.claims for source in self._sources},
+            ),
+        )
+
+    def _holds(self, proof: Proof) -> bool:
+        return contains(self._read, proof.parts) and proof.digest == self._digests.of(proof.parts)
+
+    def _kept(self, proofs: Sequence[Proof], doubtful: Sequence[tuple[Source, DataFile]]) -> tuple[Proof, ...]:
+        """Return the proofs worth remembering: of offsets that lived once, all clean, and of files without a problem."""
+        boxes = Boxes([source.box(file) for source, file in doubtful])
+        altered = any(source.altered for source in self._sources)
+        clean = [
+            replace(proof, digest=self._digests.of(proof.parts))
+            for proof in proofs
+            if proof.tallies
+            and all(part.lives == 1 and tally.is_clean for part, tally in proof.tallies)
+            and not bool(boxes.touching(proof.parts).any())
+        ]
+        return () if altered else without_most(clean, self._digests, at_most=PROOFS, limit=SEGMENT)
+
+    def _planned(self) -> list[tuple[tuple[Stretch, ...], list[tuple[Source, DataFile]]]]:
+        """Return each window with the files to read for it, in the order of their offsets; the first has strays too."""
+        jobs: list[tuple[tuple[Stretch, ...], list[tuple[Source, DataFile]]]] = [(w, []) for w in self._windows]
+        strays: list[tuple[Source, DataFile]] = []
+        for source in self._sources:
+            files = sorted(self._scanned[source.role], key=lambda file: _low(source, file))
+            boxes = source.boxes(files)
+            for spans, wanted in jobs:
+                wanted += [(source, files[i]) for i in boxes.touching(spans).nonzero()[0].tolist()]
+            inside = boxes.touching(self._read)
+            strays += [(source, file) for file, is_inside in zip(files, inside, strict=True) if not is_inside]
+        return [*jobs, ((), strays)] if strays else jobs
+
+    def _estimate(self) -> Estimate:
+        files = {(source.role, file.path): file for _, wanted in self._jobs for source, file in wanted}
+        rows = sum(file.rows for _, wanted in self._jobs for _, file in wanted)
+        rate = self._before.rows_per_second or ROWS_PER_SECOND
+        return Estimate(
+            files=len(files),
+            rows=sum(file.rows for file in files.values()),
+            bytes=sum(file.column_bytes for file in files.values()),
+            seconds=round(max(rows / rate, len(files) * SECONDS_PER_FILE / READERS), 1),
+            files_known=sum(len(source.files) for source in self._sources) - len(files),
+            windows=len(self._windows),
+        )
+
+    def _beyond(self, source: Source, file: DataFile, outside: dict[tuple[Role, int], Found]) -> None:
+        """Count the offsets of a gapless file that were never read."""
+        box = source.box(file)
+        if box is None:
+            return
+        span = Stretch(box.partition_low, Range(box.offset_low, box.offset_high + 1))
+        strange = without([span], (s for s in self._read if s.partition == span.partition))
+        if strange:
+            key = (source.role, span.partition)
+            found = Found(sum(map(len, strange)), tuple(joined([s.range for s in strange])[:SHOWN]))
+            outside[key] = outside.get(key, NONE) + found
+
+    def _read_of(self, source: Source, scans: Sequence[tuple[Role, Scanned]]) -> Read:
+        role, mine = source.role, [scanned for of, scanned in scans if of is source.role]
+        opened = {file.path for _, wanted in self._jobs for of, file in wanted if of.role is role}
+        return Read(
+            table=source.table.identifier,
+            snapshot_id=None,
+            files_by_manifest=len(self._dense[role]),
+            rows_by_manifest=sum(file.rows for file in self._dense[role]),
+            files_by_scan=len(opened),
+            rows_by_scan=sum(scanned.rows for scanned in mine),
+            files_with_deletes=sum(bool(file.deletes) for file in source.files),
+            others=sum(scanned.others for scanned in mine) + sum(file.rows for file in self._foreign[role]),
+            unplaced=sum(scanned.unplaced for scanned in mine),
+            rows_remembered=sum(
+                tally.dead_lettered if role is Role.DEAD_LETTERS else tally.landed
+                for proof in self._known
+                for _, tally in proof.tallies
+            ),
+        )
+
+
+def _kind(source: Source, file: DataFile, topic: str, *, deep: bool) -> int:
+    """Return 0 for a file that its manifest describes, 1 for one of other topics, 2 for one that has to be read."""
+    if deep or file.path in source.altered:
+        return 2
+    if is_dense(file, source.columns, topic):
+        return 0
+    return 1 if is_foreign(file.bounds.get(source.columns.topic), topic) else 2
+
+
+def _low(source: Source, file: DataFile) -> tuple[int, str]:
+    box = source.box(file)
+    return (box.offset_low if box is not None else 0, file.path)
+
+
+def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) -> tuple[Finding, ...]:
+    # A file that is read for several windows has the same problem in each.
+    found = list(dict.fromkeys(problem for _, scanned in scans for problem in scanned.problems))
+    for source in sources:
+        unplaced = sum(scanned.unplaced for role, scanned in scans if role is source.role)
+        if unplaced:
+            what = f"{unplaced} rows lack partition or offset: they came from elsewhere"
+            where = f"table {source.table.identifier}"
+            found.append(Finding(flaw=Flaw.UNPLACED, where=where, what=what, count=unplaced))
+    return tuple(found)

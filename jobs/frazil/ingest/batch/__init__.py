@@ -1,0 +1,1 @@
+"""The steps of one batch: read, decode, route, stage and account for its records."""

@@ -1,0 +1,127 @@
+"""The account of a batch: each of its offsets has a row, a dead letter, a counted skip or a gap, or nothing is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from frazil.clients.kafka import Kafka
+from frazil.declaration import Pipeline
+from frazil.declaration.write_modes import identity
+from frazil.errors import CountsDisagree
+from frazil.ingest.batch.record_counts import Rejected, last_records
+from frazil.ingest.batch.staged_records import StagedRows
+from frazil.ingest.plan.lost_deletes import caught_up, check_deletes
+from frazil.ingest.plan.plan import Plan
+from frazil.ingest.plan.ranges import OffsetRange
+from frazil.job.context import JobContext
+from frazil.lake.commit.check import CommitRequest, StageAgain
+from frazil.lake.ledger.last_records import LastRecords
+from frazil.lake.ledger.totals import Counts
+from frazil.upsert.resolved_changes import ResolvedChanges
+
+
+def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, rejected: Rejected) -> CommitRequest:
+    """Return what the commit of a batch says. Raises `CountsDisagree`, `DeletesLost`, `Fenced`, `StageAgain` for a new leader."""
+    planned, topic = staged.plan, job.kafka.topic(pipeline.topic.name)
+    counts = Counts(
+        read=staged.read.records,
+        **_of_state(staged),
+        rejected=rejected.kept,
+        skipped=rejected.skipped,
+        skipped_at=rejected.skipped_at,
+        gaps=gaps(staged.read.by_partition, planned.ranges),
+    )
+    check(pipeline, planned, counts, compacted=topic.compacted)
+    check_deletes(pipeline, planned, counts, topic, job)
+    epochs = _leader_epochs(pipeline, job.kafka, planned)
+    newest = last_records(staged.read.tail, epochs, now_ms=staged.at.timestamp() * 1000)
+    last = (planned.committed.last or LastRecords(planned.committed.topic_id)).after(newest)
+    last = caught_up(pipeline, planned, topic, last)
+    return CommitRequest(
+        pipeline=pipeline.name,
+        run=job.run,
+        version=job.version,
+        start=planned.start,
+        end=replace(planned.end, last=last),
+        committed=planned.committed,
+        topic_id=topic.topic_id,
+        counts=counts,
+        schema_ids=staged.decoding.schema_ids,
+        staged_us=round(staged.at.timestamp() * 1_000_000),
+        valid_through=last.valid_through(planned.filled),
+        mode=identity(pipeline, staged.key),
+    )
+
+
+def _of_state(staged: StagedRows) -> dict[str, Any]:
+    """Return how the records that have a row took effect; `written` alone in an append table."""
+    changes, written = staged.changes, staged.files.rows
+    if changes is None:
+        return {"written": written}
+    late, marked, ties = 0, 0, staged.ties
+    if isinstance(changes, ResolvedChanges):
+        late, marked, ties = changes.late, changes.marked, ties + changes.found.ties
+    written -= marked
+    superseded = staged.landed - written - changes.deletes - staged.repeated - late
+    found = {
+        "written": written,
+        "deletes": changes.deletes,
+        "repeated_deletes": staged.repeated,
+        "superseded": superseded,
+    }
+    return {**found, "late": late, "marked": marked, "order_ties": ties}
+
+
+def gaps(found: Mapping[int, int], ranges: Sequence[OffsetRange]) -> dict[int, int]:
+    """Return the number of offsets without a record, by partition, without zeros; negative if there are too many records."""
+    missing = {r.partition: len(r) - found.get(r.partition, 0) for r in ranges}
+    return {partition: n for partition, n in missing.items() if n}
+
+
+def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool) -> None:
+    """Raise `CountsDisagree` if a record, or an offset that must have one, is missing or counted twice.
+
+    Offsets may be without a record if the topic is `compacted`, or declared transactional.
+    """
+    offsets, number = f"{planned.start} to {planned.end}", planned.rows
+    if counts.gaps and not compacted and not pipeline.topic.transactional:
+        raise CountsDisagree.of_gaps(pipeline.name, offsets=offsets, number=number, read=counts.read, gaps=counts.gaps)
+    is_whole = counts.read + sum(counts.gaps.values()) == number and min(counts.gaps.values(), default=0) >= 0
+    if not counts.adds_up or not is_whole:
+        raise CountsDisagree.of_batch(
+            pipeline.name,
+            offsets=offsets,
+            number=number,
+            counts={
+                "read": counts.read,
+                "gaps": counts.gaps,
+                "written": counts.written,
+                **(
+                    {
+                        "deletes": counts.deletes,
+                        "repeated_deletes": counts.repeated_deletes,
+                        "superseded": counts.superseded,
+                        "late": counts.late,
+                    }
+                    if counts.landed != counts.written
+                    else {}
+                ),
+                "rejected": dict(counts.rejected),
+                "skipped": dict(counts.skipped),
+            },
+        )
+
+
+def _leader_epochs(pipeline: Pipeline, kafka: Kafka, planned: Plan) -> dict[int, int | None]:
+    """Return the leader epochs of the partitions that were read.
+
+    Raises `StageAgain` if one has changed since the batch was planned: the log that was read may be another one than the log
+    that was planned on, and only the next plan compares them.
+    """
+    before = {r.partition: planned.spans[r.partition].leader_epoch for r in planned.ranges}
+    now = kafka.leader_epochs(pipeline.topic.name, before.keys())
+    if now != before:
+        raise StageAgain("a partition got a new leader while the batch was read", where=f"pipeline {pipeline.name}")
+    return now

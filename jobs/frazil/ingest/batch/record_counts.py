@@ -1,0 +1,205 @@
+"""What is counted of a batch's records, as they come from Kafka and as they are rejected: in Spark, and as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from frazil.declaration.options import ErrorMode, Tombstones
+from frazil.decode.avro.plain_avro import begins_with_small_id
+from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
+from frazil.decode.frames.wire_format import schema_id
+from frazil.decode.writers.seen_frames import MOST, Met
+from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan.ranges import OffsetRange
+from frazil.lake.ledger.last_records import LastRecord
+from frazil.schemas.reasons import Reason
+from frazil.schemas.wire_format import GUID_MAGIC
+
+# Reasons whose records are kept even where the declaration skips what is rejected: a change of the table would admit them.
+# A truncate is no record to let go: the table would keep rows that the source has not.
+KEPT_ALWAYS = (Reason.INCOMPATIBLE_SCHEMA, Reason.KEY_SCHEMA, Reason.TRUNCATED)
+BINS = 1_000_000  # of a histogram of partitions: while there are fewer of them, times tasks, each has a bin of its own
+TAIL = 1024  # records at the ends of all ranges together whose timestamp and fingerprint are kept
+TAIL_OF_ONE = 8  # ... of one range at least
+_TAIL, _KEY_ID = "_frazil_tail", "_frazil_key_id"
+AHEAD_MS = 3_600_000  # a timestamp further in the future says nothing of how far a topic was read
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was counted of records as they came from Kafka. `tail` are rows of those at the end of each range.
+
+    `key_ids` are the lowest and the highest schema id that keys may begin with; None if none does, or they were not looked for.
+    """
+
+    records: int
+    bytes: int
+    by_partition: Mapping[int, int]
+    tail: Sequence[Mapping[str, Any]] = ()
+    key_ids: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What was counted of rejected records: those that are kept and those that are skipped by reason, and these by partition.
+
+    `keyless` of them have no key, whatever they are rejected for.
+    `values` and `keys` are the frames without a decoder, and `last_truncate` is the highest offset of a truncate.
+    """
+
+    kept: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped_at: Mapping[int, int] = field(default_factory=dict)
+    values: Met = Met()  # noqa: RUF009 # frozen
+    keys: Met = Met()  # noqa: RUF009 # frozen
+    last_truncate: int | None = None
+    keyless: int = 0
+
+    @property
+    def records(self) -> int:
+        """The number of rejected records."""
+        return sum(self.kept.values()) + sum(self.skipped.values())
+
+
+def observe_records(
+    records: DataFrame, observed: Observation, ranges: Sequence[OffsetRange], *, with_key_ids: bool = False
+) -> DataFrame:
+    """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
+
+    Aggregates here update once a record and copy nothing; after decoding they would copy every row. Each is one for all
+    partitions: one for each would be evaluated for each record. With `with_key_ids` they note `Read.key_ids`.
+    """
+    of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
+    if with_key_ids:
+        records = records.withColumn(
+            _KEY_ID, F.when(begins_with_small_id(F.col("key")), schema_id(F.col("key"), F.lit(None)))
+        )
+    # The tail is a column, so that generated code makes it: an aggregate interprets what is more than a column.
+    return records.withColumn(_TAIL, _tail(ranges)).observe(
+        observed,
+        F.count(F.lit(1)).alias("read"),
+        F.sum(F.coalesce(F.length("value"), F.lit(0)) + F.coalesce(F.length("key"), F.lit(0))).alias("bytes"),
+        by_partition(F.col("partition")).alias("partitions"),
+        F.collect_list(_TAIL).alias("tail"),
+        *of_keys,
+    )
+
+
+def by_partition(partition: Column) -> Column:
+    """Return an aggregate that counts records by partition, exactly; null is not counted."""
+    return F.histogram_numeric(partition, F.lit(BINS))
+
+
+def read(observed: Mapping[str, Any]) -> Read:
+    """Return what `observe_records` counted."""
+    by_partition = counts(observed["partitions"])
+    low, high = observed.get("lowest_key_id"), observed.get("highest_key_id")
+    key_ids = None if low is None or high is None else (int(low), int(high))
+    return Read(int(observed["read"] or 0), int(observed["bytes"] or 0), by_partition, observed["tail"] or (), key_ids)
+
+
+def counts(found: Sequence[Any] | None) -> dict[int, int]:
+    """Return the counts of `by_partition`. A partition that several tasks read has a bin of each."""
+    counted: dict[int, int] = {}
+    for row in found or ():
+        counted[int(row["x"])] = counted.get(int(row["x"]), 0) + int(row["y"])
+    return dict(sorted(counted.items()))
+
+
+def _tail(ranges: Sequence[OffsetRange]) -> Column:
+    """Return what is kept of a record at the end of its range, else null. There are several: the last offsets may hold none."""
+    many = max(TAIL_OF_ONE, TAIL // max(len(ranges), 1))
+    begins = {r.partition: r.end - many for r in ranges}
+    every = ",".join(str(begins.get(p, 2**63 - 1)) for p in range(max(begins, default=0) + 1))
+    # One text, split when the plan is made: an array of a literal for each partition takes seconds to build for a thousand.
+    at = F.get(F.split(F.lit(every), ",").cast("array<bigint>"), F.col("partition"))
+    record = F.struct(
+        "partition", "offset", F.unix_millis("timestamp").alias("ms"), fingerprint.of_columns().alias("hash")
+    )
+    return F.when(F.col("offset") >= at, record)
+
+
+def last_records(
+    tail: Sequence[Mapping[str, Any]], epochs: Mapping[int, int | None], *, now_ms: float
+) -> dict[int, LastRecord]:
+    """Return the last record that was read of each partition, from the tail of its range."""
+    found: dict[int, LastRecord] = {}
+    for row in sorted(tail, key=lambda row: (row["partition"], row["offset"])):
+        p, ms = row["partition"], row["ms"] if row["ms"] is not None and row["ms"] <= now_ms + AHEAD_MS else None
+        before = found[p].newest_ms if p in found else None
+        newest = max((known for known in (before, ms) if known is not None), default=None)
+        found[p] = LastRecord(row["offset"], row["hash"], epochs.get(p), newest)
+    return found
+
+
+def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones, *, truncates: bool = False) -> Column:
+    """Return whether the declaration lets a rejected record go; `truncates` too, whose effect is that of the batch."""
+    skipped = reason == Reason.NO_CHANGE.value
+    if truncates:
+        skipped = skipped | (reason == Reason.TRUNCATED.value)
+    if tombstones is Tombstones.SKIP:
+        skipped = skipped | (reason == Reason.TOMBSTONE.value)
+    if on_error is ErrorMode.SKIP:
+        skipped = skipped | ~reason.isin([r.value for r in KEPT_ALWAYS])
+    return skipped
+
+
+def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column) -> DataFrame:
+    """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `met`."""
+    reason = F.col(REASON)
+    counted = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]
+    counted += [F.count_if((reason == r.value) & skipped).alias(f"skipped_{r}") for r in Reason]
+    counted.append(by_partition(F.when(skipped, F.col("partition"))).alias("skipped_at"))
+    values, keys = _frames(UNKNOWN, WAITING, "values"), _frames(UNKNOWN_KEY, WAITING_KEY, "keys")
+    last_truncate = F.max(F.when(reason == Reason.TRUNCATED.value, F.col("offset"))).alias("last_truncate")
+    keyless = F.count_if(F.col("key").isNull()).alias("keyless")
+    return rejected.observe(observed, *counted, *values, *keys, last_truncate, keyless)
+
+
+def _frames(unknown: str, waiting: str, name: str) -> list[Column]:
+    """Return aggregates that note frames in bounded memory: a sketch of the unknown, of which there may be one a record."""
+    return [
+        F.expr(f"approx_top_k({unknown}, {MOST + 2}, {4 * MOST})").alias(f"{name}_unknown"),  # null is one of them
+        F.count(unknown).alias(f"{name}_count"),
+        F.count_if(F.col(unknown).startswith(f"{GUID_MAGIC:02X}")).alias(f"{name}_guids"),
+        F.collect_set(waiting).alias(f"{name}_waiting"),
+    ]
+
+
+def rejected(observed: Mapping[str, Any]) -> Rejected:
+    """Return what `observe_rejected` counted."""
+    return Rejected(
+        kept=by_reason(observed, "rejected"),
+        skipped=by_reason(observed, "skipped"),
+        skipped_at=counts(observed["skipped_at"]),
+        values=met(observed, "values"),
+        keys=met(observed, "keys"),
+        last_truncate=observed["last_truncate"],
+        keyless=int(observed["keyless"] or 0),
+    )
+
+
+def met(observed: Mapping[str, Any], name: str) -> Met:
+    """Return the frames, of `values` or of `keys`, that `observe_rejected` noted.
+
+    All unknown ones are listed if their counts add up; the sketch estimates only when there are more than it lists.
+    """
+    listed = [row for row in observed[f"{name}_unknown"] or () if row["item"] is not None]
+    is_all = len(listed) <= MOST and sum(row["count"] for row in listed) == (observed[f"{name}_count"] or 0)
+    return Met(
+        waiting=tuple(map(bytes.fromhex, sorted(observed[f"{name}_waiting"] or ()))),
+        unknown=tuple(map(bytes.fromhex, sorted(row["item"] for row in listed)[:MOST])),
+        is_all=is_all,
+        has_guids=bool(observed[f"{name}_guids"]),
+    )
+
+
+def by_reason(observed: Mapping[str, Any], kind: str) -> dict[str, int]:
+    """Return the counts of one kind, `rejected` or `skipped`, without zeros."""
+    found = {r.value: int(observed.get(f"{kind}_{r}") or 0) for r in Reason}
+    return {reason: n for reason, n in found.items() if n}

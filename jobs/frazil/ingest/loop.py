@@ -1,0 +1,249 @@
+"""The sequence of the batches of one pipeline; `one_batch` has the steps of each.
+
+While batch n is published, batch n+1 is staged; n+1 is handed to publish only after n is committed. If n fails, n+1 is dropped:
+`StageAgain` stages n again, some times at most, and any other error ends the run. The driver reads what Spark cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from frazil.declaration import Pipeline, Spark
+from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
+from frazil.ingest.batch.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
+from frazil.ingest.batch.rejected_share import check_share
+from frazil.ingest.batch.remembered import Learned
+from frazil.ingest.batch.staging import Staging
+from frazil.ingest.plan.plan import Pace, Span, ended, up_to
+from frazil.ingest.plan.planner import Planner
+from frazil.ingest.reporting.events import Event, Reporter, Total
+from frazil.ingest.reporting.progress import Progress
+from frazil.ingest.reporting.waiting import waiting_now
+from frazil.ingest.schema.schema_tracking import Evolution
+from frazil.ingest.setup import existing_table
+from frazil.ingest.setup.resume import resume
+from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
+from frazil.ingest.upkeep import Upkeep
+from frazil.job.context import JobContext
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.commit import Published
+from frazil.lake.commit.dead_letters.decide import decide_and_finish
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.spark_session import infer_no_constraints
+
+ATTEMPTS = 3  # how often one batch is staged before the run gives up
+_RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, BatchTooLarge, LoginRefused)
+FORGET_COMMITS = 100
+"""After so many commits, many met versions are forgotten (one that still occurs is met once more), and batches may grow again."""
+
+
+class Ingestion:
+    """One pipeline, landed by one driver."""
+
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
+        self.pipeline, self.job, self.report = pipeline, job, report
+        assert isinstance(pipeline.engine, Spark)
+        self.pace = Pace.of(pipeline.engine.limits)
+        self._evolution = Evolution(pipeline, job, writers, report)
+        self.progress = Progress(pipeline, report, job.clock)
+        self._committed: Offsets | None = None
+        self._settled: int | None = None
+        self._staging: Staging | None = None
+        self._commits = 0
+        self._publishing: tuple[Future[tuple[StagedBatch, Published]], Future[None]] | None = None
+        self._upkeep = Upkeep(pipeline, job, report)
+        self._attempts = 0
+        self._driver_reads = False
+        self._planner = Planner(pipeline, job, report)
+
+    @property
+    def total(self) -> Total:
+        """What was landed so far."""
+        return self.progress.total
+
+    # ── The sequence of batches ─────────────────────────────────────────────────────────────────
+    def drain(self, until: Mapping[int, int] | None = None) -> Total:
+        """Land everything up to the stable offsets seen now, or `until` these; return the totals. Being fenced is a normal end."""
+        self._planner.since = self.job.clock()
+        spans = dict(self._spans())
+        if until is not None:
+            spans = dict(ended(spans, {partition: until.get(partition, 0) for partition in spans}))
+        try:
+            if not self._ready():
+                self.progress.idle(self._waiting)
+                return self.total
+            self._land(lambda: up_to(spans, self._spans(), self._committed), least=1)
+            self.total.stopped = self.job.stopping()
+            self._upkeep.at_end()
+        except Fenced as fenced:
+            if not fenced.is_by_another_than(self.job.run):
+                raise
+            self.total.fenced = True
+            self.report(Event.FENCED, message=fenced.what)
+        return self.total
+
+    def poll(self) -> bool:
+        """Land what the topic has now, for a run that continues; return whether it had anything. Raises `Fenced`.
+
+        While more than half a batch is waiting it continues; the little that came in meanwhile is the next poll's.
+        """
+        if self._committed is None and not self._ready():
+            self.progress.idle(self._waiting)
+            return False
+        before = self.total.batches
+        self._land(self._spans, least=max(self.pace.rows // 2, 1))
+        return self.total.batches > before
+
+    def forget(self) -> None:
+        """Begin from the table's state at the next poll: after an error nothing remembered counts."""
+        self._committed = None
+        self._planner.forget()
+
+    def _land(self, spans: Callable[[], Mapping[int, Span]], *, least: int) -> None:
+        """Land batch after batch until nothing is waiting; after the first, until less than `least` records are."""
+        landed = 0
+        assert self._committed is not None
+        committed, self._attempts, self._driver_reads = self._committed, 0, False
+        with ThreadPoolExecutor(1, thread_name_prefix=f"publish-{self.pipeline.name}") as publisher:
+            while True:
+                try:
+                    try:
+                        staged = self._stage_next(committed, spans, least if landed else 1)
+                    finally:
+                        self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
+                    if staged is None:
+                        return
+                    batch = staged.batch
+                    counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
+                    check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
+                    assert self._staging is not None
+                    publishing = publisher.submit(self._publish, staged, self._staging)
+                    self._publishing = publishing, publisher.submit(self._upkeep.after, publishing)
+                    committed, landed = batch.end, landed + 1
+                except Cancelled:
+                    return
+                except TimestampOverflow:
+                    if self._driver_reads:
+                        raise
+                    committed, self._driver_reads = self._committed, True
+                except _RETRIED as problem:
+                    if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
+                        raise
+                    self._attempts += not isinstance(problem, Learned)
+                    self._again(problem, self._attempts)
+                    committed = self._committed
+
+    def _stage_next(self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
+        """Stage the batch behind `after`; None if fewer than `least` records are waiting, or the run is to end."""
+        if self.job.stopping():
+            return None
+        planned = self._planner.next(after, spans, self.pace.rows)
+        self.job.failpoint("plan.done")
+        if planned.is_empty or planned.lag < least:
+            if planned.is_empty:
+                self._settle()
+                self._committed = self._planner.idle(planned)
+                self.progress.idle()
+            return None
+        if self._staging is None or self._staging.needs_rows(planned):
+            self._settle()  # the schema changes only between two commits, or the first of them would fail
+        if self._staging is None:
+            self._staging = self._evolution.staging()
+        by_driver = read_by_driver(self.pipeline, self.job, planned) if self._driver_reads else ()
+        staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, by_driver)
+        self._driver_reads = False  # until Spark cannot read a batch again
+        self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
+        return staged
+
+    def _publish(self, staged: StagedBatch, staging: Staging) -> tuple[StagedBatch, Published]:
+        try:
+            with spark_jobs(self.pipeline, self.job, staging, staged.plan.rows):
+                published = decide_and_finish(
+                    self.job,
+                    staged.main,
+                    [staged.dead_letters] if staged.dead_letters else [],
+                    replace(staged.batch, settled=self._settled),
+                    staged.changes,
+                    self.progress.met,
+                )
+        except CatalogUnavailable as error:
+            if staged.changes is None or not self.job.stopping():
+                raise
+            raise Cancelled(error.what) from None  # the search for keys is a Spark job
+        self._commits += 1
+        return staged, published
+
+    def _settle(self) -> None:
+        """Wait until the batch that is being published, if one is, is committed, and upkeep is done. Raises its error once."""
+        publishing, self._publishing = self._publishing, None
+        if publishing is None:
+            return
+        staged, published = publishing[0].result()
+        self._attempts = 0
+        self._committed = staged.batch.end
+        if self._commits % FORGET_COMMITS == 0:
+            self.pace = self.pace.lifted()
+            if self._evolution.forget():
+                self._staging = None
+        self.progress.committed(staged, published.snapshot_id)
+        publishing[1].result()
+
+    def _waiting(self) -> Mapping[str, Any]:
+        """Return what waits for a schema."""
+        lacks_key, problem = self._evolution.lacks_key, self._evolution.problem
+        facts = waiting_now(self.pipeline, self.job, self._spans(), lacks_key=lacks_key, problem=problem)
+        self.total.waiting = ". ".join(facts[key] for key in ("message", "hint") if key in facts)
+        return facts
+
+    # ── What a batch needs ──────────────────────────────────────────────────────────────────────
+    def _ready(self) -> bool:
+        """Make the table and its ledger ready; False while the topic has no schema."""
+        self.report(Event.PIPELINE_STARTED, version=self.job.version)
+        if self.pipeline.envelope is not None:
+            infer_no_constraints(self.job.spark)
+        if not self._evolution.is_known:  # later versions are asked for when a record names them
+            self._evolution.refresh()
+        if not self._evolution.is_known:
+            return False
+        self._resume()
+        existing_table.follow(self.pipeline, self.job, self.report)
+        return True
+
+    def _resume(self) -> None:
+        """Read from the table where to continue, and its columns."""
+        last = resume(self.pipeline, self.job, self.report, *self._evolution.types, *self._evolution.made_of())
+        self._committed, self._settled = last.end, last.snapshot_id
+        self._planner.resume(last, self._spans)
+        self._evolution.recall(last.schema_ids)
+        self._staging = self._evolution.staging()
+
+    def _again(self, problem: Exception, attempts: int) -> None:
+        if isinstance(problem, UnknownSchemas):  # expected with each new schema
+            self.report(Event.SCHEMA_LOOKED_UP, message=f"1 retry: {problem.looked_up}")
+            # What is remembered of a batch's frames may be forgotten for others of the same batch, unless it is a small one.
+            most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
+            if most_rows is not None:
+                self.pace = self.pace.at_most(most_rows)
+            self._staging = self._evolution.staging()
+            return
+        self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
+        if isinstance(problem, BatchTooLarge) and problem.rows > 1:
+            self.pace = self.pace.halved(problem.rows)
+        elif isinstance(problem, LoginRefused) and attempts == 1:
+            self.job.kafka.read_secrets_again()
+        elif isinstance(problem, Learned) or (isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS):
+            self._resume()  # the table is not as it was: what it holds and its columns are read again
+        elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
+            if isinstance(problem, BatchTooLarge):
+                raise SparkFailed(
+                    str(problem), where=f"pipeline {self.pipeline.name}", do="Give tasks more memory"
+                ) from None
+            raise problem
+
+    def _spans(self) -> Mapping[int, Span]:
+        return self.job.kafka.offsets(self.pipeline.topic.name, self.pipeline.isolation)

@@ -1,0 +1,1 @@
+"""The plan of a batch: which offsets it reads."""

@@ -1,0 +1,102 @@
+"""The next batch of a run: from the topic's ends, within what operators decided, of a log that is the one that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from frazil.clients.kafka import TopicState
+from frazil.declaration import Pipeline, Upsert
+from frazil.ingest.batch.rejected_share import Accepted, accepted
+from frazil.ingest.plan import lost_deletes
+from frazil.ingest.plan.log_check import LogCheck
+from frazil.ingest.plan.open_transactions import held_back
+from frazil.ingest.plan.plan import Plan, Span, ended, is_before, no_further, plan
+from frazil.ingest.plan.slices import slice_ends
+from frazil.ingest.reporting.events import Reporter
+from frazil.job.context import JobContext
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entry import Entry, Ranges
+from frazil.lake.ledger.offsets import Offsets
+
+Spans = Mapping[int, Span]
+
+
+class Planner:
+    """Plans the batches of one pipeline.
+
+    `accepted` are the offsets up to which an operator accepts batches (`rejected_share.accepted`). `since` is when the
+    ends were seen up to which the run lands, in seconds since 1970; 0 for a run that follows the topic.
+    """
+
+    def __init__(self, pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
+        self._pipeline, self._job = pipeline, job
+        self._log = LogCheck(pipeline, job.kafka, report)
+        self._topic: TopicState | None = None
+        self._windows: Mapping[str, Mapping[int, int]] = {}
+        self._by_time = isinstance(pipeline.write, Upsert) and not pipeline.write.order_by
+        self._slice_ms = self._stored_us = 0
+        self.accepted: Accepted = {}
+        self._accepted_records: Ranges = {}
+        self.since = 0.0
+
+    def forget(self) -> None:
+        """Take decisions from the ledger again, and compare the log with it."""
+        self.accepted = {}
+        self._log.forget()
+
+    def resume(self, last: Entry, spans: Callable[[], Spans]) -> None:
+        """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
+        if not self.accepted:  # what was accepted stays so if batches of it are staged again
+            self.accepted = accepted(last)
+        windows = {name: last.window(name) for name in ledger.WINDOWS}
+        self._accepted_records = last.accepted_records
+        self._windows = {name: offsets.at for name, offsets in windows.items() if offsets is not None}
+        known = last.end.last.caught_up if last.end is not None and last.end.last is not None else None
+        self._stored_us, self._slice_ms = known.at if known is not None else 0, 0
+
+    def next(self, after: Offsets, spans: Callable[[], Spans], max_rows: int) -> Plan:
+        """Plan the batch behind `after`. Raises what `plan` raises, and `LogTruncated`."""
+        self._topic, as_of = self._job.kafka.topic(self._pipeline.topic.name), self.since or self._job.clock()
+        seen = held_back(self._pipeline, self._job.kafka, spans(), after)
+        # A batch that went beyond what an operator decided about would be refused with all that is in it.
+        there = seen
+        for ends in (*self.accepted.values(), *self._windows.values()):
+            there = no_further(there, after, ends)
+        name, topic_id = self._pipeline.name, self._topic.topic_id
+        planned = plan(name, after, topic_id, there, max_rows=max_rows, topic=self._pipeline.topic.name)
+        if self._by_time and planned.lag > max_rows:
+            sliced = plan(name, after, topic_id, self._slice(planned, max_rows), max_rows=max_rows)
+            planned = replace(planned, end=sliced.end)
+        self._log.check(after, planned.spans)
+        return replace(
+            planned,
+            keys_move=self._is_in(ledger.KEYS_MOVED, after, seen),
+            may_lack_deletes=self._is_in(ledger.DELETES_LOST, after, seen),
+            accepted_records=self._accepted_records,
+            as_of=round(as_of * 1_000_000),
+            is_to_end=all(planned.end.at[p] >= span.stable for p, span in seen.items()),
+        )
+
+    def idle(self, planned: Plan) -> Offsets:
+        """Return the offsets of a plan without records; they say that there were none."""
+        assert self._topic is not None
+        offsets = lost_deletes.idle(self._pipeline, planned, self._topic)
+        self._stored_us = lost_deletes.stored(self._pipeline, self._job, offsets, self._stored_us)
+        return offsets
+
+    def _is_in(self, window: str, after: Offsets, spans: Spans) -> bool:
+        return is_before(after, self._windows.get(window, {}), spans)
+
+    def _slice(self, planned: Plan, max_rows: int) -> Spans:
+        """Return the spans up to the end of the next slice of time."""
+        topic, isolation = self._pipeline.topic.name, self._pipeline.isolation
+        stable = {p: span.stable for p, span in planned.spans.items()}
+        ends, self._slice_ms = slice_ends(
+            planned.start.at,
+            stable,
+            max_rows,
+            lambda ms: self._job.kafka.offsets_at(topic, ms, isolation),
+            after_ms=self._slice_ms,
+        )
+        return ended(planned.spans, ends)

@@ -1,0 +1,1 @@
+"""A preview of records as rows; nothing is written."""

@@ -1,0 +1,235 @@
+"""Some records of a topic as the rows that a run would make of them, or with the reasons that it would give; nothing is written.
+
+The schemas, the decoding and the columns are those of a run (`Evolution`, `Staging`): only the table is not evolved, or not made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from frazil.clients.kafka_records import Record
+from frazil.clients.registry.client import Registry
+from frazil.declaration import Pipeline
+from frazil.declaration.engines import refuse_foreign
+from frazil.declaration.write_modes import Append, Changelog, tombstones
+from frazil.decode.decode import decode, rejected, rows
+from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
+from frazil.decode.keys.row_key import RowKey
+from frazil.decode.writers.seen_frames import UnknownSchemas
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.envelopes.chosen_envelope import envelope
+from frazil.ingest.batch import record_counts
+from frazil.ingest.batch.read import read
+from frazil.ingest.batch.refused_records import Refused
+from frazil.ingest.batch.staging import Staging
+from frazil.ingest.preview.newest_records import chosen_records
+from frazil.ingest.preview.previewed import Preview, PreviewedReject, PreviewedRow
+from frazil.ingest.reporting import many_files
+from frazil.ingest.reporting.events import Event, Reporter
+from frazil.ingest.reporting.waiting import waiting_now
+from frazil.ingest.schema.schema_tracking import Evolution
+from frazil.ingest.setup import existing_table, table_setup
+from frazil.ingest.spark_errors import explained
+from frazil.job.context import JobContext
+from frazil.lake import tables
+from frazil.lake.layout import differences
+from frazil.lake.spark_session import infer_no_constraints
+from frazil.lake.stage import PartitionLimits, partition_values
+from frazil.schemas.evolution.schema_changes import applied
+from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
+from frazil.schemas.sources import check_order, check_sources
+from frazil.schemas.types import Struct
+from frazil.write.state_columns import state_values
+
+ATTEMPTS = 5
+"""How often records are decoded again, as they name schemas that were not looked up yet."""
+
+_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+_T = TypeVar("_T", PreviewedRow, PreviewedReject)
+
+
+class _Unwritten(Evolution):
+    """An `Evolution` whose table is a value: as it exists with the changes that it needs, or as it would be made."""
+
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
+        super().__init__(pipeline, job, writers, report)
+        self.exists = job.iceberg.exists(pipeline.table.identifier)
+        self.changes: tuple[str, ...] = ()
+
+    def _evolved(self) -> Struct:
+        table = self._pipeline.table
+        if self.exists:
+            current = tables.columns(self._job.iceberg, table.identifier)
+            actual = existing_table.layout_of(self._job.iceberg, self._pipeline)
+            again = existing_table.columns_to_add(self._pipeline, actual, self.types[1])
+            needed = (*again, *self._needed(applied(current, again)))
+            self.changes = tuple(map(str, needed))
+            return applied(current, needed)
+        row, key = self.types
+        row_key, more = self.made_of()
+        columns = table_setup.new_columns(self._pipeline, row, key, more)
+        check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
+        check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
+        schema = schema_json(columns, key=row_key)
+        ids = field_ids(dict(schema))
+        check_sources(table.partition_fields, ids, table=table.identifier, field="partition_by")
+        check_sources(table.sort_fields, ids, table=table.identifier, field="sort_by")
+        return row_type(schema, kept_ids(columns, schema).get(FIELD_IDS))
+
+    def _limits(self, there: Struct) -> PartitionLimits:
+        if self.exists:
+            return super()._limits(there)
+        return PartitionLimits(partition_values(self._pipeline.table.partition_fields, there))
+
+    def _has_records(self) -> bool:
+        return True  # so that records without a key are rejected one by one
+
+    def _made_for(self, key: RowKey) -> tuple[str, ...]:
+        return super()._made_for(key) if self.exists else key.names
+
+
+def preview(
+    pipeline: Pipeline, job: JobContext, registry: Registry | None, *, count: int, from_start: bool = False
+) -> Preview:
+    """Return what the newest `count` records of the topic, or the first ones, would become.
+
+    Raises what a run raises before its first batch, such as `InvalidInput`, `WriteModeDiffers` and `ServiceUnavailable`.
+    """
+    refuse_foreign([pipeline])
+    notes: list[str] = []
+
+    def noted(event: Mapping[str, Any]) -> None:
+        if event["event"] in (Event.SCHEMA_INCOMPATIBLE, Event.PROPERTIES_OMITTED):
+            notes.append(str(event["message"]))
+
+    report = Reporter(noted, pipeline.name, pipeline.topic.name, job.run, job.clock)
+    writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+    evolution = _Unwritten(pipeline, job, writers, report)
+    if pipeline.envelope is not None:
+        infer_no_constraints(job.spark)
+    if evolution.exists:
+        notes += map(str, differences(pipeline, existing_table.layout_of(job.iceberg, pipeline)))
+        table_setup.check_mode(job.iceberg, pipeline)
+    with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
+        evolution.refresh()
+        spans = job.kafka.offsets(pipeline.topic.name, pipeline.isolation)
+        if not evolution.is_known:
+            lacks_key, problem = evolution.lacks_key, evolution.problem
+            facts = waiting_now(pipeline, job, spans, lacks_key=lacks_key, problem=problem)
+            waiting = ". ".join(str(facts[key]) for key in ("message", "hint") if key in facts)
+            return Preview(table_exists=evolution.exists, waiting=waiting)
+        records = chosen_records(pipeline, job.kafka, spans, count=count, from_start=from_start)
+        staging, landed, refused = _decoded(evolution, records)
+    if many := many_files.of_preview(pipeline, [row.values for row in landed]):
+        notes.append(many)
+    shown = (*staging.columns, *(() if staging.row_key is None else staging.row_key.names))
+    types = {field.name: str(field.type) for field in staging.table.fields}
+    names = [name for name in types if name in set(shown) or name in _names_of(landed)]
+    return Preview(
+        columns=tuple((name, types[name]) for name in names),
+        key=() if staging.row_key is None else staging.row_key.names,
+        rows=landed,
+        rejected=refused,
+        table_exists=evolution.exists,
+        changes=evolution.changes,
+        notes=tuple(notes),
+    )
+
+
+def _names_of(landed: Sequence[PreviewedRow]) -> set[str]:
+    return set(landed[0].values) if landed else set()
+
+
+def _decoded(
+    evolution: Evolution, records: Sequence[Record]
+) -> tuple[Staging, tuple[PreviewedRow, ...], tuple[PreviewedReject, ...]]:
+    """Decode the records, again while they name schemas that are looked up by then."""
+    for attempt in range(ATTEMPTS):
+        staging = evolution.staging()
+        if not records:
+            return staging, (), ()
+        refused, counted = _refused(evolution, staging, records)
+        try:
+            evolution.learn(counted.values, counted.keys)
+        except UnknownSchemas:
+            if attempt < ATTEMPTS - 1:
+                continue
+        return staging, _rows(staging, records), refused
+    raise AssertionError("the last attempt returns")
+
+
+def _refused(
+    evolution: Evolution, staging: Staging, records: Sequence[Record]
+) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
+    pipeline, thorough, observed = staging.pipeline, staging.decoding.thorough, Observation()
+    skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
+    decoded = decode(_frame(staging, records), thorough)
+    rejects = rejected(decoded, thorough, staging.row_key, unplaced=staging.unplaced())
+    rejects = record_counts.observe_rejected(rejects, observed, skipped)
+    of_place = {(record.partition, record.offset): record for record in records}
+    found = rejects.select("partition", "offset", REASON, SCHEMA_ID, DETAIL, skipped.alias("skipped")).collect()
+    listed = [
+        PreviewedReject(
+            partition=row["partition"],
+            offset=row["offset"],
+            reason=row[REASON],
+            message=evolution.explain(Refused(*row[:5]), of_place[row["partition"], row["offset"]]),
+            schema_id=row[SCHEMA_ID],
+            is_skipped=bool(row["skipped"]),
+        )
+        for row in found
+    ]
+    return tuple(_sorted(listed, records)), record_counts.rejected(observed.get)
+
+
+def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
+    thorough, write = staging.decoding.thorough, staging.pipeline.write
+    decoded = rows(decode(_frame(staging, records), thorough), thorough, staging.row_key, staging.unplaced())
+    values = staging.values()
+    if staging.row_key is not None and not isinstance(write, Changelog):
+        values += state_values(staging.table, staging.row_key)
+    deletes = is_delete(has_changes=thorough.has_changes)
+    operation = F.when(deletes, "delete").otherwise("write")
+    left_out: Column = F.lit(None).cast("array<string>")
+    if thorough.has_changes:
+        operation = F.when(is_truncate(), "truncate").otherwise(operation)
+        left_out = F.col(ROW)[UNAVAILABLE]
+    text = F.to_json(F.struct(*values), _JSON).alias("json")
+    found = decoded.select("partition", "offset", text, operation.alias("operation"), left_out.alias("left_out"))
+    listed = [
+        PreviewedRow(
+            partition=row["partition"],
+            offset=row["offset"],
+            values=json.loads(row["json"]),
+            operation="" if isinstance(write, Append) and not thorough.has_changes else row["operation"],
+            left_out=tuple(row["left_out"] or ()),
+        )
+        for row in found.collect()
+    ]
+    return tuple(_sorted(listed, records))
+
+
+def _frame(staging: Staging, records: Sequence[Record]) -> DataFrame:
+    """Return the records as Spark's source would give them."""
+    topic, isolation = staging.pipeline.topic.name, staging.pipeline.isolation.value
+    frame = read(
+        staging.job.spark, topic, (), options={}, isolation=isolation, group="", headers=True, by_driver=records
+    )
+    return frame.coalesce(1)
+
+
+def _sorted(listed: Sequence[_T], records: Sequence[Record]) -> list[_T]:
+    """Return the results in the order of the records."""
+    order = {(record.partition, record.offset): place for place, record in enumerate(records)}
+    return sorted(listed, key=lambda one: order[one.partition, one.offset])

@@ -1,0 +1,1 @@
+"""Events, metrics and proofs of a run."""

@@ -1,0 +1,57 @@
+"""What a run would refuse of a table with a key, as far as declared columns show it before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from frazil.declaration import Pipeline
+from frazil.declaration.options import KeyFormat
+from frazil.declaration.problems import Problem
+from frazil.declaration.topic import Topic
+from frazil.declaration.write_modes import declared_key, is_keyed, order_by
+from frazil.decode.keys.row_key import value_key
+from frazil.decode.keys.row_order import TIMESTAMP, row_order
+from frazil.errors import InvalidInput
+from frazil.schemas.connect.connect_types import row_meaning
+from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.evolution.merge import merge
+from frazil.schemas.key_fields import KEY_VERSION
+from frazil.schemas.types import Struct
+from frazil.write.state_columns import check_columns
+
+
+def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
+    """Yield why a run would refuse rows of the declared type `values`, in the run's words; paths are below the pipeline.
+
+    If a registry or a file describes the record's key, its fields are not known here, and one of them may be in `order_by`.
+    """
+    if not is_keyed(pipeline.write):
+        return
+    topic, names = pipeline.topic, declared_key(pipeline.write)
+    if names is not None:
+        yield from _refused("write.key", value_key, values, values, names, _fields(topic))
+    fields = _fields(topic) if names is None else Struct(())
+    merged = merge([*([(KEY_VERSION, fields)] if fields is not None else ()), (0, values)])
+    if merged.incompatible:  # the table's columns are not known, and a run reports the versions that do not fit
+        return
+    row = merged.type
+    yield from _refused(f"topic.{'columns' if topic.columns else 'schema'}", check_columns, pipeline, row)
+    there = {TIMESTAMP, *(name for field in row.fields for name in (field.name, *field.aliases))}
+    for index, name in enumerate(order_by(pipeline.write)):
+        if fields is not None or name in there:
+            yield from _refused(f"write.order_by[{index}]", row_order, (name,), row)
+
+
+def _fields(topic: Topic) -> Struct | None:
+    """Return the fields of the record's key, none for a key of one value; None if they are not known."""
+    if topic.key_columns:
+        return row_meaning(declared_type(topic.key_columns))
+    return Struct(()) if topic.key_format in (KeyFormat.BYTES, KeyFormat.TEXT, KeyFormat.JSON) else None
+
+
+def _refused(path: str, check: Callable[..., Any], *given: Any) -> Iterator[Problem]:
+    try:
+        check(*given)
+    except InvalidInput as error:
+        yield Problem(path, error.what, error.do)

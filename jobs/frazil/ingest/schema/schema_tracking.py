@@ -1,0 +1,330 @@
+"""What the known schemas mean for a pipeline's table, and for how its records are decoded."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline
+from frazil.declaration.options import SchemaEvolution
+from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
+from frazil.decode.changes_in_rows import check_order
+from frazil.decode.json.nulls import with_deletes
+from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
+from frazil.decode.keys.plain_keys import plain_key
+from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, row_key, value_key
+from frazil.decode.keys.row_order import row_order
+from frazil.decode.writers.seen_frames import MOST, Met, UnknownSchemas
+from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
+from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
+from frazil.ingest.batch.record_faults import Unfit, fault, is_key_reason
+from frazil.ingest.batch.refused_records import Refused
+from frazil.ingest.batch.remembered import Keyless, LeftOut, Thoroughness, Truncated
+from frazil.ingest.batch.staging import Staging
+from frazil.ingest.key_index import key_index
+from frazil.ingest.reporting.events import Reporter
+from frazil.ingest.schema.first_schemas import FirstSchemas
+from frazil.ingest.schema.framed_keys import FramedKeys
+from frazil.ingest.schema.schema_reports import SchemaReports
+from frazil.job.context import JobContext
+from frazil.lake import tables
+from frazil.lake.evolve import evolve
+from frazil.lake.java_classes import Java
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import has_records
+from frazil.lake.stage import PartitionLimits
+from frazil.schemas.evolution.merge import merge, same_field
+from frazil.schemas.evolution.schema_changes import Change, renames
+from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
+from frazil.schemas.iceberg import column_names, identifier_fields
+from frazil.schemas.json_columns import with_texts, with_variants
+from frazil.schemas.key_fields import KEY_VERSION, key_version
+from frazil.schemas.reasons import MESSAGES, Reason
+from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
+from frazil.write.state_columns import state_changes, state_fields, unfit, without_state_fields
+
+
+class Evolution:
+    """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
+
+    def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
+        check_order(writers.envelope, order_by(pipeline.write))
+        self._pipeline, self._job, self._writers = pipeline, job, writers
+        layout = pipeline.table.metadata_columns
+        self._first = FirstSchemas(pipeline, job)
+        self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
+        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
+        self._is_changelog = isinstance(pipeline.write, Changelog)
+        self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
+        self._index = key_index(pipeline, job, report)
+        self._there: Struct | None = None
+        self._table: Java | None = None
+        self._reports = SchemaReports(report)
+        self._unfit: tuple[Unfit, Unfit] = {}, {}
+        self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough is known to make a table: a schema of the values, and of the keys if they are decoded."""
+        return self.lacks_key and (self._keys is None or bool(self._keys.writers.versions))
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether the values' schema is known and only the keys' is not."""
+        return bool(self._writers.versions) or self._writers.may_begin_without
+
+    @property
+    def problem(self) -> str:
+        """Why the schemas that are registered cannot be used; empty if none is registered."""
+        writers = self._keys.writers if self._keys is not None and self.lacks_key else self._writers
+        return next(iter(writers.problems.values()), "")
+
+    @property
+    def types(self) -> tuple[Struct, Type | None]:
+        """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
+        return self._named(merge(self._versions).type), self._keys.type if self._keys else None
+
+    def row_key(self) -> tuple[str, ...]:
+        """Return the columns of a new table's key; none of an append table. Raises as `FramedKeys.check_subject` does."""
+        if not self._is_keyed:
+            return ()
+        if self._names is not None:
+            self._check_types(merge(self._versions).incompatible)
+            return self._key_of(self.types[0]).names
+        self.framed_keys.check_subject()
+        self._check_key_fields()
+        row, key = self.types
+        return self._key_of(row, key or Primitive(Kind.BINARY)).names
+
+    def made_of(self) -> tuple[tuple[str, ...], tuple[Field, ...]]:
+        """Return what a new table has beside its rows: `row_key`, and the columns of its write mode.
+
+        Raises as `row_key` does.
+        """
+        return self.row_key(), state_fields(self._pipeline, self.types[0])
+
+    def refresh(self) -> bool:
+        """Ask for new schemas, or look for the first ones in the records; returns whether the registry has new ones."""
+        found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
+        self._first.learn(self._writers, self._keys)
+        return any(found)
+
+    def learn(self, values: Met, keys: Met) -> None:
+        """Find out about frames that records of a batch have and no decoder.
+
+        Raises `UnknownSchemas` if the batch is to be staged again, as some have a decoder now or are more than can be asked for;
+        and `RegistryUnavailable`.
+        """
+        try:
+            found = self._writers.learn(values)
+            if (self._keys is not None and self._keys.writers.learn(keys)) or found:
+                raise UnknownSchemas(values, keys)
+        except TooMany:
+            raise UnknownSchemas(values, keys, most_rows=MOST) from None
+
+    def explain(self, one: Refused, record: Record | None = None) -> str:
+        """Return what is wrong with a rejected record, as far as Kafka, unless it is given, and the registry say it."""
+        if one.detail is not None:
+            about = one.detail.partition(": ")[0]  # then a value of the record, which no log has
+            return f"{MESSAGES[Reason(one.reason)]}: {about}"
+        if record is None:
+            topic, place = self._pipeline.topic.name, {one.partition: one.offset}
+            with contextlib.suppress(ServiceUnavailable):
+                record = self._job.kafka.records(topic, place, self._pipeline.isolation).get(one.partition)
+        is_key, of_keys = is_key_reason(one.reason), self._keys.writers if self._keys is not None else None
+        return fault(self._pipeline, record, one.reason, of_keys if is_key else self._writers, self._unfit[is_key])
+
+    def recall(self, schema_ids: Collection[int]) -> None:
+        """Decode the versions of the values that the last batch was decoded with, so that the next one is staged once."""
+        self._writers.recall(schema_ids)
+
+    def forget(self) -> bool:
+        """Forget which versions were met, if decoding all of them costs something; whether it was so."""
+        found = [self._writers.forget(), self._keys is not None and self._keys.writers.forget()]
+        return any(found)
+
+    def staging(self) -> Staging:
+        """Bring the table's schema to what the known versions need; how batches are staged into it from then on."""
+        there = self._evolved()
+        landed, keys = self._landing(there)
+        self._unfit = landed.incompatible, keys.incompatible if keys else {}
+        unread = [*self._writers.problems.items(), *(self._keys.writers.problems.items() if self._keys else ())]
+        misfits = [(number, str(problem)) for each in self._unfit for number, problem in each.items()]
+        self._reports.incompatible([*misfits, *unread])
+        self._reports.omitted([*self._writers.omissions, *(self._keys.writers.omissions if self._keys else ())])
+        identity = self._identity(there, landed.target, keys) if self._is_keyed else None
+        of_key = identity.names if identity is not None and self._names is not None else ()
+        order = identity.order.columns.values() if identity is not None and identity.order is not None else ()
+        target = landed.target.exact({*of_key, *order})
+        decoding = self._writers.decoding(with_texts(target), landed.incompatible, tombstones(self._pipeline.write))
+        decoding = replace(decoding, variants=target)
+        if self._is_keyed:
+            decoding = with_deletes(decoding, self._pipeline.topic.value_format)
+        if self._keys is not None and keys is not None:
+            is_closed = self._is_keyed and not self._names
+            of_keys = self._keys.decoding(keys, is_exact=self._is_keyed, is_closed=is_closed)
+            decoding = replace(decoding, key=of_keys)
+        columns, limits = tuple(f.name for f in landed.target.fields), self._limits(there)
+        if identity is None:
+            return Staging(
+                self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness, limits=limits
+            )
+        decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
+        keyless = Keyless(is_possible=self._names is None and not self._has_records())
+        self._index = None if self._left_out.is_met else self._index
+        remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)
+        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered, limits)
+
+    def _evolved(self) -> Struct:
+        """Bring the table's schema to what the known versions need; return its columns."""
+        table = self._pipeline.table.identifier
+        self._reports.evolved(evolve(self._job, table, self._needed))
+        self._table = self._job.iceberg.load(table)
+        return tables.columns_of(self._job.iceberg, self._table)
+
+    def _limits(self, there: Struct) -> PartitionLimits:
+        """Return what the partitions of the table, whose columns are these, cannot hold."""
+        return PartitionLimits.of(self._table or self._job.iceberg.load(self._pipeline.table.identifier))
+
+    def _has_records(self) -> bool:
+        """Return whether the pipeline has landed a record in its table."""
+        return has_records(self._job.iceberg.load(self._pipeline.table.identifier), self._pipeline.name)
+
+    def _made_for(self, key: RowKey) -> tuple[str, ...]:
+        """Return the columns of the key that the table was made for, in the order of their ids; `key` is the declared one."""
+        stored = self._job.iceberg.load(self._pipeline.table.identifier)
+        schema = self._job.iceberg.schema_json(stored)
+        if self._is_changelog:
+            return ledger.key_of(stored.properties(), column_names(schema))
+        return identifier_fields(schema)
+
+    @property
+    def _key_fields(self) -> Struct | None:
+        """The fields of the record that a key is; None for a key of one value."""
+        return None if self._keys is None or self._keys.is_single_value else self._keys.row
+
+    @property
+    def _versions(self) -> tuple[tuple[int, Struct], ...]:
+        """The versions of the rows, oldest first. The fields of the key are columns of a table that has one row a key.
+
+        They come before all others, so that no field of a later value takes the name of the key's column. If the key is columns of
+        the value, those that the record's key has too come last.
+        """
+        fields, refused = self._key_fields if self._is_keyed else None, self._refused
+        versions = tuple((number, row) for number, row in self._writers.versions if number not in refused)
+        if self._pipeline.table.has_variants:
+            versions = tuple((number, with_variants(row)) for number, row in versions)
+        if self._names is not None:
+            also = key_version(self._names, self._named(merge(versions).type), fields)
+            return (*versions, (KEY_VERSION, also)) if also.fields else versions
+        return versions if fields is None else ((KEY_VERSION, fields), *versions)
+
+    def _named(self, row: Struct) -> Struct:
+        """Return a merged row type with the names that an existing table has for numbered fields."""
+        if not any(field.ids for field in row.fields):
+            return row
+        if self._there is None:
+            iceberg, table = self._job.iceberg, self._pipeline.table.identifier
+            self._there = tables.columns(iceberg, table) if iceberg.exists(table) else Struct(())
+        return named_as(self._there, row)
+
+    @property
+    def _refused(self) -> Mapping[int, IncompatibleSchema]:
+        """The versions that no table of this write mode takes; none if all are so, as then the declaration is to change."""
+        versions = self._writers.versions
+        found = {number: problem for number, row in versions if (problem := unfit(self._pipeline, row)) is not None}
+        return found if len(found) < len(versions) else {}
+
+    def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
+        """Return the key of rows of this type; `key` is the type of the record's key."""
+        refused, fields = self._refused, self._key_fields
+        values = self._named(merge([each for each in self._writers.versions if each[0] not in refused]).type)
+        if self._names is not None:
+            return value_key(row, values, self._names, fields, keys)
+        single = self._keys.single if self._keys is not None else None
+        column = Field(KEY_COLUMN, key) if single is None else replace(single, name=KEY_COLUMN, type=key)
+        return row_key(row, values, column, fields, keys)
+
+    def _check_types(self, incompatible: Mapping[int, IncompatibleSchema]) -> None:
+        """Raise if the columns of the key do not hold what the record's key has."""
+        problem = incompatible.get(KEY_VERSION)
+        if problem is not None and self._names is None:
+            raise problem
+        if problem is not None:
+            raise InvalidInput(
+                f"the record's key has the field {problem.where} in another type than the value: {problem.what}",
+                where=f"pipeline {self._pipeline.name}",
+                do="With key_format=bytes the columns come from the value alone. A table keeps its format: name another one",
+            )
+
+    def _check_key_fields(self) -> None:
+        """Raise `InvalidInput` if no version of the values fits with a field of the key that has the same name."""
+        fields, unfit = self._key_fields, merge(self._versions).incompatible
+        if fields is None or not {number for number, _ in self._writers.versions} <= unfit.keys():
+            return
+        for field in fields.fields:
+            other = same_field(field, merge(self._writers.versions).type.fields)
+            if other is not None and merge(((0, Struct((field,))), (1, Struct((other,))))).incompatible:
+                raise InvalidInput(
+                    f"the record's key has the field {field.source} as {field.type}, and the value has the field {other.source} "
+                    f"as {other.type}: both would be the column {field.name}",
+                    where=f"pipeline {self._pipeline.name}",
+                    do="Land the topic with write=Append() and no envelope, or have its producer rename the key's field, in a new "
+                    "topic",
+                )
+
+    def _identity(self, there: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
+        """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another.
+
+        Its columns are in the order of their ids: another engine may move a column, and the hash depends on their order.
+        """
+        found, made_for = self._compared(there, target, keys)
+        columns = {column.name: column for column in found.columns}
+        order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
+        found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
+        found = replace(found, plain=plain_key(self._pipeline.topic.key_format) if self._names is None else None)
+        return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
+
+    def _compared(
+        self, there: Struct, target: Struct, keys: KeyLanding | None, changes: Sequence[Change] = ()
+    ) -> tuple[RowKey, tuple[str, ...]]:
+        """Return the key of rows that land in a table of these columns, and the columns of its key when `changes` are made."""
+        key = next(field.type for field in there.fields if field.name == KEY_COLUMN)
+        found, renamed = self._key_of(target, key, keys), renames(changes)
+        made_for = tuple(renamed.get(name, name) for name in self._made_for(found))
+        if set(made_for) != set(found.names):
+            required = {field.name for field in there.fields if field.required}
+            raise WriteModeDiffers.of_key(
+                self._pipeline.name,
+                self._pipeline.table.identifier,
+                kind=self._pipeline.write.kind,
+                key=found.names,
+                made_for=made_for,
+                is_of_records=self._names is None,
+                may_identify=required.issuperset(found.names) and not self._is_changelog,
+            )
+        return found, made_for
+
+    def _landing(self, current: Struct) -> tuple[Landing, KeyLanding | None]:
+        """Return how the known versions land in a table of these columns."""
+        self._there, evolution = current, self._pipeline.table.schema_evolution
+        may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
+        keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
+        if self._keys is None:
+            check_bytes(current, self._pipeline.table.metadata_columns)
+        if self._is_keyed:
+            current = without_state_fields(self._pipeline.write, current)
+            # The record's key fills the key's columns, whatever a version says of them.
+            current = Struct(tuple(replace(field, required=False) for field in current.fields))
+        found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
+        self._check_types(found.incompatible)
+        return replace(found, incompatible={**found.incompatible, **self._refused}), keys
+
+    def _needed(self, current: Struct) -> tuple[Change, ...]:
+        values, keys = self._landing(current)
+        if self._is_keyed:  # a table of another key is not changed
+            self._compared(current, values.target, keys, values.changes)
+        more = state_changes(self._pipeline, current, values.target)
+        return (*values.changes, *(keys.changes if keys else ()), *more)

@@ -1,0 +1,1 @@
+"""The steps before the first batch: the table, its ledger and open decisions."""

@@ -1,0 +1,132 @@
+"""Decide whether Frazil made an existing table and can continue it, and have the table follow a changed declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from frazil.declaration import Pipeline
+from frazil.declaration.options import Deletion, MetadataColumns
+from frazil.declaration.write_modes import Append, Changelog, Upsert, order_by
+from frazil.errors import ColumnsMissing, ForeignTable
+from frazil.ingest.reporting.events import Event, Reporter
+from frazil.lake.layout import Layout, changed, differences
+from frazil.schemas.evolution.schema_changes import AddColumn
+from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, INGESTED_AT, OP, ORDER, UNAVAILABLE, metadata_fields
+from frazil.schemas.types import Field, Struct, Type
+
+if TYPE_CHECKING:
+    from frazil.job.context import JobContext
+    from frazil.lake.iceberg_java import Iceberg
+
+_ADDED_AGAIN = ("timestamp", "headers", "schema_id")
+"""Facts of a record that its row may lack: an append table whose column was dropped gets it again, null in earlier rows."""
+
+
+def layout_of(iceberg: Iceberg, pipeline: Pipeline) -> Layout:
+    """Return the layout of a pipeline's table. Raises `ForeignTable` if another engine made it, or if it is no Iceberg table."""
+    from py4j.protocol import Py4JJavaError
+
+    from frazil.lake.iceberg_java import thrown
+
+    table = pipeline.table.identifier
+    try:
+        found = Layout.of(iceberg.metadata(iceberg.load(table)))
+    except Py4JJavaError as error:
+        if thrown(error) not in ("NoSuchTableException", "NoSuchIcebergTableException"):
+            raise
+        raise ForeignTable.of(pipeline.name, table, is_iceberg=False) from None
+    check_ours(pipeline, found)
+    return found
+
+
+def check_ours(pipeline: Pipeline, actual: Layout) -> None:
+    """Raise `ForeignTable` if another engine made the table."""
+    if not actual.is_ours:
+        raise ForeignTable.of(pipeline.name, pipeline.table.identifier)
+
+
+def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) -> tuple[AddColumn, ...]:
+    """Return the columns of Frazil's that were dropped, and that a run adds again; `key` is the type of decoded keys.
+
+    Raises `ColumnsMissing` for others, and for those that were renamed.
+    """
+    identifier, layout = pipeline.table.identifier, pipeline.table.metadata_columns
+    is_struct = layout is MetadataColumns.STRUCT
+    others = {MetadataColumns.FLAT: "_kafka_offset", MetadataColumns.STRUCT: "_kafka.offset"}
+    made_with = next((one for one, name in others.items() if name in actual.columns), layout)
+    if made_with is not layout:
+        raise ColumnsMissing.of_layout(pipeline.name, identifier, made_with=made_with)
+    wanted = _named(metadata_fields(struct=is_struct, key=key)) | {
+        field.name: field for field in _of_mode(pipeline, actual)
+    }
+    missing = {name: actual.name_now(name) for name in wanted if name not in actual.columns}
+    prefix = "_kafka." if is_struct else "_kafka_"
+    again = {INGESTED_AT.name, *(f"{prefix}{fact}" for fact in _ADDED_AGAIN)}
+    again |= {f"{prefix}key"} if isinstance(pipeline.write, Append) else set()
+    if lost := {name: now for name, now in missing.items() if now is not None or name not in again}:
+        raise ColumnsMissing.of(pipeline.name, identifier, lost)
+    return tuple(AddColumn(tuple(name.split(".")), wanted[name].type, wanted[name].doc) for name in missing)
+
+
+def said(pipeline: Pipeline, actual: Layout) -> tuple[str, ...]:
+    """Return every difference between an existing table and its declaration in words, and the columns that it lacks."""
+    listed = differences(pipeline, actual)
+    found = tuple(map(str, listed))
+    if not actual.is_ours or any(one.is_refused for one in listed):
+        return found
+    try:
+        again = columns_to_add(pipeline, actual)
+    except ColumnsMissing as error:
+        return (*found, f"{error.what}. {error.do}")
+    return (*found, *(f"column {'.'.join(one.path)} was dropped. A run adds it again" for one in again))
+
+
+def _named(fields: Sequence[Field]) -> dict[str, Field]:
+    """Return the columns by name, and the fields of a struct instead of the struct."""
+    found: dict[str, Field] = {}
+    for field in fields:
+        inner = field.type.fields if isinstance(field.type, Struct) and field.name == "_kafka" else ()
+        found |= {f"{field.name}.{one.name}": one for one in inner} if inner else {field.name: field}
+    return found
+
+
+def _of_mode(pipeline: Pipeline, actual: Layout) -> list[Field]:
+    """Return the columns that the write mode wrote from the beginning, or has written."""
+    write, found = pipeline.write, list[Field]()
+    if order_by(write):
+        found.append(Field(ORDER, Struct(())))
+    if isinstance(write, Upsert) and write.on_tombstone is Deletion.SOFT_DELETE and DELETED_AT.name in actual.former:
+        found.append(DELETED_AT)
+    if isinstance(write, Changelog):
+        found += [OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.envelope is not None else [])]
+    return found
+
+
+def restore_columns(pipeline: Pipeline, job: JobContext, report: Reporter, key: Type | None, actual: Layout) -> None:
+    """Add the columns again that another engine dropped, and that rows may lack. Raises as `columns_to_add` does."""
+    from frazil.lake.evolve import evolve
+
+    table, lost = pipeline.table.identifier, columns_to_add(pipeline, actual, key)
+    if not lost:
+        return
+    added = evolve(
+        job, table, lambda current: [one for one in lost if ".".join(one.path) not in _named(current.fields)]
+    )
+    if added:
+        report(Event.SCHEMA_EVOLVED, changes=[f"{one}, which another engine dropped" for one in added])
+
+
+def follow(pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
+    """Change the layout of an existing table as far as a run does, and report every difference between it and its declaration."""
+    from frazil.lake.tables import change_layout
+
+    actual = layout_of(job.iceberg, pipeline)
+    refused = change_layout(
+        job.iceberg, pipeline.table.identifier, pipeline.table.sort_fields, *changed(pipeline, actual)
+    )
+    for found in differences(pipeline, actual):
+        is_done = found.is_applied and not refused
+        facts = {"table": pipeline.table.identifier, "field": found.field, "is_applied": is_done}
+        do = found.do or (f"The catalog refuses the change: {refused}" if refused else "The table was changed")
+        report(Event.TABLE_DIFFERS, message=f"{found.field}: {found.what}. {do}", **facts)

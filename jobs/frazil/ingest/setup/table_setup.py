@@ -1,0 +1,238 @@
+"""What precedes the first batch: the table exists, its ledger is known, and an earlier driver's decisions are finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
+from frazil.declaration import Pipeline
+from frazil.declaration.options import MetadataColumns
+from frazil.declaration.partitioning import PartitionField, Transform
+from frazil.declaration.start import At, Earliest, Latest, Start
+from frazil.declaration.start import Offsets as StartOffsets
+from frazil.declaration.write_modes import Changelog, Upsert, identity, order_by
+from frazil.errors import (
+    ColumnsMissing,
+    DeadLetterTableMismatch,
+    ForeignTable,
+    InvalidInput,
+    LedgerLost,
+    RolledBack,
+    WriteModeDiffers,
+)
+from frazil.ingest.plan.plan import Span
+from frazil.ingest.setup import existing_table
+from frazil.ingest.setup.letter_check import first_replaced
+from frazil.job.context import JobContext
+from frazil.lake import layout, tables
+from frazil.lake.commit.check import CommitRequest
+from frazil.lake.commit.commit import publish
+from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.dead_letters.decide import decide, part
+from frazil.lake.commit.dead_letters.former_life import must_clear
+from frazil.lake.data_location import check_puffin
+from frazil.lake.evolve import evolve
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.layout import Layout
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.lineage import head_follows
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.stage import empty_commit
+from frazil.schemas.evolution.schema_changes import AddColumn
+from frazil.schemas.iceberg import column_names, field_ids, schema_json
+from frazil.schemas.metadata import metadata_fields
+from frazil.schemas.sources import check_order, check_sources
+from frazil.schemas.types import Field, Struct, Type
+
+
+def make_tables(
+    job: Committer,
+    pipeline: Pipeline,
+    row: Struct,
+    key: Type | None = None,
+    row_key: Collection[str] = (),
+    more: Sequence[Field] = (),
+) -> Layout | None:
+    """Create the table and its dead-letter table where they are missing; return the layout of a table that existed.
+
+    `key` is the type of its decoded keys, if they are decoded; `row_key` are the columns that identify a row, and `more` those
+    that its write mode adds. Raises `ForeignTable` if another engine made the table, `WriteModeDiffers` for a table that was
+    made for another write mode, and `InvalidInput` if the declaration partitions or sorts by a column that does not exist, or
+    if the store refuses the deletes of a new table.
+    """
+    iceberg, table = job.iceberg, pipeline.table
+    is_changelog = isinstance(pipeline.write, Changelog)  # many rows have one key; that of a truncate is null
+    columns = new_columns(pipeline, row, key, more)
+    check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
+    check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
+    if table.sort_fields:
+        there = iceberg.schema_json(iceberg.load(table.identifier)) if iceberg.exists(table.identifier) else {}
+        known = {**field_ids(schema_json(columns)), **(field_ids(there) if there else {})}
+        check_sources(table.sort_fields, known, table=table.identifier, field="sort_by")
+    actual = existing_table.layout_of(iceberg, pipeline) if iceberg.exists(table.identifier) else None
+    made = tables.create(
+        iceberg,
+        table.identifier,
+        columns,
+        partition_by=table.partition_fields,
+        properties={
+            **layout.declared_properties(pipeline),
+            **_mode_properties(pipeline, columns, row_key),
+            layout.START: layout.start_property(pipeline),
+        },
+        key=() if is_changelog else row_key,
+        required=row_key if is_changelog and pipeline.envelope is None else _required(pipeline, row),
+    )
+    if made and table.sort_fields:
+        tables.change_layout(iceberg, table.identifier, table.sort_fields, {}, [], True)
+    if not made and actual is None:  # another driver made it in between, or it is a view
+        actual = existing_table.layout_of(iceberg, pipeline)
+    check_mode(iceberg, pipeline)
+    if isinstance(pipeline.write, Upsert):
+        check_puffin(iceberg, table.identifier)
+    make_dead_letters(job, pipeline)
+    return actual
+
+
+def _required(pipeline: Pipeline, row: Struct) -> tuple[str, ...]:
+    """Return the columns that are never null, as each row is a record that has a value for them."""
+    is_sure = layout.is_kept_required(pipeline) and pipeline.topic.columns
+    return tuple(field.name for field in row.fields if field.required) if is_sure else ()
+
+
+def new_columns(pipeline: Pipeline, row: Struct, key: Type | None, more: Sequence[Field]) -> Struct:
+    """Return the columns of a new table; the arguments are those of `make_tables`."""
+    is_struct = pipeline.table.metadata_columns is MetadataColumns.STRUCT
+    return Struct((*row.fields, *metadata_fields(struct=is_struct, key=key), *more))
+
+
+def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[str]) -> dict[str, str]:
+    envelope = pipeline.envelope.kind if pipeline.envelope is not None else None
+    ids = field_ids(schema_json(columns))  # as Iceberg gives them to a new table
+    key = [ids[name] for name in row_key] if isinstance(pipeline.write, Changelog) else ()
+    return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope, key)
+
+
+def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
+    """Raise `WriteModeDiffers` if the table was made for another mode. Its key is compared when its columns are known."""
+    table = pipeline.table.identifier
+    loaded = iceberg.load(table)
+    properties, names = loaded.properties(), column_names(iceberg.schema_json(loaded))
+    key = ledger.key_of(properties, names) if isinstance(pipeline.write, Changelog) else ()
+    made_for, declared = ledger.made_for(properties, names), identity(pipeline, key)
+    if made_for != declared:
+        raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
+
+
+def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
+    """Create the dead-letter table if it is missing, and the columns that were dropped from it."""
+    table = pipeline.table
+    wanted = layout.properties(
+        format_version=2,
+        target_file_size_bytes=table.target_file_size_bytes,
+        keep_snapshots=table.keep_snapshots,
+        offset_columns=("topic", "partition", "offset"),
+        declared={},
+    )
+    if job.iceberg.exists(table.dead_letters):
+        _check_dead_letters(job, pipeline, wanted)
+    made = tables.create(
+        job.iceberg,
+        table.dead_letters,
+        DEAD_LETTER_COLUMNS,
+        partition_by=(PartitionField(Transform.DAYS, "rejected_at"),),
+        properties=wanted,
+    )
+    if not made:
+        evolve(job, table.dead_letters, _dropped)
+
+
+def _check_dead_letters(job: Committer, pipeline: Pipeline, wanted: Mapping[str, str]) -> None:
+    """Give an existing dead-letter table its properties back.
+
+    Raises `ForeignTable` if another engine made the table, and `ColumnsMissing` if one renamed columns of it.
+    """
+    iceberg, name = job.iceberg, pipeline.table.dead_letters
+    actual = layout.Layout.of(iceberg.metadata(iceberg.load(name)))
+    if not {"reason", "topic", "offset"} <= {*actual.columns, *actual.former}:
+        raise ForeignTable.of(pipeline.name, name)
+    names = [field.name for field in DEAD_LETTER_COLUMNS.fields if field.name not in actual.columns]
+    if renamed := {column: now for column in names if (now := actual.name_now(column)) is not None}:
+        raise ColumnsMissing.of(pipeline.name, name, renamed)
+    differ = {key: value for key, value in wanted.items() if actual.properties.get(key, value) != value}
+    tables.change_layout(iceberg, name, (), differ, [], False)
+
+
+def _dropped(columns: Struct) -> list[AddColumn]:
+    there = {field.name for field in columns.fields}
+    return [AddColumn((field.name,), field.type) for field in DEAD_LETTER_COLUMNS.fields if field.name not in there]
+
+
+def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
+    """Return the newest entry of the table's ledger (see `ledger.Entry`); None for a table without snapshots.
+
+    Raises `LedgerLost` for a table that has rows and no entry, `RolledBack` if its head was moved behind the newest one.
+    """
+    table = iceberg.load(pipeline.table.identifier)
+    newest = entry(table, pipeline.name)
+    if newest is None:
+        if table.currentSnapshot() is None:
+            return None
+        raise LedgerLost.of(pipeline.name, pipeline.table.identifier, is_state=isinstance(pipeline.write, Upsert))
+    if not head_follows(iceberg, table, newest):
+        raise RolledBack.of_table(pipeline.name, pipeline.table.identifier)
+    return newest
+
+
+def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, compacted: bool = False) -> None:
+    """Commit an empty snapshot that holds the resolved start, so that `start=latest` is decided once.
+
+    Dead letters of a dropped table of the same name are removed: their records are landed again. Raises `Fenced` if another
+    driver began first, `DeadLetterTableMismatch` if there are dead letters whose records this start does not land again: a
+    `compacted` topic may not have them any more, nor a log that was truncated.
+    """
+    iceberg, table = job.iceberg, pipeline.table
+    side = empty_commit(iceberg, table.dead_letters, at=job.clock())
+    is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
+    if is_clear and first_replaced(pipeline, job.kafka, iceberg.spark.table(f"{iceberg.name}.{table.dead_letters}")):
+        raise DeadLetterTableMismatch.of_earlier_table(pipeline.name, table.dead_letters)
+    batch = CommitRequest(
+        pipeline=pipeline.name,
+        run=job.run,
+        version=job.version,
+        start=offsets,
+        end=offsets,
+        committed=None,
+        topic_id=offsets.topic_id,
+    )
+    staged = empty_commit(iceberg, table.identifier, at=job.clock())
+    if not is_clear:
+        publish(job, staged, batch, extra={ledger.DECISION: "0"})
+        return
+    parts = [{**part(side), "clear": True}]
+    decide(job, staged, parts, batch, numbered_from=0)
+
+
+def resolve_start(
+    start: Start, spans: Mapping[int, Span], offsets_at: Callable[[int], Mapping[int, int]], *, topic: str
+) -> dict[int, int]:
+    """Return the declared start as an offset for each partition; one that explicit offsets leave out starts at its earliest."""
+    match start:
+        case Earliest():
+            return {p: span.earliest for p, span in sorted(spans.items())}
+        case Latest():
+            return {p: span.stable for p, span in sorted(spans.items())}
+        case At(timestamp=timestamp):
+            return dict(sorted(offsets_at(round(timestamp.timestamp() * 1000)).items()))
+        case StartOffsets(offsets=given):
+            wrong = {p: o for p, o in given.items() if p not in spans or not spans[p].earliest <= o <= spans[p].stable}
+            if wrong:
+                there = {p: (span.earliest, span.stable) for p, span in spans.items()}
+                raise InvalidInput(
+                    f"the declared start {wrong} is not within what the topic has: {there}",
+                    where=f"topic {topic}, start",
+                    do="Declare offsets between the first and the next one of each partition",
+                )
+            return {p: given.get(p, span.earliest) for p, span in sorted(spans.items())}

@@ -1,0 +1,119 @@
+"""Merge the delete files of a snapshot: many small ones, and what is left of those that name rows of no data file. Nothing is
+committed here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from frazil.errors import RowsWouldChange
+from frazil.lake.data_location import has_vectors
+from frazil.lake.delete_files import java_writers
+from frazil.lake.delete_files import position_deletes as position_files
+from frazil.lake.delete_files.file_partitions import Partition
+from frazil.lake.delete_files.java_manifests import DeleteFile, data_paths, position_deletes
+from frazil.lake.delete_files.merging import Merge, in_files, merge, named_most, without_data
+from frazil.lake.delete_files.position_deletes import Positions
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java
+from frazil.lake.read.data_files import each
+
+BYTES_AT_MOST = 32 << 20
+"""So much of a partition's delete files is read and merged; of what is more, files go only if all their data files have gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Delete files that go, and those that were written in their place, with the sequence number of their deletes."""
+
+    planned_on: int
+    removed: tuple[DeleteFile, ...]
+    added: tuple[tuple[Java, int], ...]
+
+
+def merges(
+    iceberg: Iceberg,
+    table: Java,
+    snapshot_id: int,
+    *,
+    many: int,
+    wanted: Callable[[Partition, int], bool] = lambda partition, named: True,
+) -> Iterator[Merge]:
+    """Yield what is to do about the delete files of a snapshot, a few files of a partition at a time.
+
+    `many` is as in `merge`. A partition is examined if it is `wanted`: the number is how many delete files may name rows of one of
+    its data files.
+    """
+    partitions: dict[Partition, list[DeleteFile]] = {}
+    for file in position_deletes(iceberg, table, snapshot_id):
+        partitions.setdefault(file.partition, []).append(file)
+    chosen = [files for partition, files in partitions.items() if wanted(partition, named_most(files))]
+    if not chosen:
+        return
+    data = data_paths(iceberg, table, snapshot_id)
+    writes = not has_vectors(iceberg, table)
+
+    def named(file: DeleteFile) -> Positions | None:
+        return position_files.read(table, file.location) if file.bytes <= BYTES_AT_MOST else None
+
+    for files in chosen:
+        vectors = frozenset(file.of for file in files if file.is_vector and file.of is not None)
+        if gone := without_data(files, data):
+            yield Merge(gone)
+        # A vector has all deletes of its data file: older ones beside it do not count.
+        for part in _parts([file for file in files if not file.is_vector and file not in gone]):
+            known = [(file, at) for file, at in zip(part, each(named, part), strict=True) if at is not None]
+            if (found := merge(known, data - vectors, many=many, writes=writes)) is not None:
+                yield found
+
+
+def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Merge) -> list[tuple[Java, int]]:
+    """Write the files of a merge, in no snapshot yet; return them with the sequence number of their deletes.
+
+    It must be one of this snapshot.
+    Raises `RowsWouldChange` if one does not have what was written to it.
+    """
+    if not found.positions:
+        return []
+    tasks = java_writers.tasks(iceberg, table, snapshot_id, found.positions.keys())
+    rows = {path: int(task.file().recordCount()) for path, task in tasks.items()}
+    return [(_file(iceberg, table, found, paths), found.sequence) for paths in in_files(found.positions, rows)]
+
+
+def _parts(files: Sequence[DeleteFile]) -> Iterator[list[DeleteFile]]:
+    """Yield the files in parts that are read at a time."""
+    part, size = list[DeleteFile](), 0
+    for file in sorted(files, key=lambda file: (file.bytes, file.location)):
+        if part and size + file.bytes > BYTES_AT_MOST:
+            yield part
+            part, size = [], 0
+        part, size = [*part, file], size + file.bytes
+    if part:
+        yield part
+
+
+def _file(iceberg: Iceberg, table: Java, found: Merge, paths: tuple[str, ...]) -> Java:
+    """Write one of them, and read it back."""
+    of, payload = found.removed[0].java, position_files.payload(found.positions, paths)
+    location = java_writers.write_bytes(table, of, f"deletes-{uuid.uuid4().hex}.parquet", payload)
+    size, written = len(payload), {path: found.positions[path] for path in paths}
+    rows = sum(map(len, written.values()))
+    if not _is_same(position_files.read(table, location), written):
+        raise RowsWouldChange(
+            f"the delete file {location} does not have the {rows} deletes that were written to it; nothing of it was committed",
+            where=f"table {table.name()}",
+            do="Run again; if it persists, look at the object store",
+        )
+    return java_writers.position_delete_file(iceberg, table, of, location, size=size, rows=rows, paths=list(paths))
+
+
+def _is_same(read: Positions | None, written: Positions) -> bool:
+    import numpy as np
+
+    return (
+        read is not None
+        and read.keys() == written.keys()
+        and all(np.array_equal(read[path], written[path]) for path in written)
+    )

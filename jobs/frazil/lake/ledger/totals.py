@@ -1,0 +1,185 @@
+"""The account of a pipeline's records: the counts of one batch, and the totals since the pipeline began."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from frazil.lake.ledger.offsets import Offsets, canonical
+
+_OF_STATES = ("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes")
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected and skipped.
+
+    In a table of current state, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
+    their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly behind a delete of their
+    key in the batch. `marked` deletes wrote their row again, as deleted, and
+    `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
+
+    `rejected` counts records in the dead-letter table by reason; `skipped` those that the declaration lets go, by reason, and
+    `skipped_at` by partition. `gaps` are offsets without a record, by partition, as counted when the batch was read: a compacted
+    topic and the markers of transactions leave them; on a plain topic there are none. `deleted_at` are rows that another engine
+    deleted, by partition, as an operator accepted.
+    """
+
+    read: int = 0
+    written: int = 0
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped_at: Mapping[int, int] = field(default_factory=dict)
+    gaps: Mapping[int, int] = field(default_factory=dict)
+    deletes: int = 0
+    superseded: int = 0
+    late: int = 0
+    marked: int = 0
+    order_ties: int = 0
+    repeated_deletes: int = 0
+    deleted_at: Mapping[int, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return canonical JSON, as the summary holds it."""
+        return canonical(
+            {
+                "read": self.read,
+                "written": self.written,
+                "rejected": dict(self.rejected),
+                "skipped": dict(self.skipped),
+                "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
+                "gaps": {str(p): n for p, n in self.gaps.items()},
+                **{name: number for name in _OF_STATES if (number := getattr(self, name))},
+                **({"deleted_at": {str(p): n for p, n in self.deleted_at.items()}} if self.deleted_at else {}),
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Counts:
+        """Return the counts that `str()` wrote."""
+        document = json.loads(text)
+        return cls(
+            document["read"],
+            document["written"],
+            document["rejected"],
+            document["skipped"],
+            {int(p): n for p, n in document["skipped_at"].items()},
+            {int(p): n for p, n in document["gaps"].items()},
+            **{name: document.get(name, 0) for name in _OF_STATES},
+            deleted_at={int(p): n for p, n in document.get("deleted_at", {}).items()},
+        )
+
+    @property
+    def adds_up(self) -> bool:
+        """The one equation of a batch."""
+        return self.read == self.landed + sum(self.rejected.values()) + sum(self.skipped.values())
+
+    @property
+    def landed(self) -> int:
+        """The records that took effect in the table, or that a later one of the batch or of the table replaced."""
+        return self.written + self.deletes + self.repeated_deletes + self.superseded + self.late
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One partition's account since `start`, the offset its reading began at.
+
+    It has declared skips, offsets without a record, and rows that another engine deleted.
+    """
+
+    start: int
+    skipped: int = 0
+    gaps: int = 0
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A partition's account that ended at `end`, as an operator's decision started over: its offsets may come again."""
+
+    partition: int
+    start: int
+    end: int
+    skipped: int = 0
+    gaps: int = 0
+    topic: str | None = field(default=None, compare=False)
+    """The topic's name; None where the ledger does not say. Version 0.1.0 drops it, so equality leaves it out."""
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All that has neither row nor dead letter, by partition, since the pipeline began.
+
+    Each commit carries its base's totals on, so that the account outlives the snapshots it was made of. `closed` is empty
+    unless a topic was re-created, or truncated below what the table held, and the operator went on.
+    """
+
+    at: Mapping[int, Total] = field(default_factory=dict)
+    closed: tuple[Closed, ...] = ()
+
+    def __str__(self) -> str:
+        """Canonical JSON: partition -> [start, skipped, gaps]; `closed` -> [partition, start, end, skipped, gaps] each.
+
+        The number of deleted rows is one more member, if there are any.
+        """
+        document: dict[str, Any] = {str(p): [t.start, t.skipped, t.gaps, *_some(t)] for p, t in self.at.items()}
+        if self.closed:
+            document["closed"] = [[c.partition, c.start, c.end, c.skipped, c.gaps, *_some(c)] for c in self.closed]
+        return canonical(document)
+
+    @property
+    def closed_topics(self) -> str | None:
+        """Canonical JSON of the closed accounts' topics, in their order; None if there are none."""
+        return canonical([c.topic for c in self.closed]) if self.closed else None
+
+    @classmethod
+    def parse(cls, text: str, topics: str | None = None) -> Totals:
+        """Return the totals that `str()` wrote, with the topics that `closed_topics` wrote."""
+        document = json.loads(text)
+        accounts = document.pop("closed", ())
+        names = json.loads(topics) if topics is not None else []
+        names += [None] * (len(accounts) - len(names))  # accounts that version 0.1.0 closed come after named ones
+        named = zip(accounts, names, strict=False)
+        closed = tuple(
+            Closed(p, start, end, skipped, gaps, name, sum(deleted))
+            for (p, start, end, skipped, gaps, *deleted), name in named
+        )
+        return cls({int(p): Total(*account) for p, account in document.items()}, closed)
+
+    def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
+        """Return the totals after one more commit.
+
+        A new partition begins at `start`. One that goes back, or whose topic has another id, is closed at `start` and
+        begins again at `end`: only an operator's decision commits that.
+        """
+        at, closed = dict(self.at), list(self.closed)
+        if start.topic != end.topic:  # what was closed without a name is of the topic that is left
+            closed = [replace(c, topic=c.topic or start.topic) for c in closed]
+        for p, here in start.at.items():
+            before = at.get(p, Total(here))
+            now = Total(
+                before.start,
+                before.skipped + counts.skipped_at.get(p, 0),
+                before.gaps + counts.gaps.get(p, 0),
+                before.deleted + counts.deleted_at.get(p, 0),
+            )
+            if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
+                at[p] = now
+            else:
+                closed.append(Closed(p, now.start, here, now.skipped, now.gaps, start.topic, now.deleted))
+                at.pop(p, None)
+        for p, there in end.at.items():
+            at.setdefault(p, Total(there))
+        return Totals(dict(sorted(at.items())), tuple(closed))
+
+    @property
+    def deleted(self) -> int:
+        """The rows that other engines deleted, as operators accepted."""
+        return sum(one.deleted for one in self.at.values()) + sum(one.deleted for one in self.closed)
+
+
+def _some(account: Total | Closed) -> list[int]:
+    return [account.deleted] if account.deleted else []

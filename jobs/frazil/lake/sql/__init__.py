@@ -1,0 +1,1 @@
+"""SQL that people run over a table, for each engine."""

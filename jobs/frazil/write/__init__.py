@@ -1,0 +1,1 @@
+"""Write modes: the columns and the changes that each of them makes of decoded records."""

@@ -1,0 +1,144 @@
+"""The steps of one batch, with stages that are values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from frazil.clients.kafka import Span
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.decode.writers.seen_frames import Met, UnknownSchemas
+from frazil.errors import KeysMissing, RejectedRecords
+from frazil.ingest.batch.one_batch import StagedBatch, stage_batch
+from frazil.ingest.batch.record_counts import Read, Rejected
+from frazil.ingest.batch.refused_records import Refused
+from frazil.ingest.batch.remembered import Keyless, Truncated
+from frazil.ingest.batch.staged_records import StagedRejected, StagedRows
+from frazil.ingest.plan.plan import Plan
+from frazil.ingest.spark_errors import TimestampOverflow
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.stage import Staged
+from frazil.schemas.wire_format import prefixed
+
+START, END = Offsets("orders", "T1", {0: 0}), Offsets("orders", "T1", {0: 4})
+PLAN = Plan(START, START, END, lag=4, spans={0: Span(0, 4, 1)})
+LATE = Record(0, 2, None, b"v", 2**62, 0, ())
+UNKNOWN = Met(unknown=(prefixed(7, b""),))
+
+
+class Stages:
+    """Stages of a batch of four records; `rejected` are counted of them."""
+
+    decoding: Any = SimpleNamespace(schema_ids=(3,))
+
+    def __init__(self, rejected: Rejected, fails: str = "") -> None:
+        self.rejected, self.fails, self.keyless, self.truncated = rejected, fails, Keyless(), Truncated()
+        self.steps: list[str] = []
+
+    def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
+        self.steps.append(f"rows, {len(by_driver)} by the driver")
+        if self.fails:
+            raise PySparkException(self.fails)
+        files = Staged("shop.orders", "uuid", {}, (), 4 - self.rejected.records, 1, 0.0)
+        read = Read(4, 40, {0: 4})
+        return StagedRows(
+            planned, by_driver, self.decoding, self.decoding, files, read, datetime(2024, 1, 1, tzinfo=UTC)
+        )
+
+    def stage_rejected(self, staged: StagedRows) -> StagedRejected:
+        self.steps.append(f"rejected of {staged.read.records - staged.files.rows}")
+        files = Staged("letters", "uuid", {}, (), self.rejected.records, 1, 0.0)
+        return StagedRejected(self.rejected, files, refused=(Refused(0, 3, "unknown_schema"),))
+
+
+class Evolution:
+    framed_keys: Any = SimpleNamespace(met=lambda ids: None)
+
+    def __init__(self, *, has_news: bool = False) -> None:
+        self.has_news = has_news
+
+    def explain(self, one: Refused) -> str:
+        return "explained"
+
+    def learn(self, values: Met, keys: Met) -> None:
+        if self.has_news:
+            raise UnknownSchemas(values, keys)
+
+
+def staged(stages: Any, evolution: Any = None, by_driver: Sequence[Record] = (), **choices: Any) -> StagedBatch:
+    kafka = SimpleNamespace(
+        topic=lambda name: SimpleNamespace(topic_id="T1", compacted=False),
+        leader_epochs=lambda topic, partitions: dict.fromkeys(partitions, 1),
+    )
+    job: Any = SimpleNamespace(
+        kafka=kafka, run="me", version="1", clock=lambda: 1.0, failpoint=stages.steps.append,
+        stopping=lambda: False, redact=lambda text: text,
+    )  # fmt: skip
+    topic = Topic("orders", value_format=ValueFormat.TEXT)
+    pipeline = Pipeline(topic=topic, table=Table("shop.orders"), **choices)
+    return stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN, by_driver)
+
+
+def test_a_batch_without_rejected_records_has_one_pass() -> None:
+    stages = Stages(Rejected())
+    batch = staged(stages)
+    assert stages.steps == ["rows, 0 by the driver", "stage.done"]
+    assert batch.dead_letters is None
+    assert (batch.batch.counts.read, batch.batch.counts.written, batch.batch.schema_ids) == (4, 4, (3,))
+
+
+def test_rejected_records_have_a_pass_of_their_own() -> None:
+    stages = Stages(Rejected(kept={"undecodable": 1}, skipped={"tombstone": 1}))
+    batch = staged(stages)
+    assert stages.steps == ["rows, 0 by the driver", "rejected of 2", "stage.done"]
+    assert batch.dead_letters is not None
+    assert batch.batch.counts.adds_up
+
+
+def test_records_that_spark_cannot_read_are_the_drivers() -> None:
+    stages = Stages(Rejected())
+    staged(stages, by_driver=[LATE])
+    assert stages.steps == ["rows, 1 by the driver", "stage.done"]
+
+
+def test_a_timestamp_that_spark_cannot_hold_ends_the_staging_by_its_name() -> None:
+    with pytest.raises(TimestampOverflow):
+        staged(Stages(Rejected(), fails="java.lang.ArithmeticException: long overflow"))
+
+
+def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -> None:
+    found = Rejected(kept={"unknown_schema": 1}, values=UNKNOWN)
+    with pytest.raises(UnknownSchemas):
+        staged(Stages(found), Evolution(has_news=True), on_error="suspend")
+    with pytest.raises(RejectedRecords, match="partition 0 offset 3: unknown_schema"):
+        staged(Stages(found), on_error="suspend")
+
+
+@pytest.mark.parametrize(
+    ("counted", "stops"),
+    [
+        (Rejected(kept={"key_missing": 4}, keyless=4), True),
+        (Rejected(kept={"key_missing": 1}, skipped={"key_missing": 3}, keyless=4), True),
+        (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=4), True),
+        (Rejected(kept={"key_missing": 3}, keyless=3), False),
+        (Rejected(kept={"key_missing": 3, "too_short": 1}, keyless=3), False),
+        (Rejected(kept={"too_short": 4}, keyless=4), False),
+    ],
+)
+def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, stops: bool) -> None:
+    staged(Stages(counted), on_error="log")  # not of a state, or not the first batch
+    stages = Stages(counted)
+    stages.keyless.is_possible = True
+    if stops:
+        for on_error in ("log", "suspend", "skip"):
+            with pytest.raises(KeysMissing, match="none of the first 4 records has a key"):
+                staged(stages, on_error=on_error)
+    else:
+        staged(stages, on_error="log")
+    assert stages.keyless.is_possible is (counted.records == 4)

@@ -1,0 +1,78 @@
+"""What a run says of a rejected record: version and field, or the place in its bytes, and no value of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from frazil.clients.kafka_records import Record
+from frazil.declaration import Pipeline, Table, Topic, Upsert
+from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.ingest.batch.record_faults import fault
+from frazil.schemas.evolution.table_mapping import landing
+from tests.support.fake_registry import FakeRegistry
+from tests.support.shop import ORDER, avro, frame
+
+
+def record(value: bytes, key: bytes | None = None) -> Record:
+    return Record(0, 5, key, value, 0, 0, ())
+
+
+def said(topic: Topic, writers: WriterSchemas, found: Record, reason: str) -> str:
+    pipeline = Pipeline(topic=topic, table=Table("shop.t"), write="upsert")
+    table = writers.versions[0][1]
+    return fault(pipeline, found, reason, writers, landing(table, writers.versions).incompatible)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "column"), [(("int32", "double"), "qty double"), (("int32", "string"), "qty string")]
+)
+def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tuple[str, str], column: str) -> None:
+    topic = Topic("mixed", value_format="connect_json", key_format="text")
+    writers, schemas = WriterSchemas(topic, None), []
+    for kind in kinds:
+        fields = [{"type": kind, "optional": True, "field": "qty"}]
+        schemas.append({"type": "struct", "optional": False, "fields": fields})
+    writers.learn(Met(unknown=tuple(json.dumps(one, separators=(",", ":")).encode() for one in schemas)))
+    value = json.dumps(
+        {"schema": schemas[1], "payload": {"qty": 1234.5}}
+    ).encode()  # with blanks, as other writers have
+    text = said(topic, writers, record(value), "incompatible_schema")
+    assert "field qty: int cannot become " in text
+    assert f'"{column}"' in text
+    assert "1234" not in text
+    assert Topic("mixed", value_format="connect_json", key_format="text", columns=(column,)).columns
+
+
+def test_a_version_is_named_by_number_subject_and_field() -> None:
+    registry: Any = FakeRegistry()
+    topic, text = Topic("orders", value_format="avro", key_format="text"), {"name": "amount", "type": "string"}
+    registry.register("orders-value", json.dumps(ORDER))
+    other = {**ORDER, "fields": [*ORDER["fields"][:2], text]}
+    schema_id = registry.register("orders-value", json.dumps(other))
+    writers = WriterSchemas(topic, registry)
+    writers.refresh()
+    value = frame(schema_id, avro(other, {"order_id": 1, "user": "secret", "amount": "x"}))
+    assert said(topic, writers, record(value), "incompatible_schema") == (
+        f"version 2 of subject orders-value (schema id {schema_id}), field amount: double cannot become string"
+    )
+
+
+def test_bytes_that_do_not_fit_name_field_and_type_and_no_value() -> None:
+    topic = Topic("clicks", value_format="json", key_format="json", columns=("id long",), key_columns=("id long",))
+    writers = WriterSchemas(topic, None)
+    assert said(topic, writers, record(b'{"id": "secret"}'), "undecodable") == (
+        "field id: the text is not a value of type long"
+    )
+    assert "field id" in said(topic, writers, record(b"{}", b'{"id": []}'), "key_undecodable")
+    assert said(topic, writers, record(b"{}"), "key_missing").startswith("the record has no key")
+
+
+def test_a_null_of_the_key_or_the_order_names_the_declared_columns() -> None:
+    topic = Topic("orders", value_format="json", columns=("id long", "line int", "at timestamptz"))
+    pipeline = Pipeline(topic=topic, table=Table("shop.t"), write=Upsert(key=("id", "line"), order_by="at"))
+    assert fault(pipeline, None, "key_null", None, {}).endswith("(of id, line)")
+    assert fault(pipeline, None, "order_missing", None, {}).endswith("(of at)")

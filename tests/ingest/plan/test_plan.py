@@ -1,0 +1,180 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
+from frazil.ingest.plan.plan import Pace, Plan, Span, no_further, plan, up_to
+from frazil.ingest.plan.ranges import OffsetRange
+from frazil.lake.ledger.offsets import Offsets
+
+
+def planned(
+    held: dict[int, int], spans: dict[int, tuple[int, int]], max_rows: int = 10**9, topic_id: str = "T"
+) -> Plan:
+    there = {p: SimpleNamespace(earliest=e, stable=s) for p, (e, s) in spans.items()}
+    return plan("p", Offsets("orders", "T", held), topic_id, there, max_rows=max_rows)
+
+
+def test_a_batch_reads_from_the_ledger_to_the_stable_offsets() -> None:
+    assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).ranges == (OffsetRange(0, 3, 7),)
+
+
+def test_the_end_names_every_partition() -> None:
+    assert planned({0: 3, 1: 9}, {0: (0, 7), 1: (2, 9)}).end.at == {0: 7, 1: 9}
+
+
+def test_a_new_partition_starts_at_0() -> None:
+    assert planned({0: 3}, {0: (0, 3), 1: (0, 8)}).ranges == (OffsetRange(1, 0, 8),)
+
+
+def test_a_new_partition_whose_first_records_are_gone_is_refused() -> None:
+    with pytest.raises(OffsetsLost, match="records 0 to 4 of partition 1"):
+        planned({0: 3}, {0: (0, 3), 1: (5, 8)})
+
+
+def test_nothing_new_is_an_empty_plan() -> None:
+    assert planned({0: 3}, {0: (0, 3)}).is_empty
+
+
+@given(
+    st.dictionaries(st.integers(0, 50), st.integers(0, 10**6), min_size=1),
+    st.integers(1, 10**6),
+)
+def test_a_limit_is_used_up_and_never_passed(waiting: dict[int, int], limit: int) -> None:
+    result = planned(dict.fromkeys(waiting, 0), {p: (0, n) for p, n in waiting.items()}, limit)
+    assert result.rows == min(limit, sum(waiting.values()))
+    assert all(len(r) <= waiting[r.partition] for r in result.ranges)
+    assert result.lag == sum(waiting.values())
+
+
+def test_a_topic_with_another_id_is_refused_with_the_command_that_decides() -> None:
+    with pytest.raises(TopicRecreated, match="frazil accept p topic-recreated"):
+        planned({0: 0}, {0: (0, 1)}, topic_id="other")
+
+
+def test_a_pipeline_that_was_moved_is_not_called_a_topic_that_was_deleted() -> None:
+    with pytest.raises(TopicRecreated, match="moved from topic orders to topic invoices.*topic-recreated"):
+        plan("p", Offsets("orders", "T", {0: 0}), "other", {}, max_rows=1, topic="invoices")
+
+
+def test_a_log_shorter_than_the_ledger_is_refused() -> None:
+    with pytest.raises(LogTruncated, match="frazil accept p log-truncated"):
+        planned({0: 5}, {0: (0, 4)})
+
+
+def test_a_partition_that_is_gone_is_refused() -> None:
+    with pytest.raises(LogTruncated, match=r"\[1\]"):
+        planned({0: 0, 1: 0}, {0: (0, 4)})
+
+
+def test_records_deleted_before_they_were_read_are_refused_by_name() -> None:
+    with pytest.raises(OffsetsLost, match="records 2 to 4 of partition 0"):
+        planned({0: 2}, {0: (5, 9)})
+
+
+def test_a_drain_ends_where_the_topic_ended_when_it_began() -> None:
+    def now(stable: int) -> Span:
+        return SimpleNamespace(earliest=1, stable=stable, leader_epoch=stable)
+
+    first: dict[int, Span] = {0: now(5), 1: now(9)}
+    later = up_to(first, {0: now(7), 1: now(6), 2: now(3)}, None)
+    assert {p: (s.stable, s.leader_epoch) for p, s in later.items()} == {0: (5, 7), 1: (6, 6), 2: (3, 3)}
+    assert up_to(first, {2: now(8)}, Offsets("orders", "id", {2: 1}))[2].stable == 3
+
+
+def test_a_drain_that_another_driver_passes_ends_where_that_one_is_and_sees_a_truncated_log_all_the_same() -> None:
+    def ends(committed: int, stable: int) -> int:
+        first: dict[int, Span] = {0: SimpleNamespace(earliest=0, stable=5, leader_epoch=0)}
+        now: Span = SimpleNamespace(earliest=0, stable=stable, leader_epoch=0)
+        return up_to(first, {0: now}, Offsets("orders", "id", {0: committed}))[0].stable
+
+    assert (ends(committed=7, stable=9), ends(committed=7, stable=6), ends(committed=3, stable=4)) == (7, 6, 4)
+
+
+PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000, rows=20_000)
+
+
+def test_a_fast_full_batch_lets_the_next_grow_at_most_fourfold() -> None:
+    assert PACE.after(20_000, 2_000_000, 0.5).rows == 80_000
+
+
+def test_a_slow_batch_makes_the_next_smaller() -> None:
+    assert replace(PACE, rows=80_000).after(80_000, 8_000_000, 20).rows == 40_000
+
+
+def test_slow_commits_do_not_make_batches_ever_smaller() -> None:
+    """A commit that takes longer than the target takes as long for fewer records."""
+    pace = PACE
+    for _ in range(20):
+        pace = pace.after(pace.rows, pace.rows * 100, 25)
+    assert pace.rows == 20_000
+    for rows in (50, 25, 10):
+        pace = pace.after(rows, rows * 100, 25)
+    assert pace.rows == 20_000
+
+
+def test_a_batch_that_must_not_be_larger_is_not_and_the_next_may_grow() -> None:
+    small = PACE.at_most(7)
+    assert small.rows == 7
+    assert PACE.at_most(PACE.rows + 1).rows == PACE.rows
+    assert small.after(7, 7, 0.01).rows > 7
+
+
+def test_a_batch_that_memory_made_small_is_not_made_large_by_being_slow() -> None:
+    pace = PACE.halved(20_000).halved(10_000)
+    assert pace.after(pace.rows, pace.rows * 100, 25).rows == 5_000
+
+
+def test_a_small_batch_says_nothing_about_large_ones() -> None:
+    assert PACE.after(10, 1_000, 0.5).rows == 20_000
+
+
+def test_large_records_bound_a_batch_by_bytes() -> None:
+    assert PACE.after(20_000, 20_000 * 1_000_000, 1).rows == (1 << 30) // 1_000_000
+
+
+def test_a_batch_never_passes_the_declared_rows() -> None:
+    pace = PACE
+    for _ in range(10):
+        pace = pace.after(pace.rows, pace.rows * 100, 0.1)
+    assert pace.rows == 1_000_000
+
+
+def test_no_batch_is_as_large_again_as_one_that_died_of_memory_until_it_may_be_tried() -> None:
+    """Such a batch may be staged in no time, and die when it is committed."""
+    pace = PACE.after(20_000, 2_000_000, 1).halved(16)
+    assert pace.after(8, 800, 0.1).rows == 8
+    assert pace.lifted().after(8, 800, 0.1).rows == 16
+    assert PACE.lifted() == PACE
+
+
+def test_a_death_of_memory_halves_the_batch_down_to_one() -> None:
+    pace = PACE
+    for _ in range(30):
+        pace = pace.halved(pace.rows)
+    assert pace.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("held", "ends"),
+    [
+        ({0: 2, 1: 1}, {0: 5, 1: 1, 2: 0}),  # partition 2 was added since
+        ({0: 5, 1: 1}, {0: 9, 1: 9, 2: 9}),  # all that was named is held
+        ({0: 5, 1: 2, 2: 3}, {0: 9, 1: 9, 2: 9}),
+        ({0: 5, 1: 0}, {0: 5, 1: 1, 2: 0}),
+    ],
+)
+def test_partitions_end_at_the_offsets_that_are_named_until_all_are_held(
+    held: dict[int, int], ends: dict[int, int]
+) -> None:
+    spans = {p: SimpleNamespace(earliest=0, stable=9, leader_epoch=None) for p in range(3)}
+    found = no_further(spans, Offsets("orders", "T", held), {0: 5, 1: 1})
+    assert {p: span.stable for p, span in found.items()} == ends
+
+
+def test_a_partition_that_is_shorter_than_the_offset_named_holds_up_no_other() -> None:
+    spans = {p: SimpleNamespace(earliest=0, stable=stable, leader_epoch=None) for p, stable in ((0, 9), (1, 4))}
+    assert no_further(spans, Offsets("orders", "T", {0: 5, 1: 4}), {0: 5, 1: 7}) is spans

@@ -1,0 +1,88 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.errors import LedgerTooNew
+from frazil.lake.ledger.entry import Entry, commit_id, stored
+from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.totals import Counts, Totals
+
+
+def offsets(at: dict[int, int], topic_id: str = "id") -> Offsets:
+    return Offsets("orders", topic_id, at)
+
+
+@given(st.dictionaries(st.integers(0, 500), st.integers(0, 2**62), max_size=500))
+def test_offsets_survive_their_text(at: dict[int, int]) -> None:
+    assert Offsets.parse(str(offsets(at))).same_as(offsets(at))
+
+
+def test_an_absent_partition_equals_only_an_absent_one() -> None:
+    assert not offsets({0: 1}).same_as(offsets({0: 1, 1: 0}))
+    assert not offsets({0: 1}).same_as(None)
+
+
+def test_offsets_of_another_topic_id_are_not_the_same() -> None:
+    assert not offsets({0: 1}).same_as(offsets({0: 1}, "other"))
+
+
+def test_equal_offsets_are_equal_texts_in_any_order() -> None:
+    assert str(offsets({1: 2, 0: 1})) == str(offsets({0: 1, 1: 2}))
+
+
+def test_a_commit_id_names_pipeline_table_start_and_end() -> None:
+    ids = {
+        commit_id("a", "u", offsets({0: 0}), offsets({0: 1})),
+        commit_id("b", "u", offsets({0: 0}), offsets({0: 1})),
+        commit_id("a", "v", offsets({0: 0}), offsets({0: 1})),
+        commit_id("a", "u", offsets({0: 1}), offsets({0: 1})),
+        commit_id("a", "u", offsets({0: 0}), offsets({0: 2})),
+    }
+    assert len(ids) == 5
+    assert commit_id("a", "u", offsets({0: 0}), offsets({0: 1})) in ids
+
+
+def test_counts_survive_their_text() -> None:
+    counts = Counts(10, 6, {"too_short": 1}, {"tombstone": 3}, {0: 3}, {1: 2})
+    assert Counts.parse(str(counts)) == counts
+
+
+def test_counts_add_up_only_if_every_record_is_somewhere() -> None:
+    assert Counts(3, 1, {"a": 1}, {"b": 1}).adds_up
+    assert not Counts(3, 1, {"a": 1}, {}).adds_up
+    assert not Counts(3, 4, {}, {}).adds_up
+
+
+def summary(partitions: int, offset: int, **more: str) -> dict[str, str]:
+    start, end = (offsets(dict.fromkeys(range(partitions), at)) for at in (offset, offset + 1))
+    totals = Totals().after(start, end, Counts(gaps=dict.fromkeys(range(partitions), 1)))
+    return {
+        "frazil.format": "1",
+        "frazil.start": str(start),
+        "frazil.end": str(end),
+        "frazil.totals": str(totals),
+        "frazil.run": "r",
+        **more,
+    }
+
+
+def test_offsets_of_a_thousand_partitions_are_stored_compact_and_read_as_they_were() -> None:
+    plain = summary(1000, 1_234_567)
+    held = stored(plain)
+    assert held["frazil.format"] == "2"
+    assert sum(map(len, held.values())) < sum(map(len, plain.values())) / 5
+    assert (Entry.of(1, held), Entry.of(1, held).totals) == (
+        Entry.of(1, {**plain, "frazil.format": "2"}),
+        Entry.of(1, plain).totals,
+    )
+
+
+def test_offsets_of_300_partitions_are_stored_plain_however_large() -> None:
+    held = stored({key: value for key, value in summary(300, 2**63 - 2).items() if key != "frazil.totals"})
+    assert held["frazil.format"] == "1"
+    assert held["frazil.end"].startswith("{")
+
+
+def test_a_ledger_of_a_later_format_is_refused_by_name() -> None:
+    with pytest.raises(LedgerTooNew, match=r"has format 3.*Use the release that wrote it \(9\.0\)"):
+        Entry.of(1, summary(1, 1) | {"frazil.format": "3", "frazil.version": "9.0"})
