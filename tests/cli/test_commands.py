@@ -109,11 +109,11 @@ def test_check_names_the_schema_file_that_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'AVRO, schema="orders.avsc")'))
     ended = frazil("check", "mine.py", cwd=tmp_path)
     assert ended.exit_code == 2
-    assert "mine.py:4: pipeline.topic.schema[0]: the schema file orders.avsc does not exist" in ended.stderr
+    assert "mine.py:4: topic.schema[0]: the schema file orders.avsc does not exist" in ended.stderr
     (tmp_path / "orders.avsc").write_text('{"type": "record", "name": "O", "fields": [{"name": "a", "type": "b"}]}')
     ended = frazil("check", "mine.py", cwd=tmp_path)
     assert ended.exit_code == 2
-    assert "mine.py:4: pipelines[0].topic.schema[0]: orders.avsc: O.a: there is no type 'b'" in ended.stderr
+    assert "mine.py: pipelines[0].topic.schema[0]: orders.avsc: O.a: there is no type 'b'" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class TestEveryCommandOnAPipeline:
 
     def test_a_broken_declaration_is_told_with_its_line(self, folder: Path, command: str) -> None:
         (folder / "mine.py").write_text(GOOD.replace("shop.orders", "Shop Orders"))
-        assert "mine.py:4: pipeline.table.identifier" in is_one_line(frazil(command), 2)
+        assert "mine.py:4: table.identifier" in is_one_line(frazil(command), 2)
 
     def test_a_file_that_is_not_python_is_told_with_its_line(self, folder: Path, command: str) -> None:
         (folder / "mine.py").write_text("pipelines = [")
@@ -188,16 +188,14 @@ def test_run_tells_what_is_away_and_no_client_of_kafka_chatters(
         assert line in errors or json.loads(line)["event"]  # nothing but the error and the log's own lines
 
 
-def test_check_tells_every_problem_with_its_place(folder: Path) -> None:
-    two = GOOD.replace("pipelines = [", 'bad = Topic("a b", value_format=ValueFormat.TEXT)\npipelines = [').replace(
-        "shop.orders", "Shop Orders"
-    )
+def test_check_reports_every_problem_of_an_object_with_its_line(folder: Path) -> None:
+    two = GOOD.replace("pipelines = [", "bad = Topic('a b', value_format='txt')\npipelines = [")
     (folder / "mine.py").write_text(two)
     ended = CliRunner().invoke(app, ["check", "mine.py"])
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert all(line.startswith("error: ") for line in ended.stderr.splitlines())
     assert "mine.py:4: topic.name" in ended.stderr
-    assert "mine.py:5: pipeline.table.identifier" in ended.stderr
+    assert "mine.py:4: topic.value_format" in ended.stderr
 
 
 def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(folder: Path) -> None:

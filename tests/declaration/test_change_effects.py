@@ -3,6 +3,8 @@
 from dataclasses import fields
 from typing import Any, get_args
 
+import pytest
+
 from frazil.declaration import Envelope, LandingEngine, Limits, Pipeline, Table, Topic, WriteMode
 from frazil.declaration.change_effects import FIELDS
 
@@ -26,3 +28,15 @@ def declared_fields() -> set[str]:
 
 def test_every_field_of_a_declaration_has_its_effect() -> None:
     assert FIELDS.keys() == declared_fields() - {"topic", "table", "engine.limits", "name"}
+
+
+@pytest.mark.parametrize("field", ["topic.columns", "topic.key_columns"])
+def test_another_unit_of_a_declared_column_is_said(field: str) -> None:
+    before = ("id long", "at io.debezium.time.Timestamp", "all list<struct<d: io.debezium.time.Date>>")
+    effect = FIELDS[field]
+    after = ("at io.debezium.time.MicroTimestamp", "all list<struct<d: date>>", "id int", "new timestamp")
+    said = effect.said(before, after)
+    assert "at was io.debezium.time.Timestamp and is read as io.debezium.time.MicroTimestamp" in said
+    assert "all.element.d was io.debezium.time.Date and is read as date" in said
+    assert effect.said(before, (*before[:2], "id int")) == effect.what
+    assert effect.said(None, after) == effect.said(before, None) == effect.what

@@ -1,14 +1,16 @@
-"""What a constructor says to arguments that it does not have, and how the problems of a file are collected."""
+"""A constructor refuses misspelt and missing arguments, and raises all problems of its instance."""
 
 import copy
-import inspect
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from frazil.declaration.declared import Invalid, collected, collecting
+from frazil.declaration import Pipeline, Table, Topic
 from tests.declaration.problems_of import problems_of
 
 ORDERS = Topic("orders", value_format="avro")
@@ -32,18 +34,6 @@ ORDERS = Topic("orders", value_format="avro")
             },
         ),
         (
-            lambda: Topic("a", "avro"),
-            {"topic": "Topic takes one value without a name, not 2. Name what follows: value_format=…"},
-        ),
-        (
-            lambda: Pipeline(ORDERS, Table("a.b")),
-            {"pipeline": "Pipeline takes no value without a name, not 2. Name what follows: topic=…, table=…"},
-        ),
-        (
-            lambda: Topic("a", name="b", value_format="avro"),
-            {"topic.name": "the value is given twice. Keep one of the two"},
-        ),
-        (
             lambda: replace(ORDERS, nam="x"),
             {"topic.nam": "there is no such field. Did you mean name?"},
         ),
@@ -61,72 +51,40 @@ def test_the_other_fields_are_judged_too():
     ]
 
 
-def wrong() -> object:
-    return Pipeline(
-        topic=Topic("a b", value_format=ValueFormat.TEXT),
-        table=Table("Bad"),
-        limts=1,  # type: ignore[call-arg]
-    )
+def test_a_value_without_its_name_is_an_error_of_python():
+    with pytest.raises(TypeError, match=r"takes 2 positional arguments but 3"):
+        Topic("a", "avro", value_format="avro")
+    with pytest.raises(TypeError, match="multiple values for argument 'name'"):
+        Topic("a", name="b", value_format="avro")
 
 
-def test_a_constructor_raises_the_first_parts_problems_where_nothing_is_collected():
-    assert collected() is None
-    assert list(problems_of(wrong)) == ["topic.name"]
+def test_the_first_part_that_is_made_raises_all_of_its_problems_alone():
+    def wrong() -> object:
+        return Pipeline(topic=Topic("a b", value_format="txt"), table=Table("Bad"))
 
-
-def test_where_problems_are_collected_no_part_hides_the_next():
-    first = wrong.__code__.co_firstlineno
-    with collecting(__file__) as notes:
-        assert isinstance(wrong(), Invalid)
-    assert [(line - first, problem.path) for _, line, problem in notes.taken()] == [
-        (1, "pipeline.limts"),
-        (2, "pipeline.topic.name"),
-        (3, "pipeline.table.identifier"),
-    ]
-    assert notes.taken() == []
-    assert collected() is None
-
-
-def test_valid_instances_are_made_while_problems_are_collected():
-    with collecting(__file__) as notes:
-        assert Topic("orders", value_format="avro") == ORDERS
-    assert notes.taken() == []
-
-
-def test_a_part_that_is_used_twice_is_told_once():
-    with collecting(__file__) as notes:
-        topic = Topic("a b", value_format="avro")
-        one, two = Pipeline(topic=topic, table=Table("a.b")), Pipeline(topic=topic, table=Table("a.c"))
-        assert (type(one), type(two)) == (Invalid, Invalid)
-    assert [problem.path for _, _, problem in notes.taken()] == ["pipeline.topic.name"]
-
-
-def test_an_invalid_value_in_a_tuple_or_mapping_is_no_second_problem():
-    with collecting(__file__) as notes:
-        topic = Topic("a b", value_format="avro")
-        Table("a.b", partition_by=(topic.name,), properties={topic.name: "x"}, sort_by=[topic.name])
-        Table("a.b", properties={"a": ValueFormat.AVOR, topic.name: ValueFormat.BYTE}, keep_days=0)
-        Pipeline(topic=topic, table=Table("a.b"), kafka_options={"client.rack": topic.name})
-    assert [str(problem) for _, _, problem in notes.taken()] == [
-        "pipeline.topic.name: 'a b' is not a name that Kafka allows for a topic. "
-        "Use 1 to 249 of a-z, A-Z, 0-9, . _ and -, and not . or .. alone",
-        "table.sort_by: this is of type list. Write a tuple: it cannot change afterwards",
-        "table.properties['a'].AVOR: there is no such member. Did you mean AVRO?",
-        "table.properties.BYTE: there is no such member. Did you mean BYTES?",
-        "table.keep_days: 0 is out of bounds. Write a whole number from 1 to 36500",
-    ]
-
-
-def test_the_place_of_each_valid_value_is_kept():
-    with collecting(__file__) as notes:
-        topic = Topic("orders", value_format="avro")
-        line = collecting_line()
-    assert notes.made[id(topic)] == (topic, __file__, line - 1)
-
-
-def collecting_line() -> int:
-    return inspect.stack()[1].lineno
+    assert list(problems_of(wrong)) == ["topic.value_format", "topic.name"]
 
 
 def test_a_declared_value_is_copied_and_pickled():
     assert pickle.loads(pickle.dumps(ORDERS)) == copy.deepcopy(ORDERS) == ORDERS
+
+
+def test_a_type_checker_takes_the_text_and_gives_the_choice(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        dedent(
+            """
+            from frazil import Topic, ValueFormat
+            Topic("a", value_format="avro", key_format="text").value_format.has_schema
+            Topic("a", value_format=ValueFormat.AVRO)
+            Topic("a", value_format=3)
+            """
+        )
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    ended = subprocess.run(
+        command, env={"MYPYPATH": str(Path(__file__).parents[2] / "jobs")}, cwd=tmp_path, capture_output=True, text=True
+    )
+    lines = [line for line in ended.stdout.splitlines() if line.startswith(("mine.py", str(file)))]
+    assert len(lines) == 1, ended.stdout
+    assert "mine.py:5: error:" in lines[0]

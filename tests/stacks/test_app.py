@@ -133,14 +133,14 @@ def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp
     assert refused(**ALL).count("a table has one writer") == 3
 
 
-def test_a_wrong_topic_does_not_hide_a_wrong_table(refused: Callable[..., str], tmp_path: Path) -> None:
+def test_every_problem_of_an_object_has_its_line(refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "pipelines.py").write_text(
         "from frazil import Pipeline, Table, Topic\n"
-        "pipelines = [Pipeline(topic=Topic('a b', value_fromat='avro'), table=Table('Bad'), limts=1)]\n"
+        "pipelines = [Pipeline(topic=Topic('a b', value_fromat='avro'), table=Table('a.b'))]\n"
     )
     told = refused(**ALL)
-    for part in ("topic.value_fromat", "topic.name", "table.identifier", "limts"):
-        assert f"pipelines.py:2: pipeline.{part}: " in told
+    for part in ("topic.value_fromat", "topic.value_format", "topic.name"):
+        assert f"pipelines.py:2: {part}: " in told
 
 
 def test_a_file_without_pipelines_is_an_error_of_one_line(refused: Callable[..., str], tmp_path: Path) -> None:

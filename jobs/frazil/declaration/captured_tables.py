@@ -9,10 +9,8 @@ from typing import Annotated, Any, Required, TypedDict
 
 from frazil.declaration.choice import unknown
 from frazil.declaration.constraints import below, matching, shown
-from frazil.declaration.declared import collected, collecting, invalid
 from frazil.declaration.engines import LandingEngine
 from frazil.declaration.envelopes import Envelope
-from frazil.declaration.invalid import Invalid, invalid_parts
 from frazil.declaration.options import (
     ErrorMode,
     Framing,
@@ -123,33 +121,28 @@ class _Captured:
     own: Mapping[str, Any]
 
 
-def pipelines(envelope: Envelope, prefix: str, tables: Sequence[str], arguments: Mapping[str, Any]) -> Any:
-    """Return a pipeline for each table. Raises `InvalidDeclaration` with the problems of all, or collects them."""
-    overrides = arguments.get("overrides", {})
-    if [*invalid_parts((prefix, *tables, overrides, arguments.get("namespace")))]:
-        return Invalid()  # its problems are reported where it was made
+def pipelines(
+    envelope: Envelope, prefix: str, tables: Sequence[str], arguments: Mapping[str, Any]
+) -> tuple[Pipeline, ...]:
+    """Return a pipeline for each table. Raises `InvalidDeclaration` with the problems of all."""
     problems = [*_argument_problems(prefix, tables, arguments)]
     captured = [*_captured(prefix, tables, arguments)]
     problems += _clashes(captured)
-    outer = collected()
-    with collecting(outer.file if outer else "") as notes:
-        made: list[Any] = []
-        found: dict[Problem, list[_Captured]] = {}
-        for one in captured:
+    made: list[Pipeline] = []
+    found: dict[Problem, list[_Captured]] = {}
+    for one in captured:
+        try:
             made.append(_pipeline(one, envelope, arguments))
-            for located in notes.taken():
-                found.setdefault(located.problem.moved("pipeline.", ""), []).append(one)
+        except InvalidDeclaration as invalid:
+            for problem in invalid.problems:
+                found.setdefault(problem.moved("pipeline.", ""), []).append(one)
     problems += _placed(found, len(captured))
-    if problems and outer is None:
-        raise InvalidDeclaration([problem.moved("", root_of(type(envelope))) for problem in problems])
-    if problems or any(isinstance(one, Invalid) for one in made):
-        return invalid(problems, type(envelope))
-    if outer is not None:
-        outer.made.update(notes.made)
+    if problems:
+        raise InvalidDeclaration(problem.moved("", root_of(type(envelope))) for problem in problems)
     return tuple(made)
 
 
-def _pipeline(one: _Captured, envelope: Envelope, arguments: Mapping[str, Any]) -> Any:
+def _pipeline(one: _Captured, envelope: Envelope, arguments: Mapping[str, Any]) -> Pipeline:
     values = {**arguments, **one.own}
     topic, table, own = (
         {name: values[name] for name in names if name in values} for names in (_OF_TOPIC, _OF_TABLE, _OF_PIPELINE)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from frazil.declaration.choice import Choices
 from frazil.declaration.constraints import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.problems import Problem, Refusal
 from frazil.declaration.secret import Secret
-from frazil.declaration.validation import validate
 
 REGION = matching("[a-z]{2,}(?:-[a-z0-9]+)+", "an AWS region", "Write it like eu-central-1")
 _LOCATION = matching(
@@ -34,7 +31,7 @@ _CATALOG_NAME = Rule(_catalog_name, _NAME.keywords)
 CatalogName = Annotated[str, "The catalog's name in SQL.", _CATALOG_NAME]
 
 
-class RestAuth(StrEnum, metaclass=Choices):
+class RestAuth(StrEnum):
     """The authentication to an Iceberg REST catalog.
 
     `none` sends nothing; `sigv4` signs each request as AWS does; `oauth2` trades a client's credential for tokens and
@@ -47,8 +44,8 @@ class RestAuth(StrEnum, metaclass=Choices):
     TOKEN = "token"  # noqa: S105 # the name of a way, not a token
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalCatalog(metaclass=Declared):
+@declared
+class LocalCatalog:
     """Iceberg's JDBC catalog in a SQLite file, which PyIceberg reads too. For one machine."""
 
     kind: ClassVar[str] = "local"
@@ -57,12 +54,9 @@ class LocalCatalog(metaclass=Declared):
     warehouse: Annotated[str, "The folder or location of the tables' files.", _LOCATION]
     name: CatalogName = "lake"
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestCatalog(metaclass=Declared):
+@declared
+class RestCatalog:
     """A catalog that speaks Iceberg's REST protocol.
 
     `sigv4` signs with the object store's keys if the environment names them, else with AWS's default chain. With `data_location`,
@@ -87,9 +81,6 @@ class RestCatalog(metaclass=Declared):
         _ON_S3,
     ] = None
 
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
     def _contradictions(self) -> Iterator[Problem]:
         needed = {
             RestAuth.SIGV4: ("signing_name", "region"),
@@ -105,8 +96,8 @@ class RestCatalog(metaclass=Declared):
                 yield Problem(name, f"auth {self.auth} does not use it", "Remove it, or choose the auth that does")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlueCatalog(metaclass=Declared):
+@declared
+class GlueCatalog:
     """AWS Glue's own catalog; its credentials are AWS's default chain, or the object store's keys."""
 
     kind: ClassVar[str] = "glue"
@@ -117,15 +108,12 @@ class GlueCatalog(metaclass=Declared):
     endpoint: Annotated[str | None, "Another endpoint of the service, for tests.", WEB_ADDRESS] = None
     name: CatalogName = "lake"
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 Catalog = LocalCatalog | RestCatalog | GlueCatalog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectStore(metaclass=Declared):
+@declared
+class ObjectStore:
     """Where files are kept, if that is not AWS's S3 with AWS's default chain of credentials."""
 
     endpoint: Annotated[str | None, "Another endpoint of the service.", WEB_ADDRESS] = None
@@ -133,9 +121,6 @@ class ObjectStore(metaclass=Declared):
     region: Annotated[str | None, "The region, if not the default chain's.", REGION] = None
     access_key_id: Annotated[Secret | None, "The access key, if not the default chain's."] = None
     secret_access_key: Annotated[Secret | None, "The secret key of the access key."] = None
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if (self.access_key_id is None) != (self.secret_access_key is None):

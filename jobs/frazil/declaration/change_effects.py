@@ -6,20 +6,177 @@ batch, and which during maintenance. A new field of a declaration needs a row: a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from types import MappingProxyType
+from typing import Any
 
+from frazil.declaration.column_notation import NAMED, ColumnType, columns
 from frazil.declaration.durations import seconds_of
-from frazil.declaration.field_effect import FieldEffect, Outcome, always
-from frazil.declaration.options import Deletion, ErrorMode, Isolation, Tombstones, Truncation
-from frazil.declaration.topic_effects import TOPIC_FIELDS
+from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
 
-__all__ = ["FIELDS", "Outcome"]
+
+class Outcome(StrEnum):
+    """The effect of a change on rows.
+
+    `stops`: the pipeline stops until an operator decides. `left`: the table stays, and Frazil no longer writes to it.
+    `rebuild`: an existing table does not follow; only a rebuilt table has the change. `from_now_on`: rows that land later have
+    the change, existing rows stay as they are. `made`: a missing table is created. `upkeep`: no row changes.
+    """
+
+    STOPS = "stops"
+    LEFT = "left"
+    REBUILD = "rebuild"
+    FROM_NOW_ON = "from_now_on"
+    MADE = "made"
+    UPKEEP = "upkeep"
+
+
+def never(before: Any, after: Any) -> bool:
+    """Return false."""
+    return False
+
+
+def nothing(before: Any, after: Any) -> str:
+    """Return no words."""
+    return ""
+
+
+def always(before: Any, after: Any) -> bool:
+    """Return true."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEffect:
+    """The effect of one changed field; `is_dangerous` judges the old and the new value, `more` says what these alone show."""
+
+    outcome: Outcome
+    what: str
+    is_dangerous: Callable[[Any, Any], bool] = never
+    more: Callable[[Any, Any], str] = nothing
+
+    def said(self, before: Any, after: Any) -> str:
+        """Return the effect in words."""
+        return "; ".join(filter(None, (self.what, self.more(before, after))))
+
+
+def other_readings(before: Iterable[str] | None, after: Iterable[str] | None) -> str:
+    """Return in words which columns hold their values in another way than before, such as milliseconds; empty if none does."""
+    old = {column.name: column.type for column in columns(before or ())}
+    found = [
+        f"{column.name}{path} was {was} and is read as {now}"
+        for column in columns(after or ())
+        if column.name in old
+        for path, was, now in _read_otherwise(old[column.name], column.type)
+    ]
+    if not found:
+        return ""
+    means = "records that are not landed yet are read so, whatever their producer meant, and existing rows keep their values"
+    return f"{'; '.join(found)}: {means}"
+
+
+def _read_otherwise(old: ColumnType, new: ColumnType) -> Iterator[tuple[str, str, str]]:
+    """Yield the path and both names of types, one of which a connector names; plain types that differ are seen by the table."""
+    if old.name != new.name:
+        if old.name in NAMED or new.name in NAMED:
+            yield "", old.name, new.name
+        return
+    there = {(part.name or place): part.type for place, part in enumerate(old.inner)}
+    for place, part in enumerate(new.inner):
+        key = part.name or place
+        if key in there:
+            for path, was, now in _read_otherwise(there[key], part.type):
+                yield f".{part.name or 'element'}{path}", was, now
+
+
+_SCHEMA = (
+    "a new field is added as a column, and is null in existing rows; a column that the schema has no more stays, and is null in "
+    "new rows; a type that the column does not widen to is refused. Between a registry and a declared schema, records that are "
+    "not landed yet are read in the other form, and those that have not its frame, or have one, are rejected"
+)
+_MESSAGE = (
+    "records that are not landed yet are read as another message: fields of one number get the values of the other's"
+)
+_FRAMING = (
+    "records that are not landed yet are read with, or without, a fingerprint before the body, and those of the other form are "
+    "rejected"
+)
+
+
+def _is_switched(before: Any, after: Any) -> bool:
+    return before is None or after is None
+
 
 _ONLY_AT_BIRTH = "it applies when a table is created, so an existing table does not change"
 FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
     {
-        **TOPIC_FIELDS,
+        "topic.name": FieldEffect(
+            Outcome.STOPS,
+            "the table holds offsets of the old topic: the pipeline stops (TopicRecreated) until an operator has it land the new "
+            "topic from its beginning; the remaining records of the old topic do not land",
+            always,
+        ),
+        "topic.value_format": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "records that are not landed yet are read in the new format, and records in the old one are rejected. Existing columns "
+            "stay; if the type of a column differs, the new versions are refused",
+            always,
+        ),
+        "topic.key_format": FieldEffect(
+            Outcome.STOPS,
+            "the column of keys has the old format's type, and no column changes its type: nothing can land until the table is "
+            "rebuilt. Between text and json the type is the same, and the pipeline continues",
+            lambda before, after: {before, after} != {KeyFormat.TEXT, KeyFormat.JSON},
+        ),
+        "topic.columns": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
+            "rows; a type that the column does not widen to stops the pipeline; records without a column that becomes required are "
+            "rejected",
+            always,
+            other_readings,
+        ),
+        "topic.unknown_fields": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "with keep, the column _unknown is added, null in existing rows; without it stays, and is null in new rows",
+            lambda before, after: after is None,
+        ),
+        "topic.key_columns": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
+            "column has another type, and nothing lands until the table is rebuilt. No table of current state changes its key",
+            always,
+            other_readings,
+        ),
+        "topic.subject_strategy": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "schemas are looked up under other subjects: types that exist only there add columns, and records of types that are "
+            "no longer found are rejected",
+            always,
+        ),
+        "topic.record_name": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            f"records of this name land from now on, those of other names are rejected. With a Protobuf schema {_MESSAGE}",
+            always,
+        ),
+        "topic.transactional": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            "with true, gaps between offsets are accepted; with false, a gap drops the batch",
+            lambda before, after: bool(after),
+        ),
+        "topic.schema": FieldEffect(Outcome.FROM_NOW_ON, _SCHEMA, _is_switched),
+        "topic.key_schema": FieldEffect(
+            Outcome.FROM_NOW_ON, f"{_SCHEMA}. No table of current state changes its key", _is_switched
+        ),
+        "topic.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
+        "topic.key_framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
+        "topic.key_record_name": FieldEffect(
+            Outcome.FROM_NOW_ON,
+            f"keys of this message land from now on, and those of others are rejected. With a key_schema {_MESSAGE}",
+            always,
+        ),
         "write": FieldEffect(
             Outcome.STOPS,
             "the table has the old write mode, and no table changes its mode: only a rebuilt table has the new one",

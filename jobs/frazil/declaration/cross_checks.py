@@ -14,7 +14,7 @@ from frazil.declaration.problems import Problem
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A pipeline in the list that declares it; `place` is its file, with the line in a Python file, or empty."""
+    """A pipeline in the list that declares it; `place` is its file, or empty."""
 
     index: int
     pipeline: Pipeline

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.limits import Limits
 from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Upsert
 from frazil.errors import InvalidInput
 
@@ -19,20 +18,17 @@ if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spark(metaclass=Declared):
+@declared
+class Spark:
     """The jobs of this project."""
 
     kind: ClassVar[str] = "spark"
 
     limits: Annotated[Limits, "The limits of one batch."] = Limits()
 
-    def __post_init__(self) -> None:
-        validate(self)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tableflow(metaclass=Declared):
+@declared
+class Tableflow:
     """Confluent's own service, in a bucket and the Glue catalog of your account.
 
     It decides on columns, partitions and files itself and has no ledger. No `frazil` command lands or maintains its tables. With

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
 
-from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_notation import JSON, columns
 from frazil.declaration.constraints import matching
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import Chosen, declared, default
 from frazil.declaration.options import ReplicaIdentity, ValueFormat
 from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, declared_key, order_by
 
 if TYPE_CHECKING:
@@ -27,8 +24,8 @@ _PLACEHOLDER = matching(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Debezium(metaclass=Declared):
+@declared
+class Debezium:
     """Change events of a Debezium connector for one table, plain or flattened by `ExtractNewRecordState`.
 
     A row has the columns of the source's table: the fields of `after`. `before` is read only with `replica_identity="full"`.
@@ -53,9 +50,6 @@ class Debezium(metaclass=Declared):
         "In a changelog: with full, add the column `_before`, the row before an update or delete, as the event has it.",
     ] = default(ReplicaIdentity.DEFAULT)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
     @property
     def has_before(self) -> bool:
         """Whether events have the row before a change."""
@@ -70,8 +64,7 @@ class Debezium(metaclass=Declared):
         """
         from frazil.declaration.captured_tables import pipelines  # it imports this module
 
-        made: tuple[Pipeline, ...] = pipelines(self, prefix, tables, shared)
-        return made
+        return pipelines(self, prefix, tables, shared)
 
 
 Envelope = Debezium

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from frazil.declaration.catalogs import REGION, Catalog, ObjectStore
-from frazil.declaration.choice import Choices
 from frazil.declaration.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.from_json import VERSION, from_json, members
 from frazil.declaration.oauth import THIS_MACHINE, OAuth
 from frazil.declaration.problems import Problem
 from frazil.declaration.secret import Secret
 from frazil.declaration.to_json import to_json
-from frazil.declaration.validation import validate
 
 _HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
 _BOOTSTRAP = matching(
@@ -36,7 +33,7 @@ _METRICS = matching(
 )
 
 
-class Security(StrEnum, metaclass=Choices):
+class Security(StrEnum):
     """How a Kafka client talks to its broker, by Kafka's own names.
 
     `PLAINTEXT` neither hides nor proves anything: local brokers only. `SSL` is TLS, with a client certificate if the
@@ -49,7 +46,7 @@ class Security(StrEnum, metaclass=Choices):
     SASL_SSL = "SASL_SSL"
 
 
-class Mechanism(StrEnum, metaclass=Choices):
+class Mechanism(StrEnum):
     """The login at the broker.
 
     `PLAIN` sends a password (Confluent Cloud's API key), `SCRAM-…` proves one. `OAUTHBEARER` sends a token of a token endpoint.
@@ -71,8 +68,8 @@ _PASSWORD = ("username", "password")
 _LOGIN = ("mechanism", *_PASSWORD, "oauth", "region")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kafka(metaclass=Declared):
+@declared
+class Kafka:
     """The Kafka cluster, and how it knows us."""
 
     bootstrap: Annotated[str, "The bootstrap servers: host:port, joined by commas.", _BOOTSTRAP, PRIVATE]
@@ -86,9 +83,6 @@ class Kafka(metaclass=Declared):
     certificate: Annotated[Secret | None, "With mTLS: the client's certificate chain, PEM."] = None
     key: Annotated[Secret | None, "With mTLS: the certificate's private key, PEM (PKCS #8)."] = None
     key_password: Annotated[Secret | None, "With mTLS: the private key's password, if it has one."] = None
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if not _BOOTSTRAP.refusal(self.bootstrap):
@@ -117,8 +111,8 @@ class Kafka(metaclass=Declared):
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registry(metaclass=Declared):
+@declared
+class Registry:
     """The schema registry, by Confluent's API."""
 
     url: Annotated[str, "The registry's address, without API paths such as /subjects.", WEB_ADDRESS, PRIVATE]
@@ -126,9 +120,6 @@ class Registry(metaclass=Declared):
     password: Annotated[Secret | None, "The password, or the API key's secret."] = None
     oauth: Annotated[OAuth | None, "Credentials at a token endpoint, instead of user name and password."] = None
     ca: Annotated[str | None, "The PEM file of trusted authorities, if not the system's.", ABSOLUTE_PATH] = None
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if (self.username is None) != (self.password is None):
@@ -146,8 +137,8 @@ class Registry(metaclass=Declared):
             yield Problem("ca", "an http:// address uses no certificates", "Remove it, or use https://")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment(metaclass=Declared):
+@declared
+class Environment:
     """One place where pipelines run: dev, staging, prod, or `local`."""
 
     name: Annotated[str, "The environment's name, for `--env`.", ENVIRONMENT_NAME]
@@ -165,9 +156,6 @@ class Environment(metaclass=Declared):
     trusted_keys: Annotated[
         tuple[Annotated[str, PUBLIC_KEY], ...] | None, "The public keys of which one must have signed a release."
     ] = None
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 def environment_document(environment: Environment) -> dict[str, Any]:

@@ -113,8 +113,7 @@ class _Reading:
         if len(readable) < len(read):
             return self.refuse_all(field_problems(cls, readable, root_of(cls))[0], cls, path)
         try:
-            # Not by the class's own call: that may collect problems for a Python file that reads a document.
-            return type.__call__(cls, **read)
+            return cls(**read)
         except InvalidDeclaration as invalid:
             return self.refuse_all(invalid.problems, cls, path)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.constraints import at_least, between
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits(metaclass=Declared):
+@declared
+class Limits:
     """How much one batch may hold. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
 
     target_seconds: Annotated[int, "The target duration of a batch, from read to commit.", between(1, 3600)] = 10
@@ -24,9 +22,6 @@ class Limits(metaclass=Declared):
     max_bytes: Annotated[
         int, "The maximum of bytes of values and keys of a batch, estimated before it is read.", at_least(1)
     ] = 1024**3
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if self.first_rows > self.max_rows:

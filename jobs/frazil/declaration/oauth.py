@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from frazil.declaration.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.problems import Problem
 from frazil.declaration.secret import Secret
-from frazil.declaration.validation import validate
 
 THIS_MACHINE = frozenset({"127.0.0.1", "::1", "localhost"})
 """Hosts to which secrets may travel without TLS."""
@@ -23,8 +21,8 @@ _CLUSTER = matching("[A-Za-z0-9_-]{1,128}", "a cluster's id", "Write it like lkc
 _POOL = matching("[A-Za-z0-9_-]{1,128}(?:,[A-Za-z0-9_-]{1,128})*", "an identity pool's id", "Write it like pool-a1b2")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OAuth(metaclass=Declared):
+@declared
+class OAuth:
     """A client's credentials at a token endpoint.
 
     Tokens are renewed after 80 % of their lifetime. The broker's tokens must be JWTs with the claims `sub`, `iat`, `exp`: Spark's
@@ -41,9 +39,6 @@ class OAuth(metaclass=Declared):
         None
     )
     identity_pool: Annotated[str | None, "Confluent Cloud: the identity pool.", _POOL] = None
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         if WEB_ADDRESS.refusal(self.token_endpoint):

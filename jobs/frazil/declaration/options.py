@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from frazil.declaration.choice import Choices
 
-
-class ValueFormat(StrEnum, metaclass=Choices):
+class ValueFormat(StrEnum):
     """What the bytes of a record's value are.
 
     `avro`, `json_schema` and `protobuf` are framed as Confluent's serialisers do it and described by a schema in the
@@ -31,7 +29,7 @@ class ValueFormat(StrEnum, metaclass=Choices):
         return self in {ValueFormat.AVRO, ValueFormat.JSON_SCHEMA, ValueFormat.PROTOBUF}
 
 
-class KeyFormat(StrEnum, metaclass=Choices):
+class KeyFormat(StrEnum):
     """What the bytes of a record's key are, and what the column `_kafka_key` holds.
 
     `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string). With
@@ -55,7 +53,7 @@ class KeyFormat(StrEnum, metaclass=Choices):
         return self in {KeyFormat.AVRO, KeyFormat.JSON_SCHEMA, KeyFormat.PROTOBUF}
 
 
-class Framing(StrEnum, metaclass=Choices):
+class Framing(StrEnum):
     """How a record in Avro without a registry names the schema that wrote it. Without a framing its bytes are the body alone.
 
     `single_object`: by Avro's single-object encoding, `C3 01` and the schema's fingerprint before the body. So the records may be
@@ -65,13 +63,13 @@ class Framing(StrEnum, metaclass=Choices):
     SINGLE_OBJECT = "single_object"
 
 
-class UnknownFields(StrEnum, metaclass=Choices):
+class UnknownFields(StrEnum):
     """How the fields of a JSON record that are no column are handled: `keep` has them as JSON text in the column `_unknown`."""
 
     KEEP = "keep"
 
 
-class SubjectStrategy(StrEnum, metaclass=Choices):
+class SubjectStrategy(StrEnum):
     """Under which subject the producers register their schemas, by Confluent's naming strategies.
 
     `topic`: `<topic>-value`, one type of record a topic. `record`: the record's full name, shared by all topics that
@@ -83,7 +81,7 @@ class SubjectStrategy(StrEnum, metaclass=Choices):
     TOPIC_RECORD = "topic_record"
 
 
-class Isolation(StrEnum, metaclass=Choices):
+class Isolation(StrEnum):
     """Which records of transactions are read.
 
     `read_committed`: those of committed transactions, up to the last stable offset. `read_uncommitted`: all, up to the
@@ -94,7 +92,7 @@ class Isolation(StrEnum, metaclass=Choices):
     READ_UNCOMMITTED = "read_uncommitted"
 
 
-class ErrorMode(StrEnum, metaclass=Choices):
+class ErrorMode(StrEnum):
     """How to handle a record that cannot land.
 
     `log`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
@@ -106,7 +104,7 @@ class ErrorMode(StrEnum, metaclass=Choices):
     LOG = "log"
 
 
-class Tombstones(StrEnum, metaclass=Choices):
+class Tombstones(StrEnum):
     """What a record without a value becomes in a table that only grows.
 
     `dead_letter`: a rejected record, treated as the error mode says. `null_row`: a row whose own columns are all null,
@@ -118,7 +116,7 @@ class Tombstones(StrEnum, metaclass=Choices):
     SKIP = "skip"
 
 
-class Deletion(StrEnum, metaclass=Choices):
+class Deletion(StrEnum):
     """What a record without a value does to the row of its key in a table of current state.
 
     `delete`: the row goes. `soft_delete`: the row stays with its last values, and `_deleted_at` holds the record's time.
@@ -128,7 +126,7 @@ class Deletion(StrEnum, metaclass=Choices):
     SOFT_DELETE = "soft_delete"
 
 
-class Truncation(StrEnum, metaclass=Choices):
+class Truncation(StrEnum):
     """What a truncate of the source's table does to a table of current state.
 
     `refuse`: the pipeline stops (`SourceTruncated`) until an operator decides. `delete_all`: all rows go, in the commit of the
@@ -139,7 +137,7 @@ class Truncation(StrEnum, metaclass=Choices):
     DELETE_ALL = "delete_all"
 
 
-class ReplicaIdentity(StrEnum, metaclass=Choices):
+class ReplicaIdentity(StrEnum):
     """What a source says of a row before a change, as PostgreSQL's `REPLICA IDENTITY` or MySQL's `binlog_row_image`.
 
     `default`: its key at most, and what events have beside it is invented. `full`: all its values.
@@ -149,7 +147,7 @@ class ReplicaIdentity(StrEnum, metaclass=Choices):
     FULL = "full"
 
 
-class SchemaEvolution(StrEnum, metaclass=Choices):
+class SchemaEvolution(StrEnum):
     """How far a new schema version may change the table by itself.
 
     `freeze`: not at all. `add_columns`: new columns appear, types stay. `widen`: new columns appear and types widen as
@@ -162,7 +160,7 @@ class SchemaEvolution(StrEnum, metaclass=Choices):
     WIDEN = "widen"
 
 
-class MetadataColumns(StrEnum, metaclass=Choices):
+class MetadataColumns(StrEnum):
     """The columns with the coordinates of a row's record.
 
     `flat`: one column for each fact (`FLAT_COLUMNS`), which any catalog can partition and prune by. `struct`: one
@@ -179,7 +177,7 @@ class MetadataColumns(StrEnum, metaclass=Choices):
         return FLAT_COLUMNS if self is MetadataColumns.FLAT else STRUCT_COLUMNS
 
 
-class JsonColumns(StrEnum, metaclass=Choices):
+class JsonColumns(StrEnum):
     """What columns have that hold JSON, if not its text: values without columns of their own, and unknown fields.
 
     `variant`: Iceberg's type for such values, in tables of format version 3. Few engines read it.

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_notation import is_required
 from frazil.declaration.column_rules import key_refusal, schemaless_refusal
 from frazil.declaration.constraints import between, matching
 from frazil.declaration.consumer_options import option_problems
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import Chosen, declared, default
 from frazil.declaration.engines import LandingEngine, Spark, Tableflow, tableflow_problems
 from frazil.declaration.envelopes import Envelope, envelope_problems
 from frazil.declaration.frozen_map import FrozenMap
@@ -40,8 +38,8 @@ GROUP = matching(
 """Names of groups: short, because names of roles and jobs contain them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline(metaclass=Declared):
+@declared
+class Pipeline:
     """One declared mapping of a topic to a table. Its name is permanent: the table's tag `frazil_<name>` carries it."""
 
     topic: Annotated[Topic, "The topic to read."]

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from frazil.declaration.constraints import NOT_EMPTY, below, shown
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.document_schema import document_schema
 from frazil.declaration.environment import ENVIRONMENT_NAME, Environment
 from frazil.declaration.from_json import from_json
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.problems import InvalidDeclaration, Problem
-from frazil.declaration.validation import hints, validate
+from frazil.declaration.validation import hints
 
 _PATHS = frozenset({"ca", "file", "path", "warehouse"})
 """The members of an environment that hold paths of this machine."""
 _RELATIVE = ("./", "../")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project(metaclass=Declared):
+@declared
+class Project:
     """What commands take from the project file if neither an option nor a variable says it."""
 
     pipelines: Annotated[str | None, "The file of declarations, relative to this file.", NOT_EMPTY] = None
@@ -29,9 +29,6 @@ class Project(metaclass=Declared):
     environments: Annotated[
         Mapping[str, Environment], "The environments by name. Paths may be relative to this file: ./ or ../."
     ] = FrozenMap()
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 def parse_project(document: Mapping[str, Any], absolute: Callable[[str], str]) -> Project:

@@ -8,17 +8,15 @@ import hashlib
 import json
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 from frazil.declaration.constraints import NOT_EMPTY, Rule, matching, shown
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.options import ValueFormat
 from frazil.declaration.problems import InvalidDeclaration, Refusal
 from frazil.declaration.strict_json import parsed
-from frazil.declaration.validation import validate
 
 LARGEST = 1024 * 1024
 """Bytes of a file. Registries refuse larger schemas too, unless a setting raises their limit."""
@@ -47,8 +45,8 @@ def _ending_refusal(name: str) -> Refusal | None:
     return Refusal(f"{shown(Path(name).name)} is not a schema file that is read", do)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaFile(metaclass=Declared):
+@declared
+class SchemaFile:
     """A schema file as a document holds it. A declaration names the file by its path, and never writes this object."""
 
     file: Annotated[
@@ -60,9 +58,6 @@ class SchemaFile(metaclass=Declared):
     content: Annotated[
         str, "The JSON text of an Avro schema or a JSON Schema; a Protobuf descriptor set in base64.", NOT_EMPTY
     ]
-
-    def __post_init__(self) -> None:
-        validate(self)
 
     def __str__(self) -> str:
         """The file's name, and a short hash of its content."""
@@ -115,11 +110,10 @@ class SchemaFile(metaclass=Declared):
                 return Refusal(
                     f"the schema file {file} has half a surrogate pair", "Write the character itself, in UTF-8"
                 )
-        try:  # not by the class's own call, which collects
-            made: SchemaFile = type.__call__(cls, file=file.name, content=content)
+        try:
+            return cls(file=file.name, content=content)
         except InvalidDeclaration as invalid:
             return Refusal(f"the schema file {shown(file.name)}: {invalid.problems[0].what}", invalid.problems[0].do)
-        return made
 
 
 def _canonical(source: bytes, name: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Annotated
 
 from frazil.declaration.constraints import PRIVATE, matching
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
 
 _ENV = matching(
     "[A-Za-z_][A-Za-z0-9_]*", "a variable's name", "Write the name of the variable, not its value", is_shown=False
@@ -21,17 +20,14 @@ _STORED = matching(
 _FIELD = matching(r"\S(?:.*\S)?", "a field's name", "Write the name of the field in the secret's JSON", is_shown=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Secret(metaclass=Declared):
+@declared
+class Secret:
     """Where a secret is kept: exactly one of `env`, `file` and `secretsmanager`. It is read only when it is needed."""
 
     env: Annotated[str | None, "The environment variable with the secret.", _ENV, PRIVATE] = None
     file: Annotated[str | None, "The file with the secret. A final newline is removed.", _FILE, PRIVATE] = None
     secretsmanager: Annotated[str | None, "The secret's name or ARN in AWS Secrets Manager.", _STORED, PRIVATE] = None
     field: Annotated[str | None, "The field of the secret's JSON object in Secrets Manager.", _FIELD, PRIVATE] = None
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         places = [name for name in ("env", "file", "secretsmanager") if getattr(self, name) is not None]

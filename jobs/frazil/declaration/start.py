@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
 from frazil.declaration.constraints import INT_MAX, LONG_MAX, between
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import declared
 from frazil.declaration.problems import Problem
 from frazil.declaration.validation import validate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Earliest(metaclass=Declared):
+@declared
+class Earliest:
     """With the oldest record that the topic still has."""
 
     kind: ClassVar[str] = "earliest"
 
 
-@dataclass(frozen=True, slots=True)
-class Latest(metaclass=Declared):
+@declared
+class Latest:
     """With the first record that is written after the table is made; decided once, when it is made."""
 
     kind: ClassVar[str] = "latest"
 
 
-@dataclass(frozen=True, slots=True)
-class At(metaclass=Declared):
+@declared
+class At:
     """With the first record, partition by partition, whose Kafka timestamp is not before `timestamp`; kept in UTC."""
 
     kind: ClassVar[str] = "timestamp"
 
-    timestamp: Annotated[datetime, "An instant with a time zone, to the millisecond."]
+    timestamp: Annotated[datetime, "An instant with a time zone, to the millisecond."] = field(kw_only=False)
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
@@ -56,8 +56,8 @@ class At(metaclass=Declared):
             yield Problem("timestamp", "Kafka has no timestamps before 1970", "Write Earliest()")
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets(metaclass=Declared):
+@declared
+class Offsets:
     """With these offsets: partition -> the next offset to read. Partitions left out start at their earliest."""
 
     kind: ClassVar[str] = "offsets"
@@ -65,10 +65,7 @@ class Offsets(metaclass=Declared):
     offsets: Annotated[
         Mapping[Annotated[int, between(0, INT_MAX)], Annotated[int, between(0, LONG_MAX)]],
         "Partition -> the next offset to read.",
-    ]
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
+    ] = field(kw_only=False)
 
     def _contradictions(self) -> Iterator[Problem]:
         if not self.offsets:

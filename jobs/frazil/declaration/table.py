@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, TypeVar
 
-from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import source_refusal
 from frazil.declaration.constraints import between, matching, notation, one_of
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import Chosen, declared, default
 from frazil.declaration.frozen_map import FrozenMap
 from frazil.declaration.options import JsonColumns, MetadataColumns, SchemaEvolution
 from frazil.declaration.partitioning import PartitionField, SortField, Transform, partition_field, sort_field
@@ -29,8 +28,8 @@ _IDENTIFIER = matching(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table(metaclass=Declared):
+@declared
+class Table:
     """A table, and how its files are laid out."""
 
     identifier: Annotated[str, "namespace.table, lower case.", _IDENTIFIER] = field(kw_only=False)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
-from frazil.declaration.chosen import Chosen, default, required
 from frazil.declaration.column_notation import column, column_problems, is_required
 from frazil.declaration.constraints import ALONE, NOT_EMPTY, matching, notation
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import Chosen, declared, default, required
 from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, UnknownFields, ValueFormat
 from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.schema_file import SchemaFiles
 from frazil.declaration.schema_options import schema_problems
-from frazil.declaration.validation import validate
 
 _TOPIC_NAME = matching(
     r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
@@ -25,8 +23,8 @@ _TOPIC_NAME = matching(
 _FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topic(metaclass=Declared):
+@declared
+class Topic:
     """A topic and how its records are to be understood: facts about it, which its producers decided."""
 
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
@@ -77,9 +75,6 @@ class Topic(metaclass=Declared):
     transactional: Annotated[
         bool, "Producers use transactions. Their markers and aborted records leave gaps between the offsets."
     ] = False
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     @property
     def needs_registry(self) -> bool:

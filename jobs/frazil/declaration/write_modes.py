@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.chosen import Chosen, default
 from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
 from frazil.declaration.constraints import ALONE, Rule, notation
-from frazil.declaration.declared import Declared
+from frazil.declaration.declared import Chosen, declared, default
 from frazil.declaration.durations import seconds_of
 from frazil.declaration.key_columns import key_column_problems
 from frazil.declaration.options import (
@@ -23,14 +21,13 @@ from frazil.declaration.options import (
 )
 from frazil.declaration.problems import Problem
 from frazil.declaration.start import Earliest
-from frazil.declaration.validation import validate
 
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Append(metaclass=Declared):
+@declared
+class Append:
     """Every record is one more row; the table only grows."""
 
     kind: ClassVar[str] = "append"
@@ -38,9 +35,6 @@ class Append(metaclass=Declared):
     on_tombstone: Annotated[Chosen[Tombstones], "How to handle a record without a value."] = default(
         Tombstones.DEAD_LETTER
     )
-
-    def __post_init__(self) -> None:
-        validate(self)
 
 
 _Key = Annotated[
@@ -59,8 +53,8 @@ SEVEN_DAYS = "7 days"
 """The default of `Upsert.remember_deletes`: as long as Kafka keeps records by default."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upsert(metaclass=Declared):
+@declared
+class Upsert:
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
 
     The last record is the one of the highest offset; with `order_by`, the one of the highest order, whenever it comes. Then deleted
@@ -84,9 +78,6 @@ class Upsert(metaclass=Declared):
         str, "With order_by: how long an older record does not bring a deleted row back.", notation(seconds_of)
     ] = SEVEN_DAYS
 
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
-
     def _contradictions(self) -> Iterator[Problem]:
         yield from _name_problems(self)
         if not self.order_by and self.remember_deletes != SEVEN_DAYS:
@@ -97,8 +88,8 @@ class Upsert(metaclass=Declared):
             yield Problem("on_truncate", what, "Choose refuse, or on_tombstone delete")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changelog(metaclass=Declared):
+@declared
+class Changelog:
     """The table is the history of the topic's keys: every record is one more row, which says what it changed.
 
     `_op` says what a record did, `_changed_at` when. A record without a value is a delete: its row has the key, and null elsewhere.
@@ -108,9 +99,6 @@ class Changelog(metaclass=Declared):
 
     key: _Key = default(None)
     order_by: _OrderBy = default(())
-
-    def __post_init__(self) -> None:
-        validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
         yield from _name_problems(self)

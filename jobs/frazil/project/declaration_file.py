@@ -35,8 +35,9 @@ def declared(file: Path) -> tuple[Pipeline, ...]:
 def found(file: Path) -> tuple[Listed, ...]:
     """Read the pipelines of a file, checked together, each with its place.
 
-    Raises `InvalidDeclaration` with the place of every problem: the line of a Python file, the path in a document. Raises
-    `InvalidInput` if the file does not exist, fails to run, or declares no pipeline.
+    Raises `InvalidDeclaration` with the problems of the first invalid object in a Python file, or with all problems of a document;
+    if all objects are valid, with all problems between them. Raises `InvalidInput` if the file does not exist, is not Python, or
+    declares no pipeline.
     """
     pipelines = _document(file) if file.suffix == ".json" else checked(ran(file))
     if not pipelines:
@@ -46,12 +47,13 @@ def found(file: Path) -> tuple[Listed, ...]:
 
 def ran(file: Path) -> Names:
     """Run a Python file of declarations and return its names with their values."""
-    return run(read(file), file)
+    read(file)  # if the file does not exist, this error names the remedy
+    return run(file)
 
 
 def checked(names: Names) -> tuple[Listed, ...]:
-    """Return the pipelines of a Python file, each with its line. Raises `InvalidDeclaration` with all conflicts of them."""
-    pipelines = [Listed(index, pipeline, names.place(pipeline)) for index, pipeline in enumerate(_listed(names))]
+    """Return the pipelines of a Python file. Raises `InvalidDeclaration` with all conflicts of them."""
+    pipelines = [Listed(index, pipeline, str(names.file)) for index, pipeline in enumerate(_listed(names))]
     problems = [*clashes(pipelines), *_schema_problems(pipelines)]
     if problems:
         raise InvalidDeclaration(problems)
