@@ -18,6 +18,8 @@ from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import each
 from frazil.lake.read.row_groups import BATCH, BUFFER
 
+LINEAGE = {2147483540: "_row_id", 2147483539: "_last_updated_sequence_number"}
+"""Reserved columns that engines write into data files of format version 3 (Iceberg, "Reserved Field IDs")."""
 READERS = 4
 """Files that are read at a time."""
 BATCH_BYTES = 64 * 1024 * 1024
@@ -69,7 +71,7 @@ def _names(source: Source) -> dict[int, set[str]]:
     """Return the names that each field of the table has had, by its id, as Parquet files have them."""
     from pyiceberg.schema import index_by_id, make_compatible_name
 
-    found: dict[int, set[str]] = {}
+    found: dict[int, set[str]] = {number: {name} for number, name in LINEAGE.items()}
     for schema in source.table.iceberg.metadata.schemas:
         for number, field in index_by_id(schema).items():
             found.setdefault(number, set()).update((field.name, make_compatible_name(field.name)))

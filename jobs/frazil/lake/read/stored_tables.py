@@ -91,11 +91,14 @@ class StoredTable:
     @property
     def layout(self) -> Layout:
         """The table's layout."""
+        from pyiceberg.typedef import IcebergBaseModel
+
         from frazil.lake.read.variant_metadata import restored
 
         names = {"table_uuid", "format_version", "schemas", "current_schema_id", "partition_specs", "default_spec_id"}
         names |= {"sort_orders", "default_sort_order_id", "properties"}
-        found = json.loads(self.iceberg.metadata.model_dump_json(include=names, by_alias=True))
+        # `TableMetadataV3` refuses to write itself as JSON: call the method that it overrides.
+        found = json.loads(IcebergBaseModel.model_dump_json(self.iceberg.metadata, include=names, by_alias=True))
         return Layout.of({**found, "schemas": [restored(schema) for schema in found["schemas"]]})
 
     @cached_property
