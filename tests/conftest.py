@@ -19,6 +19,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import session
 from frazil.local.services import LocalServices, Part, up, world
 from frazil.local.toolchain import class_path
+from tests.standin.aws.launch import glue_environment, with_aws
 from tests.support import extra_catalogs, read_once, seeds
 from tests.support.shop import SETTINGS, Shop
 
@@ -97,7 +98,7 @@ def rest_lake(local_world: LocalServices, spark: SparkSession) -> Environment:
 @pytest.fixture(scope="session")
 def glue_lake(local_world: LocalServices, spark: SparkSession) -> Environment:
     """A lake in S3 with a Glue catalog, added to the world and to the session as `glue_lake`."""
-    return extra_catalogs.added(spark, up(local_world.home.parent, parts=[Part.AWS]).glue_environment, "glue_lake")
+    return extra_catalogs.added(spark, glue_environment(with_aws(local_world)), "glue_lake")
 
 
 @pytest.fixture(scope="session")

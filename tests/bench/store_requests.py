@@ -13,7 +13,6 @@ from pyiceberg.table import Table
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Environment
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.local.services import Part, up
 from tests.bench.contenders.aging import state_of
 from tests.bench.contenders.requests import CASES
 from tests.bench.environment import BenchEnvironment, NotWhatWasProducedError, tell
@@ -21,6 +20,7 @@ from tests.bench.fill import make
 from tests.bench.request_figures import SKIPPED, of_a_commit
 from tests.bench.shapes import SHAPES
 from tests.bench.topics import Topic
+from tests.standin.aws.launch import glue_environment, up
 
 BATCH_ROWS = 1_000
 DELAY_MS = 200
@@ -31,15 +31,15 @@ DELAYED = 8
 def count_requests(here: BenchEnvironment, commits: int) -> Iterator[dict[str, Any]]:
     """Land batches in each case, one driver after another; yield its figures. `commits` of each count, after some that do not."""
     tell("requests of commits")
-    lake = up(here.world.home.parent, parts=[Part.AWS])
+    up(here.world)
     for number, case in enumerate(CASES):
         topic = make(here.world, SHAPES[case.shape], f"requests_{case.name}", BATCH_ROWS, partitions=1)
         topic = replace(topic, keys=case.keys)
         wants = {"case": number, "commits": SKIPPED + commits, "delayed": DELAYED, "delay_ms": DELAY_MS}
-        file = str(lake.environment_file.with_name("glue.json"))
+        file = str(here.world.environment_file.with_name("glue.json"))
         job = here.job("requests", f"requests_{case.name}", topic, environment_file=file, wants=wants)
         counted = here.run(job)
-        table = _loaded(lake.glue_environment, job.table)
+        table = _loaded(glue_environment(here.world), job.table)
         _check(table, topic, counted["sent"])
         tell(f"  {case.says}: {of_a_commit(counted)}")
         here.drop_topics(topic)

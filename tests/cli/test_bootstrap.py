@@ -18,9 +18,9 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.aws_account import Account
-from frazil.local.aws.s3 import patch_s3
 from stacks.deployments import DEPLOYMENTS, Existing
 from stacks.describe import described
+from tests.standin.aws.s3 import patch_s3
 
 DEV = replace(
     DEPLOYMENTS["dev"],

@@ -183,7 +183,7 @@ def test_with_the_option_the_argument_of_logs_is_a_run() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [["up"], ["status"], ["jars"], ["down", "--data"], ["run-schedule", "x"], ["produce", "t", "f"]],
+    [["up"], ["status"], ["jars"], ["down", "--data"], ["produce", "t", "f"]],
     ids=lambda words: words[0],
 )
 def test_a_local_command_refuses_an_environment_that_is_not_local(command: list[str], folder: Path) -> None:

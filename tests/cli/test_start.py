@@ -40,17 +40,17 @@ def test_a_command_names_the_extra_that_it_needs(tmp_path: Path, module: str, wo
 
 
 def test_a_command_that_imports_its_package_later_names_the_extra_too() -> None:
-    def needs_moto(context: object) -> None:
-        raise ModuleNotFoundError("No module named 'moto'", name="moto")
+    def needs_fastavro(context: object) -> None:
+        raise ModuleNotFoundError("No module named 'fastavro'", name="fastavro")
 
-    with pytest.raises(LocalPartFailed, match=r"moto is not installed. pip install 'frazil\[local\]'"):
-        main._with_packages(needs_moto, None)
+    with pytest.raises(LocalPartFailed, match=r"fastavro is not installed. pip install 'frazil\[local\]'"):
+        main._with_packages(needs_fastavro, None)
 
 
 @pytest.mark.parametrize(
     ("module", "package"),
     [
-        ("moto.server", "moto"),
+        ("fastavro.schema", "fastavro"),
         ("localstack_client.config", "localstack-client"),
         ("cyclonedx.model", "cyclonedx-python-lib"),
         ("cdktf_cdktf_provider_aws", "cdktf-cdktf-provider-aws"),
@@ -69,9 +69,9 @@ def test_another_missing_module_is_a_defect_or_the_users(module: str | None) -> 
 
 def test_a_local_server_without_its_package_is_one_line(tmp_path: Path) -> None:
     process = start(
-        "aws", [sys.executable, "-c", "raise ModuleNotFoundError(\"No module named 'moto'\")"], home=tmp_path
+        "aws", [sys.executable, "-c", "raise ModuleNotFoundError(\"No module named 'fastavro'\")"], home=tmp_path
     )
-    with pytest.raises(LocalPartFailed, match=r"^the package moto is not installed. pip install 'frazil\[local\]'$"):
+    with pytest.raises(LocalPartFailed, match=r"^the package fastavro is not installed. pip install 'frazil\[local\]'$"):
         await_ready(process, lambda: False, seconds=60)
 
 

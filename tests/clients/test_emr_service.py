@@ -19,9 +19,9 @@ from botocore.exceptions import ClientError
 
 from frazil.clients.emr import ENDED, Emr, RunState, emr_client
 from frazil.errors import EmrUnavailable
+from tests.standin.aws.instant_emr import pretended_aws
 from tests.support.fake_emr import FakeEmr
 from tests.support.fake_time import FakeTime
-from tests.support.instant_emr import pretended_aws
 
 MINUTE = 0.2
 """Seconds that a minute of the local AWS's takes here: a request must take much less."""

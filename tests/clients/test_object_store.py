@@ -15,8 +15,8 @@ from frazil.clients.aws_login import LOGIN, unanswered
 from frazil.clients.object_store import ObjectStore, Stored, s3_client
 from frazil.declaration import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
-from frazil.local.aws.launch import BUCKET, key_files
-from frazil.local.services import LocalServices, Part, up
+from frazil.local.services import LocalServices
+from tests.standin.aws.launch import BUCKET, key_files, up
 from tests.support.fake_store import FakeStore
 
 
@@ -35,9 +35,9 @@ class Store(Protocol):
 
 @pytest.fixture(scope="session")
 def s3(local_world: LocalServices) -> Any:
-    world = up(local_world.home.parent, parts=[Part.AWS])
-    pair = key_files(world.home).credentials()
-    place = Place(endpoint=world.addresses[Part.AWS]["endpoint"], path_style=True)
+    endpoint = up(local_world)
+    pair = key_files(local_world.home).credentials()
+    place = Place(endpoint=endpoint, path_style=True)
     return s3_client(place, keys=(pair.access_key, pair.secret_key))
 
 

@@ -13,6 +13,9 @@ from tests.demo.project import DEV
 from tests.demo.steps import Steps
 from tests.demo.summary import Summary
 
+STANDIN = ("python", "-m", "tests.standin")
+"""The command of the local cloud, which is in the checkout."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Commands:
@@ -38,6 +41,11 @@ class Commands:
         self.summary.releases.append(f"{result['release']['version']} ({result['digest'][:12]})")
         self.steps.require(not result["release"]["is_dirty"], step, f"the {name} release is not of a commit")
         return ended[0].stdout if ended else ""
+
+    @property
+    def standin_path(self) -> Mapping[str, str]:
+        """The variables with which Python finds the installed wheel, then the checkout, and no `tests` of the project."""
+        return {"PYTHONPATH": f"{self.steps.environment['PYTHONPATH']}:{self.checkout}", "PYTHONSAFEPATH": "1"}
 
     def manifest(self, name: str) -> str:
         """Return the path of a release's manifest."""
@@ -67,8 +75,8 @@ class Commands:
 
     def fire(self, step: str, schedule: str) -> None:
         """Run a schedule that Terraform has made. The local cloud has no clock."""
-        command = ("frazil", "local", "run-schedule", schedule, "--region", DEV.region)
-        self.steps.run(step or "run a schedule", *command, quiet=not step)
+        command = (*STANDIN, "run-schedule", ".", schedule, DEV.region)
+        self.steps.run(step or "run a schedule", *command, more=self.standin_path, quiet=not step)
 
     def runs(self, job: str = "ingest") -> list[dict[str, Any]]:
         """Return a job's runs, the newest first."""

@@ -91,7 +91,7 @@ def _ended_afterwards(place: Path, logs: Path) -> Iterator[None]:
 
 
 def _keep_logs(place: Path, logs: Path) -> None:
-    for file in place.glob(".frazil/logs/*.log"):
+    for file in (*place.glob(".frazil/logs/*.log"), *place.glob(".frazil/aws/logs/*.log")):
         shutil.copyfile(file, logs / file.name)
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.terraform import SOURCE, StandIn, write_settings
 from frazil.local.toolchain.jars import cache_folder
 from infra.confluent import resource
 from tests.infra.aws_schema import VERSION as AWS_VERSION
+from tests.standin.terraform import SOURCE, StandIn, write_settings
 
 MIRRORS = "FRAZIL_TERRAFORM_MIRRORS"
 _ELSEWHERE = ("AWS_", "CONFLUENT_", "TF_", "CDKTF_", "FRAZIL_", "LOCALSTACK_", "GIT_", "PYTHON")

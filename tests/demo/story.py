@@ -15,7 +15,7 @@ from tests.demo import checkout as own_checkout
 from tests.demo import project
 from tests.demo.accounting import MOST_LOOKS, Accounting, pipelines
 from tests.demo.clouds import Clouds
-from tests.demo.commands import Commands
+from tests.demo.commands import STANDIN, Commands
 from tests.demo.destruction import LAST, Destruction
 from tests.demo.producing import STATE, Producing
 from tests.demo.project import DEV, RETIRED
@@ -73,7 +73,7 @@ class Story:
         (steps.folder / "node_modules").symlink_to(self.checkout / "node_modules")
         project.declare(steps.folder)
         own_checkout.begin(steps.folder, "What is deployed first")
-        started = steps.run("local cloud", "frazil", "local", "up", "--cloud", "--json")
+        started = steps.run("local cloud", *STANDIN, "up", ".", more=self._commands.standin_path)
         services = json.loads(started.stdout)
         steps.environment.update(services["exports"])
         steps.environment["FRAZIL_ENV"] = DEV.name

@@ -17,9 +17,9 @@ from frazil.clients.aws_account import Account, account_clients
 from frazil.clients.given_objects import GivenObjects
 from frazil.doctor.deployment_account import steps
 from frazil.doctor.schedule import examined
-from frazil.local.aws.s3 import patch_s3
 from stacks.deployments import DEPLOYMENTS
 from stacks.describe import described
+from tests.standin.aws.s3 import patch_s3
 
 DEV = replace(DEPLOYMENTS["dev"], account="123456789012")  # moto's
 

@@ -25,9 +25,9 @@ from frazil.lake.data_location import check_puffin, own_data_path
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.stage import stage
-from frazil.local.aws.launch import REGION
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from tests.standin.aws.launch import REGION
 
 ROW = Struct((Field("a", Primitive(Kind.LONG)), Field("b", Primitive(Kind.STRING))))
 FIELDS = (PartitionField(Transform.BUCKET, "a", 4), PartitionField(Transform.IDENTITY, "b"))

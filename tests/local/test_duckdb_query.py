@@ -15,6 +15,7 @@ from frazil.declaration.secret import Secret
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.duckdb_query import ask
 from frazil.local.services import LocalServices
+from tests.standin.aws.launch import glue_environment
 
 ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
 QUESTION = "SELECT user, count(*) AS orders FROM lake_table GROUP BY ALL ORDER BY ALL"
@@ -51,7 +52,7 @@ def test_a_table_of_the_rest_catalog_is_read(whole_world: LocalServices) -> None
 @pytest.mark.long
 @pytest.mark.e2e
 def test_a_table_of_glue_is_read(whole_world: LocalServices) -> None:
-    environment = whole_world.glue_environment
+    environment = glue_environment(whole_world)
     assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
 
 

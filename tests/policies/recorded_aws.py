@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import make_server
 
-from frazil.local.aws.glue import patch_glue
+from tests.standin.aws.glue import patch_glue
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 HOST = "127.0.0.1"

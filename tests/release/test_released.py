@@ -21,14 +21,14 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
-from frazil.local.aws.launch import BUCKET
-from frazil.local.services import LocalServices, Part, up
+from frazil.local.services import LocalServices
 from frazil.local.toolchain import local_files
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, Release, Role, manifest
 from frazil.release.upload import upload_document
 from frazil.rollout.readiness import ProofReadiness, Readiness
 from frazil.rollout.run_proof import Reached, parse_proof, proof_prefix
+from tests.standin.aws.launch import BUCKET, glue_environment, with_aws
 from tests.support.rollout_world import desired
 from tests.support.shop import SETTINGS, Shop
 from tests.support.spark_home import job_environment, plain_python, spark_home
@@ -131,7 +131,7 @@ def test_an_executor_imports_the_package_and_its_native_packages(
 
 @pytest.fixture
 def glue_world(local_world: LocalServices) -> LocalServices:
-    return up(local_world.home.parent, parts=[Part.AWS])
+    return with_aws(local_world)
 
 
 @pytest.mark.e2e
@@ -140,7 +140,7 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     folder: Path, release: Release, unpacked: Path, home: Path, glue_world: LocalServices, shop: Shop, tmp_path: Path
 ) -> None:
     shop.produce(shop.orders(50, shop.register()))
-    place = replace(glue_world.glue_environment, artifact_bucket=BUCKET)
+    place = replace(glue_environment(glue_world), artifact_bucket=BUCKET)
     store = ObjectStore.of(place, Secrets(os.environ), BUCKET)
     store.put_once(release.key, manifest(release))
     documents = [canonical(document([shop.pipeline])), canonical(environment_document(place))]

@@ -27,9 +27,8 @@ from frazil.clients.object_store import ObjectStore, Stored
 from frazil.declaration import canonical, environment_document
 from frazil.declaration.document import document
 from frazil.errors import ReleaseIncomplete
-from frazil.local.aws.launch import REGION
 from frazil.local.process import noted
-from frazil.local.services import LocalServices, Part, down, up
+from frazil.local.services import LocalServices, down, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manifest
 from frazil.release.upload import document_key
@@ -43,6 +42,8 @@ from frazil.rollout.state import stored_state
 from frazil.rollout.worker_sizes import Worker, Workers
 from stacks.deployments import DEPLOYMENTS
 from stacks.describe import described
+from tests.standin.aws.launch import PART, REGION, SERVER, endpoint_of, glue_environment, with_aws
+from tests.standin.aws.scheduler import run_schedule
 from tests.support.fake_time import until
 from tests.support.shop import Shop
 
@@ -94,7 +95,7 @@ def second(folder: Path, first: Release) -> Release:
 
 @pytest.fixture
 def world(folder: Path) -> Iterator[LocalServices]:
-    yield up(folder, parts=[Part.KAFKA, Part.REGISTRY, Part.AWS])
+    yield with_aws(up(folder))
     down(folder)
 
 
@@ -106,7 +107,7 @@ class Cloud:
     folder: Path
 
     def client(self, service: str) -> Any:
-        endpoint = self.world.address(Part.AWS)["endpoint"]
+        endpoint = endpoint_of(self.world.home)
         return boto3.client(service, endpoint_url=endpoint, region_name=REGION)
 
     def put(self, key: str, data: bytes) -> str:
@@ -128,7 +129,7 @@ class Cloud:
         **more: Any,
     ) -> Desired:
         """What the ingestion stack writes: two documents, and desired state."""
-        glue = self.world.glue_environment
+        glue = glue_environment(self.world)
         store = glue.object_store
         assert store is not None
         place = replace(
@@ -264,7 +265,7 @@ def cloud(
 ) -> Cloud:
     for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(variable, "test")
-    made = Cloud(world, Shop(world, cast(Any, None), world.glue_environment, name), "", tmp_path)
+    made = Cloud(world, Shop(world, cast(Any, None), glue_environment(world), name), "", tmp_path)
     made.client("s3").create_bucket(Bucket=BUCKET)
     made.application = made.another_application()
     made.deploy(first, 1)
@@ -338,12 +339,12 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     cloud.assert_proven()
 
     # The world's end is the run's.
-    (process,) = noted(cloud.world.home / Part.AWS)
+    (process,) = (each for each in noted(cloud.world.home / PART) if each.name != SERVER)
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
     down(cloud.world.home.parent)
     _, alive = psutil.wait_procs(family, timeout=5)
     assert not alive
-    assert noted(cloud.world.home / Part.AWS) == []
+    assert noted(cloud.world.home / PART) == []
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -395,7 +396,7 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
 
     def fired(execution: str) -> Any:
         name = LOCAL.names.role("ingest")
-        return cloud.frazil("local", "run-schedule", name, "--execution", execution)["answer"]["steps"]
+        return run_schedule(endpoint_of(cloud.world.home), name, region=REGION, execution=execution).answer["steps"]
 
     def proven(generation: int) -> bool:
         state = stored_state(ObjectStore(cloud.client("s3"), BUCKET), "ingest")
@@ -413,7 +414,7 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
     cloud.assert_proven()
     assert len(cloud.frazil("runs", cloud.at)["runs"]) == 2
     assert_probed(cloud)
-    log = (cloud.world.home / Part.AWS / "functions" / f"{FUNCTION}.log").read_text()
+    log = (cloud.world.home / PART / "functions" / f"{FUNCTION}.log").read_text()
     passes = [json.loads(line) for line in log.splitlines() if '"event": "pass"' in line]
     assert {each["silent_pipelines"] for each in passes} == {0}
     proofs = [json.loads(each.data) for each in cloud.proofs()]

@@ -21,6 +21,7 @@ from frazil.local.services import down
 from frazil.local.toolchain.jars import cache_folder
 from stacks.deployments import DEPLOYMENTS
 from tests.demo.machine import clean
+from tests.standin.__main__ import up as local_cloud
 from tests.support.standin import Terraform
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(3600)]
@@ -95,7 +96,7 @@ def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_reco
     assert [(each["pipeline"], each["outcome"]) for each in offline["effects"]] == [("orders", "made")]
     assert float(offline["cost"]["services"]["EMR Serverless"]["after"]) > 0
 
-    exports = json.loads(project.frazil("local", "up", "--cloud", "--json"))["exports"]
+    exports = local_cloud(project.folder)["exports"]
     project.variables |= exports
     project.frazil("bootstrap", "dev", "--yes")
     assert_first_plan_is_the_offline_one(project, offline)

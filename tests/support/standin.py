@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from frazil.local.terraform import SOURCE, StandIn, write_settings
 from infra.confluent import resource
+from tests.standin.terraform import SOURCE, StandIn, write_settings
 
-STAND_IN = StandIn(source=Path(__file__).parents[2] / SOURCE, provider=resource.SOURCE, version=resource.VERSION)
+STAND_IN = StandIn(source=SOURCE, provider=resource.SOURCE, version=resource.VERSION)
 SECONDS = 600
 
 

@@ -21,12 +21,12 @@ import boto3
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from frazil.clients.registry.admin import RegistryAdmin
-from frazil.local.aws.launch import key_files
-from frazil.local.services import LocalServices, Part, world
-from frazil.local.terraform import stand_in_settings
+from frazil.local.services import LocalServices, world
 from frazil.release.manifest import Architecture, Role, manifest
 from stacks.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
+from tests.standin.aws.launch import endpoint_of, key_files, with_aws
+from tests.standin.terraform import stand_in_settings
 from tests.support.provider_log import LOGGED, actions
 from tests.support.standin import Terraform
 
@@ -137,7 +137,7 @@ class Cloud:
 
     @property
     def endpoint(self) -> str:
-        return self.world.addresses[Part.AWS]["endpoint"]
+        return endpoint_of(self.world.home)
 
     @property
     def organization(self) -> dict[str, dict[str, dict[str, Any]]]:
@@ -244,7 +244,8 @@ class Cloud:
 @contextmanager
 def cloud(root: Path, folder: Path, terraform: Terraform) -> Iterator[Cloud]:
     """Start a cloud without deployments. It has topics of other teams, with their schemas."""
-    with world(folder, parts=[Part.KAFKA, Part.REGISTRY, Part.AWS], compatibility="BACKWARD") as running:
+    with world(folder, compatibility="BACKWARD") as running:
+        with_aws(running)
         made = Cloud(root=root, folder=folder, world=running, terraform=terraform)
         for name in OTHERS:
             made.make_topic(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -18,8 +17,7 @@ from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.errors import InvalidInput
 from frazil.project.project_file import project_folder, state_folder
 
-REGION = "us-east-1"
-ENVIRONMENTS = ("local",)  # `rest` and `glue` are on the same services
+ENVIRONMENTS = ("local",)  # `rest` is on the same services
 """The environments that `frazil local up` writes."""
 app = typer.Typer(help="Local services of this folder: broker, registry, lake.", no_args_is_help=True)
 
@@ -28,11 +26,6 @@ app = typer.Typer(help="Local services of this folder: broker, registry, lake.",
 def up(
     object_store: Annotated[
         bool, typer.Option("--object-store", help="Add the environment `rest`: S3 and an Iceberg REST catalog.")
-    ] = False,
-    aws: Annotated[bool, typer.Option("--aws", help="Add the environment `glue`: S3 and Glue, in memory.")] = False,
-    cloud: Annotated[
-        bool,
-        typer.Option("--cloud", help="Add the AWS services of a deployment, at LocalStack's address."),
     ] = False,
     postgres: Annotated[
         bool, typer.Option("--postgres", help="Add PostgreSQL, and a Connect worker with Debezium.")
@@ -52,8 +45,6 @@ def up(
     Running services stay as they are.
     Each start of this folder uses the same ports.
     Data is in .frazil/, and survives a stop.
-    Data of AWS is in memory, and does not survive.
-    With --cloud, prints the variables to export.
     With --postgres, prints the database's URI and the worker's URL.
 
     \b
@@ -61,35 +52,26 @@ def up(
       0 running
       3 a service did not start
     """
-    from frazil.local.aws.endpoint import edge_port, exports
     from frazil.local.jar_purposes import fetch_jars_of
     from frazil.local.services import CHANGE_DATA, USUAL, Part
     from frazil.local.services import up as start
-    from frazil.local.terraform import stand_in_settings
 
     check_local(option, ENVIRONMENTS)
-    parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()), *([Part.AWS] if aws or cloud else ()))
+    parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()))
     parts += CHANGE_DATA if postgres else ()
-    port = edge_port() if cloud else None
     fetch_jars_of(parts)
     with err().status("starting the local services") if is_watched() else nullcontext():
-        started = start(project_folder(), parts=parts, compatibility=compatibility, aws_port=port)
+        started = start(project_folder(), parts=parts, compatibility=compatibility)
     for one in started.moved:
         err().print(str(one), style="yellow", markup=False, soft_wrap=True)
-    exported: dict[str, str] = {}
-    if cloud:
-        exported = {**exports(started.address(Part.AWS)["endpoint"], region=REGION), **stand_in_settings(started)}
     if as_json:
         addresses = {name: dict(at) for name, at in started.addresses.items()}
         moved = {"moved": [asdict(one) for one in started.moved]} if started.moved else {}
-        exports_too = {"exports": dict(exported)} if cloud else {}
-        show_json({"home": str(started.home), "parts": addresses, **moved, **exports_too})
+        show_json({"home": str(started.home), "parts": addresses, **moved})
         return
     shown = _addresses(started.addresses)
     shown.add_row("environment", str(started.environment_file))
     out().print(shown)
-    for name, value in exported.items():
-        out().print(f"export {name}={value}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -164,44 +146,6 @@ def jars(
         size = sum(file.stat().st_size for file in listed) / 1e6
         shown.add_row(purpose, str(len(listed)), f"{size:.1f}", str(out_folder or listed[0].parent.parent))
     out().print(shown)
-
-
-@app.command("run-schedule")
-def run_schedule(
-    schedule: Annotated[str, typer.Argument(metavar="SCHEDULE", help="Schedule, as NAME or GROUP/NAME.")],
-    region: Annotated[
-        str, typer.Option("--region", envvar="AWS_DEFAULT_REGION", help="Region of the schedule.")
-    ] = REGION,
-    execution: Annotated[
-        str | None, typer.Option("--execution", metavar="ID", help="Execution ID; a repeated one starts no second run.")
-    ] = None,
-    option: LocalEnvironment = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run a schedule of the local cloud now.
-
-    For example: frazil local run-schedule frazil-local-ingest --region eu-central-1
-
-    \b
-    No clock runs the schedules of the local cloud.
-
-    \b
-    Exit codes:
-      0 a run is started, or a function was called
-      2 no such schedule, or it is disabled
-      3 the local cloud is unavailable, or the function failed
-    """
-    from frazil.local.aws import scheduler
-    from frazil.local.services import Part, running
-
-    check_local(option, ENVIRONMENTS)
-    endpoint = running(project_folder()).address(Part.AWS)["endpoint"]
-    started = scheduler.run_schedule(endpoint, schedule, region=region, execution=execution or str(uuid.uuid4()))
-    if as_json:
-        show_json({**asdict(started)})
-    else:
-        what = f"run {started.run}" if started.run else f"called {started.function}"
-        out().print(f"{started.schedule}: {what}, execution {started.execution}", markup=False)
 
 
 app.command("produce")(local_produce.produce)

@@ -27,5 +27,5 @@ def purposes_of(part: Part) -> tuple[str, ...]:
         case Part.POSTGRES:
             postgres = postgres_purpose()
             return (postgres,) if postgres else ()
-        case Part.OBJECT_STORE | Part.AWS:
+        case Part.OBJECT_STORE:
             return ()

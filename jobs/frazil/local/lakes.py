@@ -1,13 +1,12 @@
-"""The environments of the local services: one broker and registry, and three lakes."""
+"""The environments of the local services: one broker and registry, and two lakes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
+from frazil.declaration.catalogs import LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.environment import Environment, Kafka, Registry
 from frazil.local import seaweedfs
-from frazil.local.aws import launch as aws
 from frazil.local.credentials import KeyFiles
 
 
@@ -38,17 +37,6 @@ def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, 
             data_location=f"s3://{seaweedfs.BUCKET}/data",
         ),
         object_store=_store(s3, seaweedfs.REGION, seaweedfs.key_files(home)),
-    )
-
-
-def glue_lake(home: Path, *, bootstrap: str, registry_url: str | None, endpoint: str) -> Environment:
-    """Return the environment `glue`: tables in the S3 of the local AWS, with its Glue catalog."""
-    return Environment(
-        name="glue",
-        kafka=Kafka(bootstrap=bootstrap),
-        registry=Registry(url=registry_url) if registry_url else None,
-        catalog=GlueCatalog(warehouse=aws.WAREHOUSE, region=aws.REGION, endpoint=endpoint),
-        object_store=_store(endpoint, aws.REGION, aws.key_files(home)),
     )
 
 

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from frazil.declaration.environment import Environment, environment_document
 from frazil.errors import LocalPartFailed
-from frazil.local.aws.launch import start_aws
 from frazil.local.connect_worker import start_connect
 from frazil.local.kafka_broker import start_kafka
 from frazil.local.kept_ports import FILE as KEPT_FILE
 from frazil.local.kept_ports import Moved, keep_addresses
-from frazil.local.lakes import file_lake, glue_lake, rest_lake
+from frazil.local.lakes import file_lake, rest_lake
 from frazil.local.postgres import start_postgres
 from frazil.local.process import noted, stop
 from frazil.local.registry import start_registry
@@ -35,9 +34,7 @@ from frazil.local.watchdog import kept_from_outliving
 class Part(StrEnum):
     """A local service. A lake on files needs no process and always exists.
 
-    `kafka` is the broker, `registry` the schema registry. Two more lakes show what files cannot: `object-store` is an S3
-    with an Iceberg REST catalog, `aws` an S3 with Glue, in memory only. `aws` also has the other AWS services that a
-    deployment needs, and an EMR Serverless whose job runs are processes of this machine.
+    `kafka` is the broker, `registry` the schema registry. `object-store` is an S3 with an Iceberg REST catalog.
 
     `postgres` is a database, and `connect` a Kafka Connect worker whose Debezium connector captures the database's changes.
     The worker needs the broker.
@@ -46,14 +43,13 @@ class Part(StrEnum):
     KAFKA = "kafka"
     REGISTRY = "registry"
     OBJECT_STORE = "object-store"
-    AWS = "aws"
     POSTGRES = "postgres"
     CONNECT = "connect"
 
 
 USUAL = (Part.KAFKA, Part.REGISTRY)
 CHANGE_DATA = (Part.POSTGRES, Part.CONNECT)
-_OPTIONS = {Part.OBJECT_STORE: " --object-store", Part.AWS: " --cloud"} | dict.fromkeys(CHANGE_DATA, " --postgres")
+_OPTIONS = {Part.OBJECT_STORE: " --object-store"} | dict.fromkeys(CHANGE_DATA, " --postgres")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,18 +101,8 @@ class LocalServices:
         )
 
     @property
-    def glue_environment(self) -> Environment:
-        """The environment `glue`: the same broker and registry, tables in the local AWS by its Glue catalog."""
-        return glue_lake(
-            self.home,
-            bootstrap=self.bootstrap,
-            registry_url=self._registry_url_if_up(),
-            endpoint=self.address(Part.AWS)["endpoint"],
-        )
-
-    @property
     def environment_file(self) -> Path:
-        """The document of the environment `local`; those of `rest` and `glue` are beside it."""
+        """The document of the environment `local`; that of `rest` is next to it."""
         return self.home / "environments" / "local.json"
 
     def address(self, part: Part) -> Address:
@@ -138,15 +124,13 @@ def up(
     *,
     parts: Sequence[Part] = USUAL,
     compatibility: str | None = None,
-    aws_port: int | None = None,
 ) -> LocalServices:
     """Start the parts that do not run yet, in parallel, and write the environment documents.
 
     Running parts stay. `compatibility` is the level at which the registry checks new schemas; without it, the level stays
-    as it was, at first NONE. Each part has the ports of its last start, if no other process uses them (`moved`). The local AWS
-    uses `aws_port` if given, or the first free port after it. The Connect worker starts after the broker, and restarts with
-    it, because the broker's address may change. If a part fails, the parts that this call
-    has started are stopped again, and the part's `LocalPartFailed` is raised.
+    as it was, at first NONE. Each part has the ports of its last start, if no other process uses them (`moved`). The Connect
+    worker starts after the broker, and restarts with it, because the broker's address may change. If a part fails, the parts
+    that this call has started are stopped again, and the part's `LocalPartFailed` is raised.
     """
     home = folder.resolve() / ".frazil"
     with locked(home):
@@ -157,13 +141,10 @@ def up(
         for process in noted(home):
             if process.name not in addresses:  # it has ended, or its start did not finish
                 stop(process)
-        if Part.AWS not in addresses:  # job runs that outlived a killed AWS
-            stop_together(noted(home / Part.AWS))
         starts: dict[Part, Callable[[], Address]] = {
             Part.KAFKA: lambda: {"bootstrap": start_kafka(home)},
             Part.REGISTRY: lambda: {"url": start_registry(home, compatibility=compatibility)},
             Part.OBJECT_STORE: lambda: asdict(start_object_store(home)),
-            Part.AWS: lambda: {"endpoint": start_aws(home, lowest_port=aws_port)},
             Part.POSTGRES: lambda: {"uri": start_postgres(home)},
             Part.CONNECT: lambda: {"url": start_connect(home, bootstrap=world_now.bootstrap)},
         }
@@ -174,7 +155,7 @@ def up(
             addresses |= start_together(home, together, kept=kept)
         _write_documents(world_now)
         moved = keep_addresses(home, addresses)
-    return replace(world_now, moved=tuple(one for one in moved if aws_port is None or one.part != Part.AWS))
+    return replace(world_now, moved=moved)
 
 
 def running(folder: Path) -> LocalServices:
@@ -189,10 +170,9 @@ def down(folder: Path, *, data: bool = False) -> None:
     if not home.is_dir():
         return
     with locked(home):
-        stop_together(noted(home))
-        stop_together(noted(home / Part.AWS))  # job runs, after AWS, which would start them again
-        shutil.rmtree(home / Part.AWS / "runs", ignore_errors=True)
-        for file in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest", "glue"))):
+        while processes := [one for folder in (home, *home.iterdir()) if folder.is_dir() for one in noted(folder)]:
+            stop_together(processes)  # a part's own ones too, and those that it started again meanwhile
+        for file in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest"))):
             (home / file).unlink(missing_ok=True)
         if data:
             (home / KEPT_FILE).unlink(missing_ok=True)
@@ -223,5 +203,3 @@ def _write_documents(world_now: LocalServices) -> None:
         write_document(world_now.environment_file, environment_document(world_now.environment))
         if Part.OBJECT_STORE in addresses:
             write_document(home / "environments" / "rest.json", environment_document(world_now.rest_environment))
-        if Part.AWS in addresses:
-            write_document(home / "environments" / "glue.json", environment_document(world_now.glue_environment))

@@ -26,6 +26,7 @@ from frazil.lake.read.scan import Where, batches, rows
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.local.services import LocalServices, Part, world
 from tests.audit.audited_table import Landed, path
+from tests.standin.aws.launch import glue_environment, with_aws
 
 KAFKA = Kafka(bootstrap="127.0.0.1:9")
 KEYS = ObjectStore(access_key_id=Secret(env="ID"), secret_access_key=Secret(env="KEY"), region="eu-central-1")
@@ -145,8 +146,8 @@ def test_a_catalog_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def lakes_up() -> Iterator[LocalServices]:
     """An object store with a REST catalog, and Glue with an S3 of its own."""
-    with world(parts=(Part.KAFKA, Part.OBJECT_STORE, Part.AWS)) as running:
-        yield running
+    with world(parts=(Part.KAFKA, Part.OBJECT_STORE)) as running:
+        yield with_aws(running)
 
 
 @pytest.fixture(
@@ -165,7 +166,7 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Written:
         case "rest":
             return Written(request.getfixturevalue("lakes_up").rest_environment)
         case _:
-            return Written(request.getfixturevalue("lakes_up").glue_environment)
+            return Written(glue_environment(request.getfixturevalue("lakes_up")))
 
 
 class Written:
@@ -264,7 +265,7 @@ def test_a_small_file_beside_the_tables_own_is_read(written: Written) -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize("kind", ["rest", "glue"])
 def test_a_catalog_that_is_away_is_unavailable_and_no_key_is_told(lakes_up: LocalServices, kind: str) -> None:
-    environment = lakes_up.rest_environment if kind == "rest" else lakes_up.glue_environment
+    environment = lakes_up.rest_environment if kind == "rest" else glue_environment(lakes_up)
     gone = replace(environment.catalog, **{"uri" if kind == "rest" else "endpoint": "http://127.0.0.1:9"})
     lake = Lake(replace(environment, catalog=gone), lambda secret: "planted-secret")
     with pytest.raises(CatalogUnavailable) as refused:

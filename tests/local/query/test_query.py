@@ -26,6 +26,7 @@ from frazil.local.query.answer import answer
 from frazil.local.query.table_views import needed, views
 from frazil.local.seaweedfs import BUCKET
 from frazil.local.services import LocalServices
+from tests.standin.aws.launch import glue_environment
 
 ROWS = pa.table({"id": pa.array([1, 2, 3]), "who": ["Ada", None, "\x1b[31mEve"], "seen": [0, 1, 2]})
 ROWS = ROWS.set_column(2, "seen", ROWS["seen"].cast(pa.timestamp("us", tz="UTC")))
@@ -202,7 +203,7 @@ def test_dead_letters_have_names_too_and_an_identifier_counts_first() -> None:
 @pytest.mark.e2e
 @pytest.mark.parametrize("kind", ["rest", "glue"])
 def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServices, kind: str) -> None:
-    environment = whole_world.rest_environment if kind == "rest" else whole_world.glue_environment
+    environment = whole_world.rest_environment if kind == "rest" else glue_environment(whole_world)
     name = f"q{uuid.uuid4().hex[:8]}"
     elsewhere = {"write.data.path": f"s3://{BUCKET}/data/{name}"} if kind == "rest" else {}
     write(environment, f"{name}.orders", **elsewhere)
@@ -219,7 +220,7 @@ def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServ
 @pytest.mark.long
 @pytest.mark.e2e
 def test_without_keys_awss_default_chain_is_used(whole_world: LocalServices, monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = whole_world.glue_environment
+    environment = glue_environment(whole_world)
     store = environment.object_store
     assert store is not None
     key_id, key = (Secrets({}).read(one) for one in (store.access_key_id, store.secret_access_key) if one is not None)

@@ -17,7 +17,7 @@ from moto.emrserverless.models import Application, EMRServerlessBackend, emrserv
 from moto.emrserverless.responses import EMRServerlessResponse
 
 from frazil.clients.emr import RunState
-from frazil.local.aws.job_run import JobRun, Surroundings, admit
+from tests.standin.aws.job_run import JobRun, Surroundings, admit
 
 MOST_RUNS = 15
 """The default number of concurrent runs of an application; the others wait

@@ -1,6 +1,6 @@
 """The settings of Terraform on this machine, with a stand-in for Confluent's provider that is built from source.
 
-The source is part of the checkout (`tests/standin/provider`). The first build takes minutes. The result is stored in the
+The first build takes minutes. The result is stored in the
 user's cache, named by a digest of its sources.
 """
 
@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import LocalPartFailed
-from frazil.local.services import LocalServices, Part
+from frazil.local.services import LocalServices
 from frazil.local.toolchain.jars import cache_folder
+from tests.standin.aws.launch import endpoint_of
 
-SOURCE = Path("tests", "standin", "provider")
-"""The stand-in's source, relative to the root of a checkout."""
+SOURCE = Path(__file__).with_name("provider")
 BUILD_FLAGS = ("-trimpath", "-ldflags=-s -w")
 _BUILD_SECONDS = 1200
 
@@ -105,13 +105,13 @@ def write_settings(file: Path, stand_in: StandIn, *, mirrors: Sequence[Path] = (
 def stand_in_settings(world: LocalServices) -> dict[str, str]:
     """Return the variables with which the stand-in finds its organization, a file of the folder, and its servers.
 
-    The parts `kafka`, `registry` and `aws` must run.
+    Broker, registry and the local AWS must run.
     """
     return {
         "CONFLUENT_STANDIN_STATE": str(world.home / "confluent.json"),
         "CONFLUENT_STANDIN_BOOTSTRAP": world.bootstrap,
         "CONFLUENT_STANDIN_REGISTRY": world.registry_url,
-        "CONFLUENT_STANDIN_IAM": world.addresses[Part.AWS]["endpoint"],
+        "CONFLUENT_STANDIN_IAM": endpoint_of(world.home),
     }
 
 

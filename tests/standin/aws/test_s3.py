@@ -11,7 +11,7 @@ from moto import mock_aws
 from moto.iam.access_control import PermissionResult
 from moto.s3.models import FakeBucket
 
-from frazil.local.aws.s3 import patch_s3
+from tests.standin.aws.s3 import patch_s3
 
 ONLY_NEW = {
     "Effect": "Deny",

@@ -1,4 +1,4 @@
-"""The local AWS with simulated job runs: `python -m tests.support.instant_emr PORT MINUTE` (the seconds that a minute takes).
+"""The local AWS with simulated job runs: `python -m tests.standin.aws.instant_emr PORT MINUTE` (the seconds that a minute takes).
 
 A run lasts `standin:minutes` of its tags (5), a streaming one has no end; `standin:outcome` is its result. It ignores
 SIGTERM: only the end of its grace period ends it.
@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from frazil.local.aws.job_run import JobRun, Surroundings
-from frazil.local.aws.server import serve
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, start, stop
+from tests.standin.aws.job_run import JobRun, Surroundings
+from tests.standin.aws.server import serve
 
 STEP_SECONDS = 60.0
 
@@ -60,7 +60,7 @@ def surroundings(clock: Callable[[], float]) -> Surroundings:
 def pretended_aws(root: Path, home: Path, *, minute_seconds: float) -> Iterator[str]:
     """Start such a server in a process of its own. Yields its address."""
     with free_ports(1) as (port,):
-        command = [sys.executable, "-m", "tests.support.instant_emr", str(port), str(minute_seconds)]
+        command = [sys.executable, "-m", "tests.standin.aws.instant_emr", str(port), str(minute_seconds)]
         server = start("emr", command, home=home, environment={"PYTHONPATH": str(root)})
         try:
             await_ready(server, lambda: _answers(port), seconds=60)
@@ -76,4 +76,4 @@ def _answers(port: int) -> bool:
 
 if __name__ == "__main__":
     port, minute = int(sys.argv[1]), float(sys.argv[2])
-    serve(port, surroundings(lambda: time.monotonic() * 60 / minute))
+    serve(port, surroundings(lambda: time.monotonic() * 60 / minute), Path.cwd())

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from frazil.errors import FrazilError
-from frazil.local.aws.spark_submit import submission
 from frazil.rollout.job_run_request import run_settings
+from tests.standin.aws.spark_submit import submission
 from tests.support.rollout_world import DOCUMENT, ENVIRONMENT, desired, release
 
 

@@ -15,9 +15,9 @@ from moto.core.responses import ActionResult, PaginatedResult
 from moto.emrserverless import urls
 from moto.emrserverless.exceptions import AccessDeniedException, ResourceNotFoundException, ValidationException
 
-from frazil.local.aws.emr_applications import Applications, Conflict, Runs, plain
-from frazil.local.aws.job_run import STREAMING, Attempt, JobRun, Surroundings
-from frazil.local.aws.run_events import deliver, state_change
+from tests.standin.aws.emr_applications import Applications, Conflict, Runs, plain
+from tests.standin.aws.job_run import STREAMING, Attempt, JobRun, Surroundings
+from tests.standin.aws.run_events import deliver, state_change
 
 GRACE_SECONDS = range(15, 1801)
 """The grace periods in seconds that the service accepts, besides 0."""

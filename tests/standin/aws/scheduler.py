@@ -12,7 +12,7 @@ from typing import Any
 
 from frazil.clients.aws_session import aws_session
 from frazil.errors import EmrUnavailable, InvalidInput, LocalPartFailed
-from frazil.local.aws.endpoint import DUMMY
+from tests.standin.aws.endpoint import DUMMY
 
 START_JOB_RUN = ":aws-sdk:emrserverless:startJobRun"
 _EXECUTION_ID = "<aws.scheduler.execution-id>"

@@ -14,15 +14,15 @@ import pytest
 
 from frazil.clients.object_store import ObjectStore
 from frazil.errors import LocalPartFailed
-from frazil.local.aws.scheduler import run_schedule
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import manifest
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.function_settings import EXECUTION, HANDLER, Settings
 from frazil.rollout.run_proof import Reached, RunName
 from frazil.rollout.state import stored_state
+from tests.standin.aws.instant_emr import pretended_aws
+from tests.standin.aws.scheduler import run_schedule
 from tests.support.fake_time import until
-from tests.support.instant_emr import pretended_aws
 from tests.support.reconciler_program import program
 from tests.support.rollout_world import DOCUMENT, ENVIRONMENT, JOB, WRITTEN, desired, release, replaced
 

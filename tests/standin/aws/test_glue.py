@@ -11,8 +11,8 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from frazil.local.aws.launch import BUCKET, REGION, key_files
-from frazil.local.services import LocalServices, Part
+from frazil.local.services import LocalServices
+from tests.standin.aws.launch import BUCKET, REGION, endpoint_of, key_files
 
 pytestmark = pytest.mark.e2e
 
@@ -21,7 +21,7 @@ def client(world: LocalServices, service: str) -> Any:
     keys = key_files(world.home).credentials()
     return boto3.session.Session().client(
         service,
-        endpoint_url=world.addresses[Part.AWS]["endpoint"],
+        endpoint_url=endpoint_of(world.home),
         region_name=REGION,
         aws_access_key_id=keys.access_key,
         aws_secret_access_key=keys.secret_key,

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from frazil.local.aws.lakeformation import patch_lake_formation
+from tests.standin.aws.lakeformation import patch_lake_formation
 
 ROLE = {"DataLakePrincipalIdentifier": "arn:aws:iam::123456789012:role/r"}
 TABLES = {"Table": {"DatabaseName": "nyc", "TableWildcard": {}}}

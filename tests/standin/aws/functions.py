@@ -20,7 +20,7 @@ from typing import Any
 
 from moto.awslambda.models import LambdaFunction
 
-from frazil.local.aws.role import Role
+from tests.standin.aws.role import Role
 
 _RUN = """
 import importlib, json, sys, types

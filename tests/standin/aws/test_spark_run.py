@@ -20,9 +20,9 @@ import psutil
 import pytest
 
 from frazil.clients.emr import emr_client
-from frazil.local.aws.launch import BUCKET, REGION
 from frazil.local.process import noted
-from frazil.local.services import LocalServices, Part
+from frazil.local.services import LocalServices
+from tests.standin.aws.launch import BUCKET, PART, REGION, endpoint_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark]
 
@@ -122,12 +122,12 @@ class Cloud:
 
 @pytest.fixture
 def cloud(whole_world: LocalServices) -> Cloud:
-    endpoint = whole_world.addresses[Part.AWS]["endpoint"]
+    endpoint = endpoint_of(whole_world.home)
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
     s3 = boto3.client("s3", endpoint_url=endpoint, region_name=REGION, **keys)
     emr = emr_client(region=REGION, endpoint=endpoint, keys=("test", "test"))
     made = emr.create_application(name="a", releaseLabel="emr-spark-8.1.0", type="SPARK", clientToken=uuid.uuid4().hex)
-    return Cloud(s3, emr, made["applicationId"], uuid.uuid4().hex, whole_world.home / Part.AWS)
+    return Cloud(s3, emr, made["applicationId"], uuid.uuid4().hex, whole_world.home / PART)
 
 
 @pytest.mark.long

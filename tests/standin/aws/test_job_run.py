@@ -1,4 +1,4 @@
-"""The states of a run, by the service's rules, with time and work that are told what to do."""
+"""The states of a run, by the service's rules, with time and work that are given what to do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.emr import RunState
-from frazil.local.aws.job_run import JobRun, Surroundings, admit
+from tests.standin.aws.job_run import JobRun, Surroundings, admit
 from tests.support.fake_time import FakeTime
 
 BEFORE = (RunState.SUBMITTED, RunState.PENDING, RunState.SCHEDULED)

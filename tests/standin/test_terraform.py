@@ -9,7 +9,7 @@ import pytest
 
 from frazil.errors import LocalPartFailed
 from frazil.local.services import LocalServices, Part
-from frazil.local.terraform import StandIn, stand_in_settings, write_settings
+from tests.standin.terraform import StandIn, stand_in_settings, write_settings
 
 GO = """#!/bin/sh
 case "$1" in
@@ -41,7 +41,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
 
 @pytest.fixture
 def builds(tmp_path: Path) -> Callable[[], int]:
-    """How often something was built."""
+    """Count the builds."""
     return lambda: len((tmp_path / "calls").read_text().splitlines())
 
 
@@ -89,8 +89,9 @@ def test_the_stand_in_is_told_where_the_world_is(tmp_path: Path) -> None:
     addresses = {
         Part.KAFKA: {"bootstrap": "127.0.0.1:9"},
         Part.REGISTRY: {"url": "http://127.0.0.1:8"},
-        Part.AWS: {"endpoint": "http://127.0.0.1:7"},
     }
+    (tmp_path / "aws").mkdir()
+    (tmp_path / "aws" / "endpoint").write_text("http://127.0.0.1:7")
     told = stand_in_settings(LocalServices(home=tmp_path, addresses=addresses))
     assert told == {
         "CONFLUENT_STANDIN_STATE": str(tmp_path / "confluent.json"),

@@ -13,7 +13,7 @@ from moto.awslambda.models import LambdaFunction, lambda_backends
 from moto.emrserverless.models import Application
 from moto.events.models import events_backends
 
-from frazil.local.aws.job_run import JobRun
+from tests.standin.aws.job_run import JobRun
 
 SOURCE, DETAIL_TYPE = "aws.emr-serverless", "EMR Serverless Job Run State Change"
 

@@ -21,12 +21,12 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from frazil.errors import FrazilError, LocalPartFailed
-from frazil.local.aws.job_run import JobRun
-from frazil.local.aws.role import Role
-from frazil.local.aws.run_logs import RunLogs
-from frazil.local.aws.spark_home import SparkHome
-from frazil.local.aws.spark_submit import Submission, name_of, submission
 from frazil.local.process import Process, note, stop
+from tests.standin.aws.job_run import JobRun
+from tests.standin.aws.role import Role
+from tests.standin.aws.run_logs import RunLogs
+from tests.standin.aws.spark_home import SparkHome
+from tests.standin.aws.spark_submit import Submission, name_of, submission
 
 LOG_SECONDS = 3.0
 """How often the logs of running jobs are uploaded, if they have grown."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frazil.local.aws.job_run import JobRun
+from tests.standin.aws.job_run import JobRun
 
 
 class RunLogs:
