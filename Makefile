@@ -37,7 +37,7 @@ check: setup ## check style, types and import contracts
 	@.venv/bin/lint-imports
 
 bench: setup ## measure speed and size; ARGS="--help" lists the options
-	@$(PYTHON) -m tests.bench $(ARGS)
+	@$(PYTHON) -m bench $(ARGS)
 
-bench-peers: setup ## measure Flink SQL and Kafka Connect beside Frazil; ARGS as above
-	@$(PYTHON) -m tests.bench.peers $(ARGS)
+bench-peers: setup ## measure Flink SQL and Kafka Connect next to Frazil; ARGS as above
+	@$(PYTHON) -m bench.peers $(ARGS)

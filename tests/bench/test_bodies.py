@@ -8,8 +8,8 @@ import json
 import fastavro
 import pytest
 
-from tests.bench.bodies import BEGIN_MS, pool
-from tests.bench.shapes import SHAPES, Format
+from bench.bodies import BEGIN_MS, pool
+from bench.shapes import SHAPES, Format
 
 NUMBERS = (0, 1, 63, 64, 8191, 8192, 16_383, 16_384, 1_048_575, 1_048_576, 2_000_000_000)
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.bench.bodies import pool
-from tests.bench.contents import Contents, found, wanted
-from tests.bench.fill import produce
-from tests.bench.shapes import SHAPES
-from tests.bench.topics import Topic
+from bench.bodies import pool
+from bench.contents import Contents, found, wanted
+from bench.fill import produce
+from bench.shapes import SHAPES
+from bench.topics import Topic
 
 SHAPE = SHAPES["changes_avro"]
 TOPIC = Topic(name="t", shape=SHAPE.name, rows=400, partitions=4, schema_id=1, keys=80, key_schema_id=2)

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
+from bench.counting_proxy import CountingProxy, Kind, classified, counting
 from frazil.local.seaweedfs import BUCKET, REGION, key_files
 from frazil.local.services import Part, world
-from tests.bench.counting_proxy import CountingProxy, Kind, classified, counting
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Odd:  kept \r\n\r\nok"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tests.bench.figures_page import FIGURES, LARGE, UPSERTS, figures, large, upserts
-from tests.bench.goals import Results, goals
-from tests.bench.page_part import PAGE
-from tests.bench.report import document
+from bench.figures_page import FIGURES, LARGE, UPSERTS, figures, large, upserts
+from bench.goals import Results, goals
+from bench.page_part import PAGE
+from bench.report import document
 from tests.bench.test_goals import figure
 
 MACHINE = {"date": "2026-11-25T12:00:00+00:00", "cores": 2, "memory_gib": 23.0, "seconds": 600.0, "load": [2.0, 8.0]}

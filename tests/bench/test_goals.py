@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench.fill import key
-from tests.bench.goal import Goal
-from tests.bench.goals import Results, goals
-from tests.bench.latency import Followed
-from tests.bench.plan import CHANGES, INITIAL_LOAD, RACES, chosen
-from tests.bench.report import CAPTIONS, document, table
-from tests.bench.rounds import Figure, Race, middle, ratio
-from tests.bench.shapes import SHAPES
+from bench.fill import key
+from bench.goal import Goal
+from bench.goals import Results, goals
+from bench.latency import Followed
+from bench.plan import CHANGES, INITIAL_LOAD, RACES, chosen
+from bench.report import CAPTIONS, document, table
+from bench.rounds import Figure, Race, middle, ratio
+from bench.shapes import SHAPES
+from bench.topics import Topic
 from tests.bench.test_growth_model import one_round
-from tests.bench.topics import Topic
 
 
 def figure(way: str, number: int, *, wall: float = 1.0, cpu: float = 1.0, rows: int = 1_000_000) -> Figure:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.review.prices import price_table
-from tests.bench.growth_model import (
+from bench.growth_model import (
     Parts,
     Setting,
     always_full,
@@ -23,7 +22,8 @@ from tests.bench.growth_model import (
     rows_in,
     tableflow,
 )
-from tests.bench.request_figures import billed, billed_of_a_commit, in_series, of_a_commit, price
+from bench.request_figures import billed, billed_of_a_commit, in_series, of_a_commit, price
+from policies.review.prices import price_table
 
 PARTS = Parts(record_bytes=100, read=1e-6, decode=1e-6, write=4e-6, rest=1e-6, fixed=0.3, waiting=0.2)
 SETTING = Setting(

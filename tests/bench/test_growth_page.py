@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from bench.contenders.requests import CASES
+from bench.growth_page import PART, lines, section
+from bench.page_part import PAGE, PagePart
 from policies.review.prices import price_table
-from tests.bench.contenders.requests import CASES
-from tests.bench.growth_page import PART, lines, section
-from tests.bench.page_part import PAGE, PagePart
 from tests.bench.test_growth_model import FOUND, one_round
 
 MACHINE = {

@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from bench.contenders.keyed_rows import BATCH, Changes, Held, rows
+from bench.contenders.upserts import NotWhatWasChangedError, check
 from frazil.upsert.scan_resolver import IS_DELETE
-from tests.bench.contenders.keyed_rows import BATCH, Changes, Held, rows
-from tests.bench.contenders.upserts import NotWhatWasChangedError, check
 
 
 def held() -> Held:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bench.metadata import CASES, Case, megabytes, summaries
 from frazil.lake.ledger import entry as ledger
-from tests.bench.metadata import CASES, Case, megabytes, summaries
 
 SEED = 1
 

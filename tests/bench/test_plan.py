@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench.plan import RACES, chosen
+from bench.plan import RACES, chosen
 
 
 def ways(*named: str) -> tuple[str, ...]:

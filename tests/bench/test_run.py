@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.fill import ROOT
+from bench.fill import ROOT
 
 
 @pytest.mark.long
@@ -18,7 +18,7 @@ def test_a_small_run_keeps_figures_of_every_contender_it_was_asked_for(tmp_path:
     chosen = ["--shape", "nested_avro", "--way", "spike", "--way", "ours", "--way", "files"]
     small = ["--scale", "0.02", "--rounds", "1", "--heap", "1g", "--out", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench", *chosen, *small],
+        [sys.executable, "-m", "bench", *chosen, *small],
         cwd=ROOT,
         capture_output=True,
         text=True,

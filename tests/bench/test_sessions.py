@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.bench.sessions import Sessions
-from tests.bench.topics import Topic
+from bench.sessions import Sessions
+from bench.topics import Topic
 
 if TYPE_CHECKING:
-    from tests.bench.environment import BenchEnvironment
+    from bench.environment import BenchEnvironment
 
 
 class Ground:

@@ -71,7 +71,9 @@ def test_a_local_server_without_its_package_is_one_line(tmp_path: Path) -> None:
     process = start(
         "aws", [sys.executable, "-c", "raise ModuleNotFoundError(\"No module named 'fastavro'\")"], home=tmp_path
     )
-    with pytest.raises(LocalPartFailed, match=r"^the package fastavro is not installed. pip install 'frazil\[local\]'$"):
+    with pytest.raises(
+        LocalPartFailed, match=r"^the package fastavro is not installed. pip install 'frazil\[local\]'$"
+    ):
         await_ready(process, lambda: False, seconds=60)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tests.bench.peers.columns import selected, source_columns, table_row
-from tests.bench.peers.flink import without_instants
-from tests.bench.shapes import SHAPES
+from bench.peers.columns import selected, source_columns, table_row
+from bench.peers.flink import without_instants
+from bench.shapes import SHAPES
 
 
 def test_flinks_source_has_the_types_and_nulls_of_an_avro_schema() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.bench.peers.other_reader import ENGINES, CannotReadError, read
+from bench.peers.other_reader import ENGINES, CannotReadError, read
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 
-from tests.bench.page_part import PAGE
-from tests.bench.peers.page import PART, section
-from tests.bench.rounds import Figure
+from bench.page_part import PAGE
+from bench.peers.page import PART, section
+from bench.rounds import Figure
 
 MACHINE = {
     "date": "2026-11-25T12:00:00+00:00",

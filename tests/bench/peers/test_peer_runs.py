@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.fill import ROOT
+from bench.fill import ROOT
 
 
 @pytest.mark.long
@@ -19,7 +19,7 @@ def test_each_peer_lands_what_was_produced_and_has_figures(tmp_path: Path) -> No
     chosen += [part for way in ("flink", "flink_bare", "connect", "ours") for part in ("--way", way)]
     small = ["--scale", "0.02", "--rounds", "1", "--heap", "1g", "--out", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.peers", *chosen, *small],
+        [sys.executable, "-m", "bench.peers", *chosen, *small],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tests.bench.peers.page import section
-from tests.bench.peers.state_page import state_section
-from tests.bench.peers.state_race import StateFigure
-from tests.bench.peers.state_topics import Changes
+from bench.peers.page import section
+from bench.peers.state_page import state_section
+from bench.peers.state_race import StateFigure
+from bench.peers.state_topics import Changes
 
 CHANGES = Changes(load=297_000, updates=24_300, inserts=3_000, deletes=2_700, live=297_300, ids=1)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from bench.contenders.merge_text import merge_statement
+from bench.fill import key
+from bench.peers.flink_state import insert, optional, source, state_row
+from bench.peers.state_topics import KEY, changes, loaded, produced
+from bench.shapes import SHAPES
+from bench.topics import Job, Topic
 from frazil.declaration import Environment, Kafka, LocalCatalog, Registry, canonical, environment_document
-from tests.bench.contenders.merge_text import merge_statement
-from tests.bench.fill import key
-from tests.bench.peers.flink_state import insert, optional, source, state_row
-from tests.bench.peers.state_topics import KEY, changes, loaded, produced
-from tests.bench.shapes import SHAPES
-from tests.bench.topics import Job, Topic
 
 SHAPE = SHAPES["keyed_avro"]
 TOPIC = Topic(name="orders", shape=SHAPE.name, rows=0, partitions=4, schema_id=1, keys=300_000, is_scattered=True)

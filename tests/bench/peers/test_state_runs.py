@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.fill import ROOT
-from tests.bench.peers.state_race import HOSTS
+from bench.fill import ROOT
+from bench.peers.state_race import HOSTS
 
 
 @pytest.mark.long
@@ -18,7 +18,7 @@ from tests.bench.peers.state_race import HOSTS
 def test_each_contender_leaves_the_same_state_and_is_read(tmp_path: Path) -> None:
     small = ["--shape", "state", "--scale", "0.02", "--rounds", "1", "--heap", "1g", "--out", str(tmp_path)]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.peers", *small],
+        [sys.executable, "-m", "bench.peers", *small],
         cwd=ROOT,
         capture_output=True,
         text=True,

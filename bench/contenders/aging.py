@@ -1,0 +1,155 @@
+"""A table of current state after many small batches: what readers and the next batch pay, beside a freshly written table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyiceberg.catalog import Catalog, load_catalog
+
+from bench.accounting import Meter
+from bench.contenders.product import declared, driver
+from bench.fill import fill, last_records
+from bench.topics import Job, Topic
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Upsert
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.ingest import loop as product
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
+from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import entries
+from frazil.local.duckdb_query import ask
+
+SEED = 7
+READS = 5
+EVERY = 50
+"""Commits between two looks at what the table consists of."""
+PLANNING = "planning"
+_SUMS = "SELECT count(*), sum(id) FROM lake_table"
+
+
+class NotTheStateError(Exception):
+    """A reader does not find the state that the topic's records leave."""
+
+
+def run(job: Job, meter: Meter) -> dict[str, Any]:
+    """Land the topic's keys at once, then `wants["commits"]` batches of changes; return the cost of each and of reading in the end.
+
+    The topic holds each key once. `wants["version"]` is the table's format version. `meanwhile` are single reads at each look, by a
+    busy machine: of the table as a follower leaves it between two compactions.
+    """
+    commits: list[float] = []
+    looks: list[Mapping[str, int]] = []
+    meanwhile: list[Mapping[str, float]] = []
+    events: list[Mapping[str, Any]] = []
+    decide, keys, count = product.decide_and_finish, job.timed.keys, job.wants["commits"]
+
+    def timed(*arguments: Any, **named: Any) -> Any:
+        began = time.monotonic()
+        try:
+            return decide(*arguments, **named)
+        finally:
+            commits.append(time.monotonic() - began)
+            if len(commits) % EVERY == 0:
+                looks.append(_look(shared.iceberg, job.table, len(commits)))
+                meanwhile.append({what: _seconds(read) for what, read in _readers(catalog, job.table).items()})
+
+    catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
+    changes = replace(job.timed, rows=count * job.batch_rows)
+    product.decide_and_finish = timed
+    with driver(job) as (shared, registry):
+        for rows in (keys, job.batch_rows):
+            if rows != keys:
+                fill(job.environment.kafka.bootstrap, [changes], seed=SEED, first=keys)
+            pipeline = declared(replace(job, batch_rows=rows), job.timed, job.table, write=Upsert())
+            pipeline = replace(pipeline, table=replace(pipeline.table, format_version=job.wants["version"]))
+            report = Reporter(events.append, pipeline.name, job.timed.name, shared.run, shared.clock)
+            Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report).drain()
+        looks.append(_look(shared.iceberg, job.table, len(commits)))
+        name = shared.iceberg.name
+        shared.spark.sql(
+            f"CREATE TABLE {name}.{job.table}_fresh USING iceberg TBLPROPERTIES ('write.parquet.compression-codec'='zstd', "
+            f"'format-version'='{job.wants['version']}') AS SELECT /*+ COALESCE(1) */ * FROM {name}.{job.table}"
+        )
+        wanted = state_of(job.timed, keys + changes.rows)
+        aged, fresh = _read(catalog, (job.table, f"{job.table}_fresh"), wanted)
+    compacted = [event for event in events if event["event"] == "files_compacted"]
+    return {
+        "version": job.wants["version"],
+        "commits": commits[1:],
+        "looks": looks,
+        "meanwhile": meanwhile,
+        "compacted": [{"seconds": event["seconds"], "ended": event["ended"]} for event in compacted],
+        "aged": aged,
+        "fresh": fresh,
+        "peak_rss_mb": meter.peak_rss_mb(),
+    }
+
+
+def _look(iceberg: Iceberg, name: str, commits: int) -> Mapping[str, int]:
+    table = iceberg.load(name)
+    snapshot = table.currentSnapshot()
+    counted = entries(snapshot.summary())
+    totals = {
+        what: int(counted[f"total-{what}"]) for what in ("data-files", "delete-files", "position-deletes", "records")
+    }
+    manifests = int(snapshot.allManifests(table.io()).size())
+    return {
+        "commits": commits,
+        **totals,
+        "manifests": manifests,
+        "snapshots": len(iceberg.metadata(table)["snapshots"]),
+    }
+
+
+def state_of(topic: Topic, records: int) -> tuple[int, int]:
+    """Return the number of keys that the records leave, and the sum of their rows' ids."""
+    left = last_records(topic, records)
+    return len(left), sum(left.values())
+
+
+def _read(catalog: Catalog, names: Sequence[str], wanted: tuple[int, int]) -> list[dict[str, float]]:
+    """Return of each table the least seconds of planning and of each reader, after one read that does not count.
+
+    The tables change no more, so the rest is noise. They take turns.
+    """
+    readers = [_readers(catalog, name) for name in names]
+    found: list[dict[str, float]] = [{} for _ in names]
+    for number in range(READS + 1):
+        for table, least in zip(readers, found, strict=True):
+            for what, read in table.items():
+                took = _seconds(read, None if what == PLANNING else wanted)
+                if number:
+                    least[what] = min(took, least.get(what, took))
+    return found
+
+
+def _readers(catalog: Catalog, name: str) -> Mapping[str, Callable[[], object]]:
+    """Return what plans a scan of the table as it is now, and what reads all of it: rows and the sum of their ids."""
+    import pyarrow.compute as pc
+
+    table = catalog.load_table(name)
+
+    def by_pyiceberg() -> tuple[int, int]:
+        rows = table.scan().to_arrow()
+        return rows.num_rows, int(pc.sum(rows["id"]).as_py())
+
+    def by_duckdb() -> tuple[int, int]:
+        count, total = ask(table.metadata_location, _SUMS)[1][0]
+        return int(count), int(total)
+
+    return {PLANNING: lambda: list(table.scan().plan_files()), "pyiceberg": by_pyiceberg, "duckdb": by_duckdb}
+
+
+def _seconds(read: Callable[[], object], wanted: object = None) -> float:
+    """Return the seconds of a read. Raises `NotTheStateError` if it finds something else than `wanted`, if that is given."""
+    began = time.monotonic()
+    found = read()
+    took = time.monotonic() - began
+    if wanted is not None and found != wanted:
+        raise NotTheStateError(f"{found}, not {wanted}")
+    return took

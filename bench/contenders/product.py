@@ -1,0 +1,148 @@
+"""Frazil with its own driver, in its default layout, and with the columns that the spike writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from bench.contenders.plain import COORDINATES
+from bench.topics import Job, Topic, Way
+from frazil.cli.local_spark import jars_here, settings_here
+from frazil.clients.registry.client import Registry
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Append, Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert, WriteMode
+from frazil.declaration import Topic as DeclaredTopic
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.envelopes.chosen_envelope import envelope
+from frazil.ingest.batch.staging import Staging
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
+from frazil.ingest.schema import schema_tracking
+from frazil.job.context import JobContext
+from frazil.job.session import open_job
+from frazil.lake import layout, tables
+from frazil.local.toolchain import class_path
+from frazil.schemas.evolution.merge import merge
+from frazil.schemas.metadata import metadata_fields
+from frazil.schemas.types import Struct
+
+WRITE_MODES: Mapping[str, WriteMode] = {"ours": Append(), "state": Upsert(), "changelog": Changelog()}
+PATIENT = 3600  # a target of seconds that no batch reaches: the batch size is the bench's, not learnt
+
+
+@contextmanager
+def ours(job: Job) -> Iterator[Mapping[str, Way]]:
+    """Run the batches of `frazil run` once its tables exist: plan, stage, count, commit. Each write mode is a way."""
+    with driver(job) as (shared, registry):
+
+        def ready(write: WriteMode, topic: Topic, table: str) -> Callable[[], int]:
+            pipeline = declared(job, topic, table, write=write)
+            writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+            return landing(Ingestion(pipeline, shared, writers, reporter(shared, pipeline)))
+
+        yield {way: partial(ready, write) for way, write in WRITE_MODES.items()}
+
+
+@contextmanager
+def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
+    """Run all of Frazil, but with the spike's four metadata columns.
+
+    No declaration does this: the table is created beforehand, the projection of the run is replaced, and so is the check that
+    the table has a column for keys.
+    """
+    schema_tracking.check_bytes = lambda table, layout: None
+    with driver(job) as (shared, registry):
+
+        def ready(topic: Topic, table: str) -> Callable[[], int]:
+            pipeline = declared(job, topic, table, headers=False)
+            writers = WriterSchemas(pipeline.topic, registry)
+            _create_with_four(shared, pipeline, writers)
+            return landing(_WithFour(pipeline, shared, writers, reporter(shared, pipeline)))
+
+        yield {"ours_as_spike": ready}
+
+
+def landing(ingestion: Ingestion) -> Callable[[], int]:
+    """Return the landing of what the topic has, for a run whose tables and ledger exist. It returns all rows so far."""
+    assert ingestion._ready(), "the topic has no schema"
+
+    def land() -> int:
+        while ingestion.poll():
+            pass
+        total = ingestion.total
+        return total.read if ingestion.pipeline.envelope is not None else total.written
+
+    return land
+
+
+def reporter(shared: JobContext, pipeline: Pipeline) -> Reporter:
+    """Return the reporter of a pipeline, which raises if a batch was done again."""
+    return Reporter(_silent, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+
+
+class _FourColumns(Staging):
+    def _metadata(self, at: datetime) -> list[Column]:
+        return [F.col(name).alias(f"_kafka_{name}") for name in COORDINATES]
+
+
+class _WithFour(Ingestion):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        staging = self._evolution.staging
+
+        def with_four() -> Staging:
+            usual = staging()
+            return _FourColumns(usual.pipeline, usual.job, usual.decoding, usual.columns, usual.table)
+
+        self._evolution.staging = with_four  # type: ignore[method-assign]
+
+
+def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSchemas) -> None:
+    writers.refresh()
+    row, names = merge(writers.versions).type, {f"_kafka_{name}" for name in COORDINATES}
+    four = [field for field in metadata_fields(struct=False) if field.name in names]
+    properties = layout.properties(
+        format_version=2,
+        target_file_size_bytes=pipeline.table.target_file_size_bytes,
+        keep_snapshots=pipeline.table.keep_snapshots,
+        offset_columns=("_kafka_topic", "_kafka_partition", "_kafka_offset"),
+        declared=pipeline.table.properties,
+    )
+    tables.create(shared.iceberg, pipeline.table.identifier, Struct((*row.fields, *four)), properties=properties)
+
+
+def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
+    """Return the pipeline that lands a topic in batches of the bench's size."""
+    keys: dict[str, Any] = {"key_format": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
+    if topic.records.changes:
+        keys, more = {"key_format": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
+    return Pipeline(
+        topic=DeclaredTopic(topic.name, value_format=topic.records.value_format, **keys),
+        table=Table(table, format_version=job.format_version, properties=dict(job.properties)),
+        engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
+        **more,
+    )
+
+
+@contextmanager
+def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
+    """Start Frazil's driver like `frazil run`, with the bench's heap and registry."""
+    environment, secrets = job.environment, Secrets(os.environ)
+    settings = {**settings_here(job.heap), **job.spark_settings}
+    assert environment.registry is not None
+    with class_path.of_new_jvms(jars_here(environment)):
+        begun = open_job(environment, secrets, master=f"local[{job.cores}]", settings=settings, **more)
+        with begun as shared:
+            yield shared, Registry.of(environment.registry, secrets)
+
+
+def _silent(event: Mapping[str, Any]) -> None:
+    if event["event"] == "batch_retried":
+        raise RuntimeError(f"a batch was done again: {event}")

@@ -1,0 +1,159 @@
+"""Frazil on an object store, seen by a proxy: the requests of a run's start and of each commit, and the wait for slow ones."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from bench.accounting import Meter
+from bench.bodies import pool
+from bench.contenders.product import declared, driver
+from bench.counting_proxy import Asked, CountingProxy, counting
+from bench.fill import produce
+from bench.shapes import SHAPES
+from bench.topics import Job
+from frazil.declaration import Append, Pipeline, Upsert
+from frazil.declaration.catalogs import GlueCatalog
+from frazil.declaration.document import canonical
+from frazil.declaration.environment import Environment, environment_document
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.ingest import runner
+from frazil.ingest.loop import Ingestion
+from frazil.ingest.reporting.events import Reporter
+
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A pipeline whose commits are counted: its shape, its write mode, the partition fields of its table."""
+
+    name: str
+    says: str
+    shape: str
+    write: Append | Upsert
+    partition_by: tuple[str, ...] = ()
+    keys: int = 0
+    """Keys of the topic; the first batch has each once."""
+
+
+CASES = (
+    Case(name="append", says="append, one data file", shape="nested_avro", write=Append()),
+    Case(
+        name="partitioned",
+        says="append, 8 partitions of the table",
+        shape="nested_avro",
+        write=Append(),
+        partition_by=("bucket(8, id)",),
+    ),
+    Case(name="upsert", says="upsert, 1,000 of 20,000 keys", shape="keyed_avro", write=Upsert(), keys=20_000),
+)
+
+
+def run(job: Job, meter: Meter) -> dict[str, Any]:
+    """Land batches of the timed topic's size, one a poll. Return the requests of each commit and of the starts of runs.
+
+    `wants` has the number of the case, of commits, of commits with a delay, and the milliseconds by which the proxy then delays each
+    request. The first batch creates the tables.
+    """
+    case, environment = CASES[job.wants["case"]], job.environment
+    producer = Producer({"bootstrap.servers": environment.kafka.bootstrap, "linger.ms": 0, "log_level": 3})
+    made = pool(SHAPES[case.shape], seed=SEED, size=1000)
+    sent = 0
+
+    def send(rows: int) -> None:
+        nonlocal sent
+        produce(producer, replace(job.timed, rows=rows), 0, sent, made)
+        producer.flush()
+        sent += rows
+
+    assert environment.object_store is not None
+    assert environment.object_store.endpoint is not None
+    with counting(environment.object_store.endpoint) as proxy:
+        job = replace(job, environment_file=_through(environment, proxy, Path(job.folder)))
+        with driver(job) as (shared, registry):
+            pipeline = _pipeline(job, case)
+            counted = _Counted(proxy)
+
+            def drained() -> None:
+                for outcome in runner.drain([pipeline], shared, registry, _heard, probe=False).values():
+                    if outcome.error:
+                        raise outcome.error
+
+            send(case.keys or job.timed.rows)
+            starts = {
+                "proof": counted.of(lambda: runner.prove([pipeline], shared)),
+                "first": counted.of(drained),
+                "idle": counted.of(drained),
+            }
+            report = Reporter(_heard, pipeline.name, job.timed.name, shared.run, shared.clock)
+            ingestion = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report)
+
+            def poll() -> None:
+                if not ingestion.poll():
+                    raise RuntimeError("the batch was not landed")
+
+            def commits(count: int) -> list[dict[str, Any]]:
+                found = []
+                for _ in range(count):
+                    send(job.timed.rows)
+                    found.append(counted.of(poll))
+                return found
+
+            usual = commits(job.wants["commits"])
+            proxy.delay_seconds = job.wants["delay_ms"] / 1000
+            delayed = commits(job.wants["delayed"])
+            return {
+                "case": case.name,
+                "starts": starts,
+                "commits": usual,
+                "delayed": delayed,
+                "delay_seconds": proxy.delay_seconds,
+                "sent": sent,
+                "peak_rss_mb": meter.peak_rss_mb(),
+            }
+
+
+class _Counted:
+    def __init__(self, proxy: CountingProxy) -> None:
+        self._proxy = proxy
+
+    def of(self, act: Callable[[], object]) -> dict[str, Any]:
+        """Return the wall seconds of an act, and its requests."""
+        before, began = self._proxy.counted(), time.monotonic()
+        act()
+        seconds, after = time.monotonic() - began, self._proxy.counted()
+        return {"wall": round(seconds, 4), "requests": named(after - before)}
+
+
+def named(counts: Counter[Asked]) -> dict[str, int]:
+    """Return counts by names, for JSON."""
+    return {f"{kind} {of}": count for (kind, of), count in sorted(counts.items())}
+
+
+def _through(environment: Environment, proxy: CountingProxy, folder: Path) -> str:
+    """Write the environment with the proxy's address for the store and for Glue. Return the file."""
+    assert environment.object_store is not None
+    assert isinstance(environment.catalog, GlueCatalog)
+    store = replace(environment.object_store, endpoint=proxy.address)
+    changed = replace(environment, object_store=store, catalog=replace(environment.catalog, endpoint=proxy.address))
+    file = folder / "environment.json"
+    file.write_bytes(canonical(environment_document(changed)))
+    return os.fspath(file)
+
+
+def _pipeline(job: Job, case: Case) -> Pipeline:
+    pipeline = declared(job, job.timed, job.table, write=case.write)
+    return replace(pipeline, table=replace(pipeline.table, partition_by=case.partition_by))
+
+
+def _heard(event: Mapping[str, Any]) -> None:
+    if event["event"] == "batch_retried":
+        raise RuntimeError(f"a batch was done again: {event}")

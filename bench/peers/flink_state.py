@@ -1,0 +1,153 @@
+"""Flink SQL with a table of current state: `upsert-kafka` into a table whose upserts are equality deletes, in one job that goes on.
+
+A job of its own for the batch would not know the deleted rows: Flink keeps the last row of each key in its state, to write the delete
+of one. So the batch is produced while the job runs, and is measured until the checkpoint that commits it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyiceberg.catalog import Catalog
+
+from bench.peers import lake
+from bench.peers.columns import COORDINATES, selected, source_columns, table_row
+from bench.peers.flink import METADATA_TYPES, avro_format, options, tables, without_instants
+from bench.peers.state_topics import KEY, changes, fill_batch
+from bench.shapes import Shape
+from bench.topics import Job, Topic, Way
+from frazil.schemas.types import Field, Kind, Primitive, Struct
+
+CHECKPOINT_SECONDS = 5
+LONGEST_SECONDS = 180
+PROPERTIES = {"write.upsert.enabled": "true"}
+_LOOK_SECONDS = 0.1
+_LOOKS_BETWEEN_STATES = 20
+
+
+@contextmanager
+def flink_state(job: Job) -> Iterator[Mapping[str, Way]]:
+    """Start a job that follows the topic, let it land the load and then the batch, and cancel it."""
+    catalog, jobs = lake.catalog_of(job), dict[str, Any]()
+    with tables(job, checkpoint_seconds=CHECKPOINT_SECONDS) as environment:
+
+        def load(topic: Topic, table: str) -> Callable[[], int]:
+            lake.create(catalog, table, state_row(job.shape), key=[KEY], more=PROPERTIES)
+            asked(lambda: environment.executeSql(source(job, topic)))
+
+            def land() -> int:
+                jobs[table] = asked(lambda: environment.executeSql(insert(job.shape, topic, table)))
+                return _await(jobs[table], catalog, table, changes(topic).load)
+
+            return land
+
+        def batch(topic: Topic, table: str) -> Callable[[], int]:
+            wanted = changes(topic)
+
+            def land() -> int:
+                fill_batch(job.environment.kafka.bootstrap, topic, seed=job.wants["seed"])
+                return _await(jobs[table], catalog, table, wanted.load + wanted.batch) - wanted.load
+
+            return land
+
+        def end(topic: Topic, table: str) -> Callable[[], None]:
+            return lambda: jobs.pop(table).getJobClient().get().cancel().get()
+
+        yield {"load": load, "batch": batch, "end": end}
+
+
+def state_row(shape: Shape) -> Struct:
+    """Return the row of a peer's table of current state: the value's columns, four of the record's place, and its key."""
+    return Struct((*table_row(shape, coordinates=True).fields, Field(KEY, Primitive(Kind.STRING))))
+
+
+def source(job: Job, topic: Topic) -> str:
+    """Return the statement that declares a topic as the changes of a table."""
+    columns = source_columns(job.shape, has_deletes=True)
+    columns += [f"`_kafka_{name}` {METADATA_TYPES[name]} METADATA FROM '{name}' VIRTUAL" for name in COORDINATES]
+    value = {**avro_format(job), "avro-confluent.schema": json.dumps(optional(without_instants(_schema(job))))}
+    settings = {
+        "connector": "upsert-kafka",
+        "topic": topic.name,
+        "properties.bootstrap.servers": job.environment.kafka.bootstrap,
+        "properties.group.id": f"flink-{topic.name}",
+        "properties.commit.offsets.on.checkpoint": "false",
+        "key.format": "raw",
+        **{f"value.{name}": value for name, value in value.items()},
+        "value.fields-include": "EXCEPT_KEY",
+    }
+    listed = ", ".join([*columns, f"`{KEY}` STRING NOT NULL", f"PRIMARY KEY (`{KEY}`) NOT ENFORCED"])
+    return f"CREATE TEMPORARY TABLE IF NOT EXISTS `{topic.name}` ({listed}) {options(settings)}"
+
+
+def insert(shape: Shape, topic: Topic, table: str) -> str:
+    """Return the statement that follows the topic into the table."""
+    picked = [*selected(shape), *(f"`_kafka_{name}`" for name in COORDINATES), f"`{KEY}`"]
+    return f"INSERT INTO lake.{table} SELECT {', '.join(picked)} FROM `{topic.name}`"
+
+
+def optional(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an Avro schema of a record whose fields may be null, those of records in it too."""
+    return {**record, "fields": [_optional(field) for field in record["fields"]]}
+
+
+def _optional(field: Mapping[str, Any]) -> dict[str, Any]:
+    match field["type"]:
+        case list():
+            return dict(field)
+        case {"type": "record"} as record:
+            return {**field, "type": ["null", optional(record)], "default": None}
+        case other:
+            return {**field, "type": ["null", other], "default": None}
+
+
+def changed(catalog: Catalog, table: str) -> int:
+    """Return the records that the table's commits hold.
+
+    Each is an equality delete, or the delete of a position if its key came since the checkpoint before. It is a row if it has a value.
+    """
+    return sum(
+        int(snapshot.summary[f"added-{kind}-deletes"] or 0)
+        for snapshot in catalog.load_table(table).metadata.snapshots
+        for kind in ("equality", "position")
+        if snapshot.summary is not None
+    )
+
+
+def asked(question: Callable[[], Any]) -> Any:
+    """Return the answer of Flink. Raises `RuntimeError` with its text if it fails: the JVM, which has the text, ends."""
+    try:
+        return question()
+    except Py4JJavaError as failed:
+        raise RuntimeError(str(failed)) from None
+
+
+def _schema(job: Job) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(job.shape.schema)
+    return found
+
+
+def _await(running: Any, catalog: Catalog, table: str, wanted: int) -> int:
+    deadline, looks = time.monotonic() + LONGEST_SECONDS, 0
+    while (found := changed(catalog, table)) < wanted:
+        if looks % _LOOKS_BETWEEN_STATES == 0:
+            _check(running)
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{table}: Flink committed {found} of {wanted} records in {LONGEST_SECONDS} s")
+        looks += 1
+        time.sleep(_LOOK_SECONDS)
+    return found
+
+
+def _check(running: Any) -> None:
+    """Raise if the job ended."""
+    client = running.getJobClient().get()
+    if not client.getJobStatus().get().isGloballyTerminalState():
+        return
+    asked(lambda: client.getJobExecutionResult().get())
+    raise RuntimeError("Flink's job ended before its topic")

@@ -1,0 +1,41 @@
+"""Frazil with a table of current state: the batches of `frazil run`, first of the load and then of the changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from bench.contenders.product import declared, driver, landing, reporter
+from bench.topics import Job, Topic, Way
+from frazil.declaration import Upsert
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.ingest.loop import Ingestion
+
+
+@contextmanager
+def frazil_state(job: Job) -> Iterator[Mapping[str, Way]]:
+    """Land what the topic has, twice."""
+    runs: dict[str, tuple[Ingestion, Callable[[], int]]] = {}
+    with driver(job) as (shared, registry):
+
+        def load(topic: Topic, table: str) -> Callable[[], int]:
+            pipeline = declared(job, topic, table, write=Upsert())
+            ingestion = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), reporter(shared, pipeline))
+            runs[table] = ingestion, landing(ingestion)
+            return batch(topic, table)
+
+        def batch(topic: Topic, table: str) -> Callable[[], int]:
+            ingestion, land = runs[table]
+            before = ingestion.total.read
+
+            def counted() -> int:
+                land()
+                return ingestion.total.read - before
+
+            return counted
+
+        def end(topic: Topic, table: str) -> Callable[[], None]:
+            del runs[table]
+            return lambda: None
+
+        yield {"load": load, "batch": batch, "end": end}

@@ -1,0 +1,38 @@
+"""A peer's table: created by PyIceberg in the catalog of all contenders, and how many rows its current snapshot has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.schema import Schema
+
+from bench.topics import Job
+from frazil.clients.secrets import Secrets
+from frazil.lake.catalogs import pyiceberg_properties
+from frazil.schemas.iceberg import schema_json
+from frazil.schemas.types import Struct
+
+PROPERTIES = {"format-version": "2", "write.metadata.compression-codec": "gzip"}
+
+
+def catalog_of(job: Job) -> Catalog:
+    """Load the catalog, with the namespace of the job's table."""
+    environment = job.environment
+    catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
+    catalog.create_namespace_if_not_exists(job.table.partition(".")[0])
+    return catalog
+
+
+def create(
+    catalog: Catalog, table: str, row: Struct, *, key: Collection[str] = (), more: Mapping[str, str] | None = None
+) -> None:
+    """Create an empty table, with Iceberg's defaults and compressed metadata, as Frazil's."""
+    schema = Schema.model_validate(schema_json(row, key=key))
+    catalog.create_table(table, schema, properties={**PROPERTIES, **(more or {})})
+
+
+def landed(catalog: Catalog, table: str) -> int:
+    """Return the rows of the current snapshot."""
+    snapshot = catalog.load_table(table).current_snapshot()
+    return 0 if snapshot is None or snapshot.summary is None else int(snapshot.summary["total-records"] or 0)
