@@ -13,7 +13,8 @@ from bench.environment import NAMESPACE, BenchEnvironment, tell
 from bench.shapes import SHAPES
 from frazil.declaration import Pipeline, Table
 from frazil.declaration import Topic as DeclaredTopic
-from frazil.declaration.document import canonical, document
+from frazil.declaration.documents.document import document
+from frazil.declaration.documents.to_json import canonical
 
 SMALL_SHAPE, SMALL_ROWS = "light_avro", 1_000
 SHAPE, FIRST_ROWS = "nested_avro", 200_000

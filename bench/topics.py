@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.shapes import SHAPES, Shape
-from frazil.declaration.environment import Environment, parse_environment
+from frazil.declaration.documents.document import parse_environment
+from frazil.declaration.environment import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.constraints import between
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import between
+from frazil.declaration.checks.validation import validate
 from frazil.rollout.worker_sizes import Workers
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from infra.tf import Construct, IamPolicy, IamRole, IamRolePolicyAttachment, TerraformResource
 from policies.documents import split
 

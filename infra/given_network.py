@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from frazil.declaration.constraints import matching
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 from infra.network_plan import NETWORK_NAME
 
 LIMITS = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_NetworkConfiguration.html"

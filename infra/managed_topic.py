@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.constraints import NOT_EMPTY, between, matching
-from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import NOT_EMPTY, between, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import FrozenMap, validate
 
 _HOUR_MS = 3_600_000
 

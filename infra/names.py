@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.checks.validation import FrozenMap
 from infra.partitions import partition_of
 
 

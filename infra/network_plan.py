@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from frazil.declaration.constraints import Rule, matching
-from frazil.declaration.problems import Problem, Refusal
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import Rule, matching
+from frazil.declaration.checks.problems import Problem, Refusal
+from frazil.declaration.checks.validation import validate
 
 NETWORK_NAME = matching(
     "|[a-z][a-z0-9-]{0,19}", "a network's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from frazil.declaration import Pipeline, canonical, digest
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
 
 PREFIX = "documents"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.release.emr_labels import label
 from frazil.release.manifest import Architecture
 from frazil.rollout.worker_sizes import Workers

@@ -23,8 +23,8 @@ from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
-from frazil.declaration.document import parse
-from frazil.declaration.environment import Environment, parse_environment
+from frazil.declaration.documents.document import parse, parse_environment
+from frazil.declaration.environment import Environment
 from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import runner
 from frazil.ingest.reporting import metrics, proof_writer

@@ -18,8 +18,7 @@ import threading
 from collections.abc import Sequence
 
 from frazil.clients.secrets import Secrets
-from frazil.declaration.document import parse
-from frazil.declaration.environment import parse_environment
+from frazil.declaration.documents.document import parse, parse_environment
 from frazil.job import entry_point, shutdown, startup
 from frazil.job.session import open_job
 from frazil.maintain.orphans import check_age

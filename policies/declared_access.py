@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.checks.validation import FrozenMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

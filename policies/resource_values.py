@@ -9,8 +9,8 @@ from datetime import date
 from typing import Any
 
 from frazil.declaration import SubjectStrategy
-from frazil.declaration.from_json import from_json
-from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.rollout.worker_sizes import Worker, Workers
 from policies.declared_access import NONE_DECLARED, DeclaredAccess

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.constraints import Rule, below, between, matching
-from frazil.declaration.problems import Problem, Refusal
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import Rule, below, between, matching
+from frazil.declaration.checks.problems import Problem, Refusal
+from frazil.declaration.checks.validation import validate
 
 PRINCIPAL = matching(
     r"arn:aws[a-z-]*:iam::[0-9]{12}:(?:role|user)/[A-Za-z0-9_+=,.@/-]+",

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.errors import FrazilError, InvalidInput
 from frazil.project.declaration_file import checked, members, ran
 from frazil.project.project_file import stated_pipelines

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.constraints import between, matching
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import between, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
 from frazil.release.manifest import Architecture
 from infra.capacity import Capacity

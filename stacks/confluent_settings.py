@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.constraints import Rule, between, matching
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import Rule, between, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 
 
 class ClusterKind(StrEnum):

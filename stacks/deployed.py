@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from frazil.declaration.constraints import NOT_EMPTY, matching
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.problems import InvalidDeclaration, Problem
-from frazil.declaration.to_json import to_json
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import NOT_EMPTY, matching
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.validation import validate
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import to_json
 from frazil.errors import InvalidInput
 from policies.holds_data import HOLDS_DATA
 from stacks.deployments import Deployment

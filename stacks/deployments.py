@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from frazil.declaration.constraints import between, matching
+from frazil.declaration.checks.constraints import between, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import FrozenMap, validate
 from frazil.declaration.environment import PUBLIC_KEY
-from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode

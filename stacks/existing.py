@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated
 
-from frazil.declaration.constraints import below, matching
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import below, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 from infra.names import Names
 from infra.partitions import is_supported
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.constraints import between
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import between
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 from frazil.rollout.desired import Mode
 from frazil.rollout.worker_sizes import Worker, Workers
 from infra.capacity import Capacity

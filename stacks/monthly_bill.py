@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Decimal
 
-from frazil.declaration.problems import InvalidDeclaration
-from frazil.declaration.to_json import to_json
+from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.documents.to_json import to_json
 from frazil.exit_codes import Exit
 from frazil.release.manifest import Architecture
 from frazil.rollout.function_settings import EXECUTION

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.rollout.group_jobs import INGEST, job_name
 from policies.resources import read
 from policies.review.job_runs import documents, pipelines

@@ -21,8 +21,9 @@ from bench.shapes import SHAPES
 from bench.topics import Job
 from frazil.declaration import Append, Pipeline, Upsert
 from frazil.declaration.catalogs import GlueCatalog
-from frazil.declaration.document import canonical
-from frazil.declaration.environment import Environment, environment_document
+from frazil.declaration.documents.document import environment_document
+from frazil.declaration.documents.to_json import canonical
+from frazil.declaration.environment import Environment
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest import runner
 from frazil.ingest.loop import Ingestion

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from frazil.declaration.constraints import Rule, matching
-from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
-from frazil.declaration.validation import field_problems, root_of
+from frazil.declaration.checks.constraints import Rule, matching
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem, Refusal
+from frazil.declaration.checks.validation import field_problems, root_of
 from infra.tf import MARKER
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from frazil.declaration.constraints import between, matching
+from frazil.declaration.checks.constraints import between, matching
 from infra.confluent.checks import member_of
 from infra.confluent.resource import Arguments, Credentials, Id
 

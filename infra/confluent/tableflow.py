@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from frazil.declaration.constraints import matching
+from frazil.declaration.checks.constraints import matching
 from infra.confluent.checks import member_of, milliseconds
 from infra.confluent.resource import Arguments, Block, Credentials, Empty, Id
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from frazil.declaration.write_modes import declared_key, order_by
 from frazil.errors import FrazilError
 from frazil.schemas import avro

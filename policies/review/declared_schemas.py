@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from frazil.declaration import Framing, Pipeline, SchemaFile, ValueFormat
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
 from policies.review.changed_readings import changed_readings

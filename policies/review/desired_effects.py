@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from policies.review.effects import Effect
 
 Json = Mapping[str, Any]

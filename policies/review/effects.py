@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from frazil.declaration import Pipeline, SchemaFile, Spark
-from frazil.declaration.change_effects import FIELDS, Outcome
-from frazil.declaration.to_json import to_json
+from frazil.declaration.checks.change_effects import FIELDS, Outcome
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.write_modes import gaps_of_start, gaps_of_state
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from frazil.declaration.from_json import from_json
-from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.documents.from_json import from_json
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from frazil.rollout.worker_sizes import Workers

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.declaration import MetadataColumns, Pipeline, SchemaEvolution, SchemaFile, ValueFormat
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.errors import IncompatibleSchema
 from frazil.schema_files.declared_rows import declared_rows, is_single_value

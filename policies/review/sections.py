@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from policies.finding import Finding
 from policies.review.affected_data import MOST_NAMED, shortened
 from policies.review.cost import SERVICES, Estimate

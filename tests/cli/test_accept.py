@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from frazil.declaration import KeyFormat, Upsert
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.errors import DecisionRequired, KeysMoved, OffsetsLost
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_upserts import State, verified

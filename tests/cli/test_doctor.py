@@ -15,7 +15,8 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
-from frazil.declaration.environment import Kafka, environment_document
+from frazil.declaration.documents.document import environment_document
+from frazil.declaration.environment import Kafka
 from frazil.local.services import LocalServices
 from tests.support.shop import ORDER
 

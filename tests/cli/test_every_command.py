@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.declaration import Environment, Kafka, LocalCatalog
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import environment_document
 
 WORDS = 10
 """Words that a line of help may have."""

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import environment_document
 from frazil.local.lakes import file_lake
 from frazil.local.services import LocalServices
 from tests.support import extra_catalogs

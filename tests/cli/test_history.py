@@ -29,8 +29,8 @@ from frazil.declaration import (
     Topic,
     Upsert,
 )
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.ledger import entry as ledger
 

@@ -25,8 +25,9 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Upsert
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, RestAuth, RestCatalog
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import Environment, Kafka, environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
+from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.catalogs import pyiceberg_properties, spark_options
 from frazil.local.services import LocalServices
 from frazil.local.toolchain.jars import spark_jars

@@ -14,7 +14,7 @@ from frazil.cli import aws, left_runs, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import environment_document
 from frazil.rollout import readiness
 from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.readiness import Readiness

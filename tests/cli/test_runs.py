@@ -16,7 +16,7 @@ from frazil.cli import aws, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import environment_document
 from frazil.rollout import readiness
 from frazil.rollout.desired import Mode
 from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced

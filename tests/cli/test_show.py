@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.cli.show import stopped_broker
-from frazil.declaration.document import canonical, document
-from frazil.declaration.to_json import to_json
+from frazil.declaration.documents.document import document
+from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.lake.ledger.key_totals import StaleKeys
 from tests.audit.landed_state import LandedState
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
-from frazil.declaration.environment import environment_document, parse_environment
+from frazil.declaration.documents.document import environment_document, parse_environment
 from frazil.lake.read.stored_tables import Lake
 from tests.audit.audited_table import Landed
 

@@ -17,7 +17,7 @@ import frazil
 from frazil.cli.main import app
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.declaration import Environment, Kafka, LocalCatalog, Pipeline
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import environment_document
 from frazil.local.services import LocalServices, Part, world
 from frazil.schemas.wire_format import prefixed
 

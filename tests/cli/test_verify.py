@@ -21,8 +21,8 @@ from frazil.audit.verification import Replayed, Verification
 from frazil.cli.main import app
 from frazil.cli.verify import REASONS, print_result
 from frazil.declaration import Latest
-from frazil.declaration.document import canonical, document
-from frazil.declaration.to_json import to_json
+from frazil.declaration.documents.document import document
+from frazil.declaration.documents.to_json import canonical, to_json
 from tests.audit.audited_table import Landed
 from tests.audit.landed_state import LandedState
 

@@ -20,9 +20,8 @@ from frazil.clients.kafka_security import extensions, forget, jaas, java_options
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
-from frazil.declaration.oauth import OAuth
 from frazil.declaration.options import Isolation
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.doctor.brokers import Broker
 from frazil.doctor.check_result import Check
 from frazil.doctor.schedule import examined

@@ -14,8 +14,7 @@ from frazil.clients.secrets import Secrets
 from frazil.clients.token_endpoint import TokenEndpoint
 from frazil.clients.tokens import Token, Tokens
 from frazil.declaration import environment
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import RegistryRefused, TokenRefused, TokenUnavailable
 from tests.support.fake_time import FakeTime
 from tests.support.registry_server import RegistryServer

@@ -24,7 +24,7 @@ from frazil.declaration import (
     canonical,
     parse,
 )
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 
 DECLARED = document(
     (

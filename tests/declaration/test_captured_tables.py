@@ -5,7 +5,7 @@ from typing import Any, get_type_hints
 
 from frazil.declaration import Debezium, Pipeline, Table, Topic, Upsert, canonical, parse
 from frazil.declaration.captured_tables import SHARED, Choices
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.project.declaration_file import found
 from tests.declaration.problems_of import problems_of
 

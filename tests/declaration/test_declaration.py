@@ -30,7 +30,7 @@ def test_frazil_is_imported_without_any_package():
 
 def test_only_the_standard_library_and_the_errors_are_imported():
     imported = set()
-    for module in ROOM.glob("*.py"):
+    for module in ROOM.rglob("*.py"):
         for node in ast.walk(ast.parse(module.read_text("utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name for alias in node.names}
@@ -41,7 +41,6 @@ def test_only_the_standard_library_and_the_errors_are_imported():
 
 
 def test_every_module_has_its_test_at_the_same_place():
-    tests = {path.name for path in Path(__file__).parent.glob("test_*.py")}
-    assert [
-        path.name for path in ROOM.glob("*.py") if path.stem != "__init__" and f"test_{path.name}" not in tests
-    ] == []
+    modules = [module.relative_to(ROOM) for module in ROOM.rglob("*.py") if module.stem != "__init__"]
+    tests = Path(__file__).parent
+    assert [str(each) for each in modules if not (tests / each.parent / f"test_{each.name}").exists()] == []

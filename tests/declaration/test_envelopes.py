@@ -3,7 +3,7 @@
 from typing import Any
 
 from frazil.declaration import Append, Changelog, Debezium, Pipeline, Table, Topic, Upsert, canonical, parse
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from tests.declaration.problems_of import problems_of
 
 

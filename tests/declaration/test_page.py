@@ -10,8 +10,8 @@ import pytest
 
 import frazil.declaration as declaration
 from frazil.declaration import FLAT_COLUMNS, parse, parse_environment
-from frazil.declaration.consumer_options import CONSUMER_OPTIONS
-from frazil.declaration.validation import hints, taken_apart
+from frazil.declaration.checks.allowed_options import CONSUMER_OPTIONS
+from frazil.declaration.checks.validation import hints, taken_apart
 
 PAGE = (Path(__file__).parents[2] / "docs" / "declaration.md").read_text("utf-8")
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*) \|$", re.MULTILINE)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, SchemaFile, Table, Topic, ValueFormat, canonical, parse
-from frazil.declaration.document import document
-from frazil.declaration.problems import Refusal
+from frazil.declaration.checks.problems import Refusal
+from frazil.declaration.documents.document import document
 from frazil.declaration.schema_file import LARGEST
 from tests.declaration.problems_of import problems_of
 

@@ -20,8 +20,8 @@ from frazil.declaration import (
     Upsert,
     parse,
 )
-from frazil.declaration.document import document
-from frazil.declaration.to_json import to_json
+from frazil.declaration.documents.document import document
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.write_modes import gaps_of_state, identity
 from tests.declaration.problems_of import problems_of
 

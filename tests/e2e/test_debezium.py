@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, ErrorMode, KeyFormat, Upsert, ValueFormat
+from frazil.declaration.engines import Limits
 from frazil.declaration.environment import Environment
-from frazil.declaration.limits import Limits
 from frazil.errors import RejectedRecords, SourceTruncated
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.connectors import Converter

@@ -23,11 +23,11 @@ from frazil.clients.redactor import Redactor
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import Environment, Mechanism, Registry, Security, environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
+from frazil.declaration.environment import Environment, Mechanism, Registry, Security
 from frazil.declaration.environment import Kafka as KafkaSettings
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.ingest.batch.read import read
 from frazil.ingest.plan.ranges import OffsetRange
 from tests.support import oracle

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e, pytest.mark.long]

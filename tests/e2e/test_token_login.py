@@ -16,8 +16,7 @@ from frazil.clients.redactor import Redactor
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.ingest.batch.read import read
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.spark_errors import LoginRefused, explained

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.declaration.from_json import from_json
+from frazil.declaration.documents.from_json import from_json
 from frazil.errors import RuntimeDiffers
 from frazil.job import startup
 from frazil.lake.iceberg_java import Iceberg

@@ -17,7 +17,7 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestamptzType
 
 from frazil.declaration import Append, At, Changelog, Debezium, Latest, Pipeline, Table, Topic, Upsert
-from frazil.declaration.change_effects import FIELDS, Outcome
+from frazil.declaration.checks.change_effects import FIELDS, Outcome
 from frazil.declaration.write_modes import order_by
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.setup import existing_table
@@ -28,7 +28,7 @@ from frazil.lake.read.stored_tables import StoredTable
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from tests.declaration.test_change_effects import declared_fields
+from tests.declaration.checks.test_change_effects import declared_fields
 
 
 def declared(table: dict[str, Any] | None = None, topic: dict[str, Any] | None = None, **more: Any) -> Pipeline:

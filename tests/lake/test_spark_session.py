@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka, Mechanism, Security
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import CatalogUnavailable, FrazilError
 from frazil.exit_codes import Exit, exit_of
 from frazil.lake.catalogs import make_folder, spark_options

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from frazil.declaration.environment import parse_environment
+from frazil.declaration.documents.document import parse_environment
 from frazil.errors import LocalPartFailed
 from frazil.local import services as module
 from frazil.local.process import Process, await_ready, is_alive, noted, start, stop

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.local.toolchain import class_path
 from tests.support.committed_table import Stock
 from tests.support.shop import SETTINGS

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 
 from frazil.declaration import Environment, InvalidDeclaration, Kafka, LocalCatalog, Pipeline, Table, Topic, ValueFormat
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import FrazilError
 from frazil.project.declaration_file import chosen, declared, found, refuse_misfits
 

@@ -19,7 +19,11 @@ from tests.support.reconciler_program import program, program_files
 def test_it_has_what_the_module_imports_and_nothing_of_spark_kafka_or_tables(root: Path) -> None:
     names = set(program_files(root))
     own = {name for name in names if name.startswith("frazil/")}
-    assert {"frazil/rollout/reconciler_function.py", "frazil/clients/emr.py", "frazil/declaration/document.py"} <= own
+    assert {
+        "frazil/rollout/reconciler_function.py",
+        "frazil/clients/emr.py",
+        "frazil/declaration/documents/document.py",
+    } <= own
     folders = {name.split("/")[1] for name in own if name.count("/") > 1}
     assert folders == {"clients", "declaration", "errors", "release", "rollout"}
     assert not {name for name in names if name.startswith(("pyspark/", "confluent_kafka/", "pyiceberg/", "pyarrow/"))}

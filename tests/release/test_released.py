@@ -19,7 +19,7 @@ from frazil.cli.release import built
 from frazil.clients.object_store import ObjectStore
 from frazil.clients.secrets import Secrets
 from frazil.declaration import canonical, environment_document
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import ReleaseIncomplete
 from frazil.local.services import LocalServices
 from frazil.local.toolchain import local_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, canonical
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import InvalidInput
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key, parse_desired

@@ -25,7 +25,7 @@ from frazil.cli.release import built
 from frazil.clients.emr import Emr
 from frazil.clients.object_store import ObjectStore, Stored
 from frazil.declaration import canonical, environment_document
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import ReleaseIncomplete
 from frazil.local.process import noted
 from frazil.local.services import LocalServices, down, up

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from frazil.declaration import InvalidDeclaration, Pipeline, canonical
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import FrazilError, LockHeld, ObjectDiffers, ReleaseUntrusted, RolloutFailed
 from frazil.release.signature import sign, signature_key
 from frazil.release.upload import document_key

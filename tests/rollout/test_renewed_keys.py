@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from frazil.declaration import canonical
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import RolloutFailed
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode

@@ -21,8 +21,8 @@ from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, Environment, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
 from frazil.declaration.catalogs import RestCatalog
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql import changelog_views

@@ -12,7 +12,7 @@ import pytest
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import show
 from frazil.declaration import Debezium, ErrorMode, Framing, Pipeline, Upsert, canonical, parse
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.errors import IncompatibleSchema
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import prefixed

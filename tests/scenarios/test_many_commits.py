@@ -8,7 +8,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration.limits import Limits
+from frazil.declaration.engines import Limits
 from frazil.lake import metadata_expiry
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop

@@ -17,9 +17,9 @@ from frazil.cli.main import app
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, ErrorMode, KeyFormat, Upsert
-from frazil.declaration.document import canonical, document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.environment import environment_document
 from frazil.errors import InvalidInput, WriteModeDiffers
 from frazil.ingest.preview.preview import preview
 from frazil.ingest.preview.previewed import Preview

@@ -20,9 +20,9 @@ from frazil.cli.verify import REPLAYS
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
-from frazil.declaration.document import canonical, document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.environment import environment_document
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.ingest.replay import replay

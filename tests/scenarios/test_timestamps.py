@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
-from frazil.declaration.limits import Limits
+from frazil.declaration.engines import Limits
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake

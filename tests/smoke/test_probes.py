@@ -20,7 +20,7 @@ from frazil.clients.aws_account import account_clients
 from frazil.clients.deployed_resources import Action, DeployedResources, Function
 from frazil.clients.emr import Run, RunState
 from frazil.declaration import Environment, GlueCatalog, Kafka, Pipeline, Table, Topic, canonical, environment_document
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import Secret
 from frazil.exit_codes import Exit

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, canonical
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from policies.review import dangers
 from stacks import deploy
 from tests.stacks.test_apply import Project

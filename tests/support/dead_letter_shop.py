@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import Environment, environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
+from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices
 from tests.support.shop import Shop, frame
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from frazil.clients.emr import Emr, Run
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, desired_document, desired_key

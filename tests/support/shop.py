@@ -24,8 +24,9 @@ from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Pipeline, Spark, Table, Topic, ValueFormat
-from frazil.declaration.document import canonical, document
-from frazil.declaration.environment import Environment, environment_document
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.documents.to_json import canonical
+from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.decode.writers.writer_schemas import WriterSchemas

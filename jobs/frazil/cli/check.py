@@ -14,8 +14,8 @@ from frazil.cli.options import FLAGS, AsJson
 from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, canonical, digest
 from frazil.declaration.catalogs import LocalCatalog
-from frazil.declaration.cross_checks import Listed
-from frazil.declaration.document import document
+from frazil.declaration.checks.cross_checks import Listed
+from frazil.declaration.documents.document import document
 from frazil.declaration.write_modes import declared_key, gaps_of_state, is_keyed
 from frazil.errors import CatalogUnavailable, FrazilError, InvalidInput
 from frazil.exit_codes import Exit

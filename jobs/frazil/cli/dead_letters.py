@@ -14,7 +14,7 @@ from rich.console import Console
 from frazil.cli.console import number, out, plain, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.clients.secrets import Secrets
-from frazil.declaration.constraints import INT_MAX, LONG_MAX, shown
+from frazil.declaration.checks.constraints import INT_MAX, LONG_MAX, shown
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 from frazil.schemas.reasons import Reason

@@ -14,7 +14,7 @@ from frazil.cli.console import err, number, out, show_json, table
 from frazil.cli.options import FLAGS, AsJson, EnvironmentName, EnvironmentOption, environment_name
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Secret
-from frazil.declaration.to_json import to_json
+from frazil.declaration.documents.to_json import to_json
 from frazil.errors import InvalidInput
 from frazil.project import environments
 from frazil.release.emr_labels import NEWEST, label

@@ -13,8 +13,7 @@ from frazil.clients.token_endpoint import TokenEndpoint
 from frazil.clients.tokens import Tokens
 from frazil.declaration import environment
 from frazil.declaration.environment import Mechanism
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import KafkaUnavailable, SecretUnavailable
 
 _LOGIN_MODULES = {

@@ -15,7 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from frazil.clients.secrets import Secrets, reference
 from frazil.clients.tokens import Token
-from frazil.declaration.oauth import OAuth
+from frazil.declaration.secret import OAuth
 from frazil.errors import TokenRefused, TokenUnavailable
 
 _ATTEMPTS = 3

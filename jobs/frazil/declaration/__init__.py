@@ -11,21 +11,19 @@ An instance that exists is valid; a constructor raises `InvalidDeclaration` with
 """
 
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, ObjectStore, RestAuth, RestCatalog
-from frazil.declaration.cross_checks import check
-from frazil.declaration.document import canonical, digest, environment_schema, json_schema, parse
-from frazil.declaration.engines import LandingEngine, Spark, Tableflow
-from frazil.declaration.envelopes import Debezium, Envelope
-from frazil.declaration.environment import (
-    Environment,
-    Kafka,
-    Mechanism,
-    Registry,
-    Security,
+from frazil.declaration.checks.cross_checks import check
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from frazil.declaration.documents.document import (
     environment_document,
+    environment_schema,
+    json_schema,
+    parse,
     parse_environment,
 )
-from frazil.declaration.limits import Limits
-from frazil.declaration.oauth import OAuth
+from frazil.declaration.documents.to_json import canonical, digest
+from frazil.declaration.engines import LandingEngine, Limits, Spark, Tableflow
+from frazil.declaration.envelopes import Debezium, Envelope
+from frazil.declaration.environment import Environment, Kafka, Mechanism, Registry, Security
 from frazil.declaration.options import (
     FLAT_COLUMNS,
     STRUCT_COLUMNS,
@@ -46,10 +44,8 @@ from frazil.declaration.options import (
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline
-from frazil.declaration.problems import InvalidDeclaration, Problem
-from frazil.declaration.project import project_schema
 from frazil.declaration.schema_file import SchemaFile
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
@@ -117,5 +113,4 @@ __all__ = [
     "json_schema",
     "parse",
     "parse_environment",
-    "project_schema",
 ]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Required, TypedDict
 
-from frazil.declaration.choice import unknown
-from frazil.declaration.constraints import below, matching, shown
+from frazil.declaration.checks.constraints import below, matching, shown, unknown
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.validation import root_of, value_problems
 from frazil.declaration.engines import LandingEngine
 from frazil.declaration.envelopes import Envelope
 from frazil.declaration.options import (
@@ -24,12 +25,10 @@ from frazil.declaration.options import (
     ValueFormat,
 )
 from frazil.declaration.pipeline import Pipeline, folded
-from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.schema_file import SchemaFile
 from frazil.declaration.start import Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.validation import root_of, value_problems
 from frazil.declaration.write_modes import WriteMode
 
 

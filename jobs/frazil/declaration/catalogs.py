@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from frazil.declaration.constraints import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
-from frazil.declaration.declared import declared
-from frazil.declaration.problems import Problem, Refusal
+from frazil.declaration.checks.constraints import ABSOLUTE_PATH, NOT_EMPTY, WEB_ADDRESS, Rule, matching
+from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.problems import Problem, Refusal
 from frazil.declaration.secret import Secret
 
 REGION = matching("[a-z]{2,}(?:-[a-z0-9]+)+", "an AWS region", "Write it like eu-central-1")

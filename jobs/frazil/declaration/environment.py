@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from frazil.declaration.catalogs import REGION, Catalog, ObjectStore
-from frazil.declaration.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
-from frazil.declaration.declared import declared
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.oauth import THIS_MACHINE, OAuth
-from frazil.declaration.problems import Problem
-from frazil.declaration.secret import Secret
-from frazil.declaration.to_json import to_json
+from frazil.declaration.checks.constraints import ABSOLUTE_PATH, PRIVATE, WEB_ADDRESS, matching
+from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.secret import THIS_MACHINE, OAuth, Secret
 
 _HOST = r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
 _BOOTSTRAP = matching(
@@ -156,13 +153,3 @@ class Environment:
     trusted_keys: Annotated[
         tuple[Annotated[str, PUBLIC_KEY], ...] | None, "The public keys of which one must have signed a release."
     ] = None
-
-
-def environment_document(environment: Environment) -> dict[str, Any]:
-    """Return the environment as a versioned JSON object; `canonical` makes its bytes."""
-    return {"version": VERSION, **to_json(environment)}
-
-
-def parse_environment(source: bytes | Mapping[str, Any]) -> Environment:
-    """Return the environment that a document describes. Raises `InvalidDeclaration` with every problem."""
-    return from_json(Environment, members(source, "environment"), "")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NoReturn
 
-from frazil.declaration.constraints import INT_MAX, shown
-from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.constraints import INT_MAX, shown
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _COLUMN = r"(?:`(?:[^`]|``)*`|[^\W\d]\w*)(?:\.(?:`(?:[^`]|``)*`|[^\W\d]\w*))*"

@@ -6,22 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
-from frazil.declaration.column_notation import is_required
-from frazil.declaration.column_rules import key_refusal, schemaless_refusal
-from frazil.declaration.constraints import between, matching
-from frazil.declaration.consumer_options import option_problems
-from frazil.declaration.declared import Chosen, declared, default
-from frazil.declaration.engines import LandingEngine, Spark, Tableflow, tableflow_problems
-from frazil.declaration.envelopes import Envelope, envelope_problems
-from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.options import ErrorMode, Isolation, Tombstones
-from frazil.declaration.partitioning import PartitionField, SortField
-from frazil.declaration.problems import Problem
+from frazil.declaration.checks.constraints import between, matching
+from frazil.declaration.checks.declared import Chosen, declared, default
+from frazil.declaration.checks.pipeline_problems import pipeline_problems
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import FrozenMap, chosen, validate
+from frazil.declaration.engines import LandingEngine, Spark
+from frazil.declaration.envelopes import Envelope
+from frazil.declaration.options import ErrorMode, Isolation
 from frazil.declaration.start import Earliest, Start
 from frazil.declaration.table import Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.validation import chosen, validate
-from frazil.declaration.write_modes import Append, WriteMode, default_error_mode, is_keyed, key_problems
+from frazil.declaration.write_modes import Append, WriteMode, default_error_mode
 
 _NAME = matching(
     "[a-z][a-z0-9_]{0,99}",
@@ -93,35 +89,7 @@ class Pipeline:
         return (self.table.identifier, self.table.dead_letters)
 
     def _contradictions(self) -> Iterator[Problem]:
-        yield from option_problems(self.kafka_options)
-        if isinstance(self.engine, Tableflow):
-            yield from tableflow_problems(self)  # all that the three below may name is refused there
-        else:
-            yield from key_problems(self) if is_keyed(self.write) else ()
-            yield from envelope_problems(self) if self.envelope is not None else ()
-        yield from self._required_problems()
-        fields: dict[str, PartitionField | SortField] = {
-            **{f"partition_by[{index}]": place for index, place in enumerate(self.table.partition_fields)},
-            **{f"sort_by[{index}]": order for index, order in enumerate(self.table.sort_fields)},
-        }
-        for path, field in fields.items():
-            topic, has_fields = self.topic, self.topic.has_key_columns
-            refusal = key_refusal(field.source, topic.key_format, has_columns=has_fields) or schemaless_refusal(
-                field, topic.value_format, has_columns=topic.has_columns
-            )
-            if refusal:
-                yield Problem(f"table.{path}", *refusal)
-
-    def _required_problems(self) -> Iterator[Problem]:
-        """Yield why columns cannot be required: some records have no value for any column."""
-        what = None
-        if self.envelope is not None:
-            what = "an event of change data may have no row, so no column of it is required"
-        elif isinstance(self.write, Append) and self.write.on_tombstone is Tombstones.NULL_ROW:
-            what = "with on_tombstone null_row a record without a value is a row of nulls"
-        for index, text in enumerate(self.topic.columns or ()):
-            if what is not None and is_required(text):
-                yield Problem(f"topic.columns[{index}]", what, "Remove required")
+        return pipeline_problems(self)
 
 
 def folded(topic_name: str) -> str:

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
-from frazil.declaration.constraints import NOT_EMPTY, Rule, matching, shown
-from frazil.declaration.declared import declared
+from frazil.declaration.checks.constraints import NOT_EMPTY, Rule, matching, shown
+from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.problems import InvalidDeclaration, Refusal
+from frazil.declaration.documents.from_json import parsed
 from frazil.declaration.options import ValueFormat
-from frazil.declaration.problems import InvalidDeclaration, Refusal
-from frazil.declaration.strict_json import parsed
 
 LARGEST = 1024 * 1024
 """Bytes of a file. Registries refuse larger schemas too, unless a setting raises their limit."""

@@ -7,10 +7,10 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar
 
-from frazil.declaration.constraints import INT_MAX, LONG_MAX, between
-from frazil.declaration.declared import declared
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import INT_MAX, LONG_MAX, between
+from frazil.declaration.checks.declared import declared
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, TypeVar
 
-from frazil.declaration.column_rules import source_refusal
-from frazil.declaration.constraints import between, matching, notation, one_of
-from frazil.declaration.declared import Chosen, declared, default
-from frazil.declaration.frozen_map import FrozenMap
+from frazil.declaration.checks.allowed_options import property_problems
+from frazil.declaration.checks.column_rules import source_refusal
+from frazil.declaration.checks.constraints import between, matching, notation, one_of
+from frazil.declaration.checks.declared import Chosen, declared, default
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem, Refusal
+from frazil.declaration.checks.validation import FrozenMap, validate
 from frazil.declaration.options import JsonColumns, MetadataColumns, SchemaEvolution
 from frazil.declaration.partitioning import PartitionField, SortField, Transform, partition_field, sort_field
-from frazil.declaration.problems import InvalidDeclaration, Problem, Refusal
-from frazil.declaration.table_properties import property_problems
-from frazil.declaration.validation import validate
 
 F = TypeVar("F", PartitionField, SortField)
 

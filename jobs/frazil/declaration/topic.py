@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Annotated
 
-from frazil.declaration.column_notation import column, column_problems, is_required
-from frazil.declaration.constraints import ALONE, NOT_EMPTY, matching, notation
-from frazil.declaration.declared import Chosen, declared, default, required
+from frazil.declaration.checks.column_notation import column
+from frazil.declaration.checks.constraints import ALONE, NOT_EMPTY, matching, notation
+from frazil.declaration.checks.declared import Chosen, declared, default, required
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.topic_problems import topic_problems
 from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, UnknownFields, ValueFormat
-from frazil.declaration.problems import InvalidDeclaration, Problem
 from frazil.declaration.schema_file import SchemaFiles
-from frazil.declaration.schema_options import schema_problems
 
 _TOPIC_NAME = matching(
     r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
     "a name that Kafka allows for a topic",
     "Use 1 to 249 of a-z, A-Z, 0-9, . _ and -, and not . or .. alone",
 )
-_FULL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @declared
@@ -112,55 +110,4 @@ class Topic:
         return self.unknown_fields is UnknownFields.KEEP
 
     def _contradictions(self) -> Iterator[Problem]:
-        yield from _column_problems("columns", self.columns, self.value_format)
-        yield from _column_problems("key_columns", self.key_columns, self.key_format)
-        yield from schema_problems("", self.schema, self.value_format, self.framing, self.record_name)
-        yield from schema_problems("key_", self.key_schema, self.key_format, self.key_framing, self.key_record_name)
-        for index, text in enumerate(self.key_columns or ()):
-            if is_required(text):
-                yield Problem(f"key_columns[{index}]", "only columns of values are required", "Remove required")
-        if self.keeps_unknown:
-            yield from self._unknown_fields_problems()
-        if self.subject_strategy is not SubjectStrategy.TOPIC and not self.value_format.has_schema:
-            what = f"values of format {self.value_format} have no schema, hence no subject"
-            yield Problem("subject_strategy", what, "Remove it, or choose avro, json_schema or protobuf")
-        if self.subject_strategy is not SubjectStrategy.TOPIC and self.schema is not None:
-            yield Problem("subject_strategy", "with a declared schema no subject is looked up", "Remove it, or schema")
-        elif self.record_name is not None:
-            yield from self._record_name_problems(self.record_name)
-        if self.key_record_name is not None and not _FULL_NAME.fullmatch(self.key_record_name):
-            yield Problem("key_record_name", "this is not a record's full name", "Write it like com.example.OrderKey")
-
-    def _unknown_fields_problems(self) -> Iterator[Problem]:
-        is_json = self.value_format is ValueFormat.JSON and self.columns
-        if not (is_json or (self.value_format is ValueFormat.JSON_SCHEMA and self.schema)):
-            what = "only JSON with declared columns, or with a declared schema, has unknown fields that can be kept"
-            yield Problem("unknown_fields", what, "Remove it, or declare value_format json with columns")
-        for index, text in enumerate(self.columns or ()):
-            if _column_name(text).lower() == "_unknown":
-                yield Problem(f"columns[{index}]", "_unknown is the column of unknown fields", "Remove it")
-
-    def _record_name_problems(self, record_name: str) -> Iterator[Problem]:
-        if self.subject_strategy is SubjectStrategy.TOPIC and self.schema is None:
-            what = "the subject strategy topic does not look at record names"
-            yield Problem("record_name", what, "Remove it, or choose record or topic_record, or declare schema")
-        # A JSON Schema is named by its title, which may be any text.
-        if self.value_format in {ValueFormat.AVRO, ValueFormat.PROTOBUF} and not _FULL_NAME.fullmatch(record_name):
-            yield Problem("record_name", "this is not a record's full name", "Write it like com.example.Order")
-
-
-def _column_name(text: str) -> str:
-    try:
-        return column(text).name
-    except InvalidDeclaration:
-        return ""  # it is refused by itself
-
-
-def _column_problems(name: str, texts: tuple[str, ...] | None, of: ValueFormat | KeyFormat) -> Iterator[Problem]:
-    yield from column_problems(name, texts or ())
-    if texts == ():
-        yield Problem(name, "no column is declared", "Write one, or leave the field out")
-    elif texts and of.value not in ("json", "connect_json"):
-        what = f"columns of format {of} come from its schema" if of.has_schema else f"format {of} has no columns"
-        side = "key_format" if isinstance(of, KeyFormat) else "value_format"
-        yield Problem(name, what, f"Remove it, or choose {side} json or connect_json")
+        return topic_problems(self)

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.column_rules import KEY_COLUMN_PATTERN, key_column_refusal, order_refusal, value_key_refusal
-from frazil.declaration.constraints import ALONE, Rule, notation
-from frazil.declaration.declared import Chosen, declared, default
-from frazil.declaration.durations import seconds_of
-from frazil.declaration.key_columns import key_column_problems
+from frazil.declaration.checks.column_rules import (
+    KEY_COLUMN_PATTERN,
+    key_column_refusal,
+    order_refusal,
+)
+from frazil.declaration.checks.constraints import ALONE, Rule, notation, seconds_of
+from frazil.declaration.checks.declared import Chosen, declared, default
+from frazil.declaration.checks.problems import Problem
 from frazil.declaration.options import (
     Deletion,
     ErrorMode,
-    KeyFormat,
-    MetadataColumns,
-    SubjectStrategy,
     Tombstones,
     Truncation,
 )
-from frazil.declaration.problems import Problem
 from frazil.declaration.start import Earliest
 
 if TYPE_CHECKING:
@@ -172,29 +171,3 @@ def gaps_of_state(pipeline: Pipeline) -> Iterator[str]:
     row = "last row" if isinstance(pipeline.write, Changelog) else "row"
     if is_keyed(pipeline.write) and pipeline.on_error is not ErrorMode.SUSPEND:
         yield f"with on_error={pipeline.on_error}, the {row} of a key whose last record is rejected is of an earlier record"
-
-
-def key_problems(pipeline: Pipeline) -> Iterator[Problem]:
-    """Yield what a table whose rows have a key cannot be."""
-    topic, mode = pipeline.topic, pipeline.write
-    if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
-        what = f"the columns that {'an upsert' if isinstance(mode, Upsert) else 'a changelog'} compares are not in a struct"
-        yield Problem("table.metadata_columns", what, "Choose flat")
-    if isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL and pipeline.envelope is None:
-        what = "no record without an envelope is a truncate"
-        yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
-    names = declared_key(mode) or ()
-    if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
-        do = "Declare key_columns, choose text if all producers write a key the same way, or name columns in write.key"
-        yield Problem("topic.key_format", "two texts of JSON can be one key", do)
-    yield from key_column_problems(topic, names)
-    if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
-        what = "columns are known only after a record has them, and the table needs those of its key at once"
-        yield Problem("write.key", what, "Declare the topic's record_name")
-    ordered = [name for name in order_by(mode) if name != "_kafka_timestamp"]
-    if ordered and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
-        what = "columns are known only after a record has them, and the table needs their order at once"
-        yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
-    for index, name in enumerate(names):
-        if refusal := value_key_refusal(name, topic.value_format, has_columns=topic.has_columns):
-            yield Problem(f"write.key[{index}]", *refusal)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from frazil.declaration.constraints import shown
-from frazil.declaration.problems import InvalidDeclaration, Problem
-from frazil.declaration.strict_json import parsed
+from frazil.declaration.checks.constraints import shown
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from frazil.declaration.documents.from_json import parsed
 from frazil.envelopes.name_patterns import UNREADABLE, is_readable, literal, matches
 from frazil.envelopes.plugins import CONNECTORS, FLATTENING, REGEX_ROUTER, TABLE_ROUTER, TRANSFORMS, plugin
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from frazil.declaration.checks.problems import Problem
 from frazil.declaration.envelopes import Debezium
 from frazil.declaration.pipeline import Pipeline
-from frazil.declaration.problems import Problem
 from frazil.envelopes import converter_rules, event_rules, source_rules
 from frazil.envelopes.connector import Connector
 from frazil.envelopes.connector_rules import Fed, Found

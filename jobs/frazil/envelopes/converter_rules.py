@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from frazil.declaration.column_notation import columns
+from frazil.declaration.checks.column_notation import columns
 from frazil.declaration.options import KeyFormat, ValueFormat
 from frazil.envelopes.connector_rules import Fed, Found, Rule
 from frazil.envelopes.plugins import plugin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from frazil.declaration.column_notation import columns
+from frazil.declaration.checks.column_notation import columns
 from frazil.envelopes.connector_rules import Fed, Found, Rule, one_of
 
 _WRITES_ROWS = ("rewrite", "rewrite-with-tombstone")

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from frazil.declaration.constraints import shown
+from frazil.declaration.checks.constraints import shown
 from frazil.errors import InvalidInput
 from frazil.inference.inferred_type import Inferred
 

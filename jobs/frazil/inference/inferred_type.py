@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from frazil.declaration.constraints import shown
+from frazil.declaration.checks.constraints import shown
 from frazil.inference.record_file import Line
 from frazil.schemas.json.written_times import is_written
 from frazil.schemas.types import Kind

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from frazil.declaration.constraints import shown
+from frazil.declaration.checks.constraints import shown
 from frazil.errors import InvalidInput
 
 LARGEST_BYTES = 256 << 20

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.documents.from_json import parsed
 from frazil.declaration.schema_file import LARGEST
-from frazil.declaration.strict_json import parsed
 from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import changes

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frazil.declaration import Append, Changelog, Pipeline
-from frazil.declaration.column_notation import columns
+from frazil.declaration.checks.allowed_options import undeclarable
+from frazil.declaration.checks.column_notation import columns
+from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
-from frazil.declaration.table_properties import undeclarable
-from frazil.declaration.to_json import to_json
 from frazil.declaration.write_modes import identity
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import canonical

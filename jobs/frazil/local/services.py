@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from frazil.declaration.environment import Environment, environment_document
+from frazil.declaration.documents.document import environment_document
+from frazil.declaration.environment import Environment
 from frazil.errors import LocalPartFailed
 from frazil.local.connect_worker import start_connect
 from frazil.local.kafka_broker import start_kafka

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from frazil.declaration import InvalidDeclaration, Problem
-from frazil.declaration.cross_checks import Listed, misfits
+from frazil.declaration.checks.cross_checks import Listed, misfits
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file
 from frazil.project.environments import clashes_with_documents, environment

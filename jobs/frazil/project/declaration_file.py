@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from frazil.declaration import Environment, InvalidDeclaration, Pipeline, Problem, parse
-from frazil.declaration.cross_checks import Listed, clashes, misfits
-from frazil.declaration.validation import named
+from frazil.declaration.checks.cross_checks import Listed, clashes, misfits
+from frazil.declaration.checks.validation import named
 from frazil.errors import InvalidInput
 from frazil.project.project_file import NAME, project_folder, stated_pipelines
 from frazil.project.python_file import Names, run

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from frazil.declaration import Environment, InvalidDeclaration, Problem, parse_environment
-from frazil.declaration.constraints import below
+from frazil.declaration.checks.constraints import below
 from frazil.errors import InvalidInput
 from frazil.project.project_file import (
     NAME,

@@ -14,9 +14,8 @@ from pathlib import Path
 from string import Template
 
 from frazil.declaration.environment import ENVIRONMENT_NAME
-from frazil.declaration.project import parse_project
 from frazil.errors import InvalidInput
-from frazil.project.project_file import DEPLOYMENTS, NAME
+from frazil.project.project_file import DEPLOYMENTS, NAME, parse_project
 
 
 class Cluster(StrEnum):

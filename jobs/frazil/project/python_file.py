@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Problem
-from frazil.declaration.choice import unknown
+from frazil.declaration.checks.constraints import unknown
 from frazil.errors import InvalidInput
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-from frazil.declaration.constraints import at_least, matching
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.problems import Problem
-from frazil.declaration.to_json import canonical, digest, to_json
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import at_least, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import canonical, digest, to_json
 from frazil.release.emr_labels import LABELS
 
 MANIFEST = "manifest.json"

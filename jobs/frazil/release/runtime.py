@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import pkgutil
 
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.to_json import canonical, to_json
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.release.manifest import Runtime
 
 EXPECTED = "expected.json"

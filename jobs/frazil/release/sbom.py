@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID, uuid5
 
-from frazil.declaration.to_json import canonical
+from frazil.declaration.documents.to_json import canonical
 
 FILE_NAME = "bill-of-materials.cdx.json"
 _NAMESPACE = UUID("0d7b4a5e-1d57-4b6f-8a55-6f2d1c9b3e71")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from frazil.declaration.to_json import digest
+from frazil.declaration.documents.to_json import digest
 from frazil.errors import ReleaseIncomplete
 from frazil.release.manifest import MANIFEST, Release, manifest, parse_manifest
 from frazil.release.signature import SIGNATURES, in_folder, verify

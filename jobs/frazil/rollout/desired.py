@@ -10,11 +10,11 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
-from frazil.declaration.constraints import between, matching
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.problems import Problem
-from frazil.declaration.to_json import canonical, digest, to_json
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import between, matching
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import canonical, digest, to_json
 from frazil.release.emr_labels import LABELS
 from frazil.rollout.worker_sizes import Workers
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from frazil.declaration.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.worker_sizes import Worker, Workers

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.constraints import at_least, matching
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.frozen_map import FrozenMap
-from frazil.declaration.to_json import canonical, to_json
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import at_least, matching
+from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import canonical, to_json
 
 _RUN = re.compile(r"([a-z][a-z0-9-]*)-([1-9][0-9]*)-([0-9a-f]{8})-[0-9a-f]+")
 """A run's name: job, generation, the beginning of its digest, and an id (`Desired.run_prefix`)."""

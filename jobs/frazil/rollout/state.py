@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Protocol
 
-from frazil.declaration.constraints import at_least
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.to_json import canonical, to_json
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import at_least
+from frazil.declaration.checks.validation import validate
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.errors import LockHeld
 from frazil.release.manifest import SHA256
 from frazil.rollout.desired import Desired

@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Annotated
 
 from frazil.declaration import parse
-from frazil.declaration.from_json import VERSION, from_json, members
-from frazil.declaration.to_json import canonical, to_json
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.validation import validate
+from frazil.declaration.documents.from_json import VERSION, from_json, members
+from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.errors import InvalidInput, ObjectDiffers
 from frazil.rollout.desired import Desired
 from frazil.rollout.document_copies import kept_key

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from frazil.declaration.constraints import between, one_of
-from frazil.declaration.problems import Problem
-from frazil.declaration.validation import validate
+from frazil.declaration.checks.constraints import between, one_of
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.checks.validation import validate
 
 MEMORY_GB: Mapping[int, range] = {
     1: range(2, 9),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from frazil.declaration import Pipeline, SchemaFile, Topic, ValueFormat
-from frazil.declaration.problems import Problem
+from frazil.declaration.checks.problems import Problem
 from frazil.errors import FrazilError, UnreadableSchema
 from frazil.schemas import avro, protobuf
 from frazil.schemas.connect.connect_types import row_meaning

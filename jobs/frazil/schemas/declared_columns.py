@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from frazil.declaration.column_notation import JSON, Column, ColumnType, columns
+from frazil.declaration.checks.column_notation import JSON, Column, ColumnType, columns
 from frazil.schemas.connect.connect_types import NAMED, NUMBER, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
+from frazil.declaration.checks.problems import Problem
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
-from frazil.declaration.problems import Problem
 from frazil.declaration.table import Table
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import is_reserved

@@ -8,8 +8,7 @@ import pytest
 from frazil.clients.registry.auth import BasicLogin, Login, NoLogin, TokenLogin, login_of, routing
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import SecretUnavailable
 
 USER, PASSWORD = Secret(env="USER"), Secret(env="PASSWORD")

@@ -15,10 +15,10 @@ from frazil.cli.check import rows_of
 from frazil.cli.main import app
 from frazil.declaration import Append, Changelog, Debezium, Environment, Pipeline, Table, Topic, Upsert, canonical
 from frazil.declaration.catalogs import RestCatalog
-from frazil.declaration.cross_checks import Listed
-from frazil.declaration.document import document
-from frazil.declaration.environment import Kafka, environment_document
-from frazil.declaration.problems import InvalidDeclaration
+from frazil.declaration.checks.cross_checks import Listed
+from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.documents.document import document, environment_document
+from frazil.declaration.environment import Kafka
 from frazil.declaration.write_modes import WriteMode
 from tests.audit.audited_table import Landed
 from tests.support.declared_schemas import avsc

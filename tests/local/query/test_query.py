@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Kafka, LocalCatalog, Pipeline, Table, Topic, Upsert
-from frazil.declaration.environment import environment_document
+from frazil.declaration.documents.document import environment_document
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.read.stored_tables import Lake, StoredTable

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
-from frazil.declaration.document import document
+from frazil.declaration.documents.document import document
 from policies.review.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, review

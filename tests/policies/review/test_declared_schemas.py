@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Debezium, Pipeline, SchemaFile, Table, Topic, Upsert
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from frazil.inference.proposal import proposed
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample

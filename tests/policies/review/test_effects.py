@@ -33,7 +33,7 @@ from frazil.declaration import (
     ValueFormat,
     WriteMode,
 )
-from frazil.declaration.change_effects import Outcome
+from frazil.declaration.checks.change_effects import Outcome
 from policies.review.effects import Effect, effects
 from tests.policies.review.cases import BOATS, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, PLANES

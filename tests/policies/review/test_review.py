@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration.document import document as pipelines_document
+from frazil.declaration.documents.document import document as pipelines_document
 from policies.review.acceptance import Acceptance, in_comments, on_command_line
 from policies.review.json_document import document
 from policies.review.markdown import markdown

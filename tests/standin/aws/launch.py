@@ -14,7 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from frazil.clients.aws_session import aws_session
 from frazil.declaration.catalogs import GlueCatalog, ObjectStore
-from frazil.declaration.environment import Environment, Kafka, Registry, environment_document
+from frazil.declaration.documents.document import environment_document
+from frazil.declaration.environment import Environment, Kafka, Registry
 from frazil.local.credentials import KeyFiles
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, is_alive, noted, start, stop

@@ -12,8 +12,7 @@ from frazil.clients.secrets import Secrets, reference
 from frazil.clients.token_endpoint import TokenEndpoint
 from frazil.clients.tokens import Tokens
 from frazil.declaration import environment
-from frazil.declaration.oauth import OAuth
-from frazil.declaration.secret import Secret
+from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import SecretUnavailable
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pyspark.sql import functions as F
 
 from frazil.declaration import SchemaFile, Topic
-from frazil.declaration.column_notation import columns as declared
+from frazil.declaration.checks.column_notation import columns as declared
 from frazil.declaration.options import Framing, ValueFormat
 from frazil.decode.avro.plain_avro import body_decoder, plain_decoder
 from frazil.decode.changes_in_rows import unwrapped

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from frazil.declaration.limits import Limits
+from frazil.declaration.engines import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.entry import Ranges

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from frazil.declaration import Pipeline
+from frazil.declaration.checks.problems import Problem
 from frazil.declaration.options import KeyFormat
-from frazil.declaration.problems import Problem
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.decode.keys.row_key import value_key

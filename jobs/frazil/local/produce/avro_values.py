@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from frazil.declaration.constraints import shown
+from frazil.declaration.checks.constraints import shown
 from frazil.errors import InvalidInput, UnreadableSchema
 from frazil.inference.inferred_type import LARGEST_EXACT
 from frazil.schemas import avro

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from frazil.declaration import Topic
-from frazil.declaration.constraints import shown
+from frazil.declaration.checks.constraints import shown
 from frazil.declaration.options import KeyFormat
 from frazil.errors import InvalidInput
 from frazil.inference.inferred_schema import avro_schema, record_name

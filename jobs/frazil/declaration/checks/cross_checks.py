@@ -1,0 +1,105 @@
+"""What is wrong with pipelines together, or with a pipeline in an environment, though each is valid by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from frazil.declaration.catalogs import Catalog, GlueCatalog, RestCatalog
+from frazil.declaration.checks.problems import Problem
+from frazil.declaration.engines import Tableflow
+from frazil.declaration.environment import Environment
+from frazil.declaration.pipeline import Pipeline, folded
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A pipeline in the list that declares it; `place` is its file, or empty."""
+
+    index: int
+    pipeline: Pipeline
+    place: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where the pipeline's problems are."""
+        return f"{self.place}: pipelines[{self.index}]" if self.place else f"pipelines[{self.index}]"
+
+    def __str__(self) -> str:
+        """The pipeline, as a problem of another one names it."""
+        facts = ", ".join(filter(None, (self.pipeline.name, self.place)))
+        return f"pipelines[{self.index}] ({facts})"
+
+
+def check(pipelines: Sequence[Pipeline], environment: Environment | None = None) -> tuple[Problem, ...]:
+    """Return all problems of the pipelines together, and of each in the environment if one is given."""
+    listed = [Listed(index, pipeline) for index, pipeline in enumerate(pipelines)]
+    return (*clashes(listed), *(misfits(listed, environment) if environment is not None else ()))
+
+
+def clashes(listed: Sequence[Listed]) -> Iterator[Problem]:
+    """Yield the problems of the pipelines together."""
+    for index, one in enumerate(listed):
+        path, identifier = f"{one.path}.table.identifier", one.pipeline.table.identifier
+        for other_index, other in enumerate(listed):
+            if identifier == other.pipeline.table.dead_letters:
+                what = f"{identifier} is where {other} keeps its dead letters"
+                yield Problem(path, what, "Choose another table")
+            if other_index >= index:
+                continue
+            if one.pipeline.name == other.pipeline.name:
+                yield _same_name(one, other)
+            if identifier == other.pipeline.table.identifier:
+                what = f"{other} already writes {identifier}; a table has one writer"
+                yield Problem(path, what, "Choose another table")
+    yield from _tableflow_namespaces(listed)
+
+
+def _tableflow_namespaces(listed: Sequence[Listed]) -> Iterator[Problem]:
+    """Yield conflicts of namespaces: a cluster has one integration with Glue, which publishes all of its tables in one database."""
+    flowing = [one for one in listed if isinstance(one.pipeline.engine, Tableflow)]
+    for one in flowing:
+        namespace = flowing[0].pipeline.table.namespace
+        if one.pipeline.table.namespace != namespace:
+            what = f"{flowing[0]} has Tableflow publish in {namespace}"
+            yield Problem(f"{one.path}.table.identifier", what, "Choose the same namespace")
+    ours = {one.pipeline.table.namespace: one for one in listed if not isinstance(one.pipeline.engine, Tableflow)}
+    for one in flowing:
+        namespace = one.pipeline.table.namespace
+        if namespace in ours:
+            what = (
+                f"{namespace} has the table of {ours[namespace]}, "
+                "and Confluent's role may write to its complete namespace"
+            )
+            yield Problem(f"{one.path}.table.identifier", what, "Choose a namespace for Tableflow alone")
+
+
+def _same_name(one: Listed, other: Listed) -> Problem:
+    name, topics = one.pipeline.name, (one.pipeline.topic.name, other.pipeline.topic.name)
+    if topics[0] != topics[1] and folded(topics[0]) == folded(topics[1]) == name:
+        what = f"the topics {topics[0]} and, of {other}, {topics[1]} both fold to {name}"
+        return Problem(f"{one.path}.name", what, "Name one of the pipelines yourself")
+    return Problem(f"{one.path}.name", f"{other} has the name {name} too", "Choose another name")
+
+
+def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Problem]:
+    """Yield the problems of each pipeline in the environment."""
+    for one in listed:
+        for place, field in enumerate(one.pipeline.table.partition_fields):
+            if "." in field.source and _is_glue(environment.catalog):
+                what = f"{field.source} is a nested field, and Glue partitions by columns only"
+                do = "Use a column; metadata_columns flat makes one of each fact"
+                yield Problem(f"{one.path}.table.partition_by[{place}]", what, do)
+        if environment.registry is None:
+            topic = one.pipeline.topic
+            for side, is_needed in {"": topic.needs_registry, "key_": topic.needs_key_registry}.items():
+                if is_needed:
+                    name = f"{side or 'value_'}format"
+                    what = f"format {getattr(topic, name)} needs a schema registry, and the environment {environment.name} has none"
+                    do = f"Add registry to the environment's document, or declare {side}schema"
+                    yield Problem(f"{one.path}.topic.{name}", what, do)
+
+
+def _is_glue(catalog: Catalog) -> bool:
+    """Return if Glue is the catalog: by its own API, or by its REST endpoint."""
+    return isinstance(catalog, GlueCatalog) or (isinstance(catalog, RestCatalog) and catalog.signing_name == "glue")

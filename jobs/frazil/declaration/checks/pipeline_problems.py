@@ -1,0 +1,238 @@
+"""Contradictions between the parts of a pipeline: topic, table, write mode, envelope and engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from frazil.declaration.checks.allowed_options import option_problems
+from frazil.declaration.checks.column_notation import JSON, column, columns, is_required
+from frazil.declaration.checks.column_rules import key_refusal, schemaless_refusal, value_key_refusal
+from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from frazil.declaration.engines import GLUE_NAME, GLUE_NAME_WORDS, Tableflow
+from frazil.declaration.envelopes import Envelope
+from frazil.declaration.options import KeyFormat, MetadataColumns, SubjectStrategy, Tombstones, Truncation, ValueFormat
+from frazil.declaration.partitioning import PartitionField, SortField
+from frazil.declaration.topic import Topic
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, declared_key, is_keyed, order_by
+
+if TYPE_CHECKING:
+    from frazil.declaration.pipeline import Pipeline
+
+_READ = ("avro", "json_schema", "json", "connect_json")
+_CONVERTER = "and the converter of that format in the connector"
+
+
+def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield the contradictions between the parts of a pipeline."""
+    yield from option_problems(pipeline.kafka_options)
+    if isinstance(pipeline.engine, Tableflow):
+        yield from _tableflow_problems(pipeline)  # all that the three below may name is refused there
+    else:
+        yield from _key_problems(pipeline) if is_keyed(pipeline.write) else ()
+        yield from _envelope_problems(pipeline) if pipeline.envelope is not None else ()
+    yield from _required_problems(pipeline)
+    fields: dict[str, PartitionField | SortField] = {
+        **{f"partition_by[{index}]": place for index, place in enumerate(pipeline.table.partition_fields)},
+        **{f"sort_by[{index}]": order for index, order in enumerate(pipeline.table.sort_fields)},
+    }
+    for path, field in fields.items():
+        topic, has_fields = pipeline.topic, pipeline.topic.has_key_columns
+        refusal = key_refusal(field.source, topic.key_format, has_columns=has_fields) or schemaless_refusal(
+            field, topic.value_format, has_columns=topic.has_columns
+        )
+        if refusal:
+            yield Problem(f"table.{path}", *refusal)
+
+
+def _required_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield why columns cannot be required: some records have no value for any column."""
+    what = None
+    if pipeline.envelope is not None:
+        what = "an event of change data may have no row, so no column of it is required"
+    elif isinstance(pipeline.write, Append) and pipeline.write.on_tombstone is Tombstones.NULL_ROW:
+        what = "with on_tombstone null_row a record without a value is a row of nulls"
+    for index, text in enumerate(pipeline.topic.columns or ()):
+        if what is not None and is_required(text):
+            yield Problem(f"topic.columns[{index}]", what, "Remove required")
+
+
+def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what a table whose rows have a key cannot be."""
+    topic, mode = pipeline.topic, pipeline.write
+    if pipeline.table.metadata_columns is not MetadataColumns.FLAT:
+        what = f"the columns that {'an upsert' if isinstance(mode, Upsert) else 'a changelog'} compares are not in a struct"
+        yield Problem("table.metadata_columns", what, "Choose flat")
+    if isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL and pipeline.envelope is None:
+        what = "no record without an envelope is a truncate"
+        yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
+    names = declared_key(mode) or ()
+    if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
+        do = "Declare key_columns, choose text if all producers write a key the same way, or name columns in write.key"
+        yield Problem("topic.key_format", "two texts of JSON can be one key", do)
+    yield from _key_column_problems(topic, names)
+    if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
+        what = "columns are known only after a record has them, and the table needs those of its key at once"
+        yield Problem("write.key", what, "Declare the topic's record_name")
+    ordered = [name for name in order_by(mode) if name != "_kafka_timestamp"]
+    if ordered and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
+        what = "columns are known only after a record has them, and the table needs their order at once"
+        yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
+    for index, name in enumerate(names):
+        if refusal := value_key_refusal(name, topic.value_format, has_columns=topic.has_columns):
+            yield Problem(f"write.key[{index}]", *refusal)
+
+
+def _envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what change data cannot be landed as."""
+    if isinstance(pipeline.write, Append):
+        what = "a table that only grows would hold deletes as rows without values"
+        yield Problem(
+            "envelope", what, "Choose write=Upsert() or Changelog(), or remove envelope to land the events as they are"
+        )
+    yield from _format_problems(pipeline.topic, pipeline.envelope)
+    if pipeline.topic.keeps_unknown:
+        what = "an event has other fields than those of the row, and the columns are those of the row"
+        yield Problem("topic.unknown_fields", what, "Remove it: a connector writes all columns of the source")
+    yield from _connector_problems(pipeline.write)
+    if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
+        yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
+    if isinstance(pipeline.write, Upsert) and pipeline.envelope is not None and pipeline.envelope.has_before:
+        what = "a table of current state has the row before a change itself"
+        yield Problem("envelope.replica_identity", what, "Remove it, or choose write=Changelog()")
+
+
+def _connector_problems(write: WriteMode) -> Iterator[Problem]:
+    """Yield what Debezium's changes do not have: an order of their own, and another key than the record's."""
+    if order_by(write):
+        what = "a value that a change leaves out is that of the change before it, by offset"
+        yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
+    if declared_key(write) is not None:
+        what = "a change of another column than those of the source's key says nothing of the row before it"
+        yield Problem(
+            "write.key", what, "Remove it: the key is that of the record, the connector's message.key.columns"
+        )
+
+
+def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:
+    if topic.value_format.value not in _READ:
+        what = f"change data of format {topic.value_format} has no types that are read"
+        if topic.value_format is ValueFormat.PROTOBUF:
+            what = (
+                "converters to Protobuf write null as 0 or empty text by default, and leave out the types of the source"
+            )
+        yield Problem(
+            "topic.value_format", what, f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns"
+        )
+    if topic.key_format.value not in _READ:
+        what = f"a delete names its row by the fields of the record's key, which {topic.key_format} does not give"
+        yield Problem(
+            "topic.key_format",
+            what,
+            f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with key_columns",
+        )
+    if topic.columns is None and topic.value_format.value != "json":
+        return
+    if not topic.columns:
+        what = f"change data of format {topic.value_format} has the columns that are declared, and none are"
+        yield Problem(
+            "topic.columns", what, 'Write those of the source\'s table, like columns=("id long", "name string")'
+        )
+    if envelope is not None and envelope.source_column:
+        what = "the fields of the source block are known from a schema, and with declared columns none is read"
+        yield Problem(
+            "envelope.source_column", what, "Remove it, or choose avro, json_schema, or connect_json without columns"
+        )
+    declared = columns(topic.columns or ())
+    for index, each in enumerate(declared):
+        if each.type.name == JSON:
+            what = f"a connector writes JSON as text, so {each.name} is text, also where its value is left out"
+            yield Problem(f"topic.columns[{index}]", what, f"Write {each.name} string")
+    names = {each.name for each in declared}
+    if envelope is not None and envelope.has_before and not names.isdisjoint({"__deleted", "__op"}):
+        what = "flattened events do not have the row before a change"
+        yield Problem(
+            "envelope.replica_identity", what, "Remove it, or have the connector write events that are not flattened"
+        )
+    if envelope is not None and envelope.operation_column and "__deleted" in names and "__op" not in names:
+        what = "flattened events have their operation in the field __op, which is not among the columns"
+        yield Problem("envelope.operation_column", what, "Declare the column __op string, or remove operation_column")
+
+
+_HAS_A_SAY = {
+    "topic": {"name", "value_format", "subject_strategy"},
+    "table": {"identifier"},
+    "write": set(),
+    "": {"topic", "table", "name", "engine", "on_error"},
+}
+"""What Tableflow does as declared; all else is its own to decide, so that declaring it would be a promise not kept."""
+
+
+def _tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
+    """Yield what Tableflow would not do as the pipeline declares it."""
+    topic, table = pipeline.topic, pipeline.table
+    if not topic.value_format.has_schema:
+        what = f"Tableflow needs a schema, and values of format {topic.value_format} have none"
+        yield Problem("topic.value_format", what, "Choose avro, json_schema or protobuf, or engine spark")
+    if not re.fullmatch(GLUE_NAME, topic.name):
+        what = f"Tableflow's role may write one table by its name, and Confluent documents no name of a Glue table for {topic.name}"
+        do = f"Use a topic with {GLUE_NAME_WORDS} in its name, or choose engine spark, which takes any topic"
+        yield Problem("topic.name", what, do)
+    elif table.name != topic.name:
+        what = f"Tableflow names a table after its topic, {topic.name}"
+        yield Problem("table.identifier", what, "Name the table so, in letters that Glue takes; or choose engine spark")
+    if topic.subject_strategy is not SubjectStrategy.TOPIC:
+        what = "Tableflow takes a topic's schema from the subject of its name"
+        yield Problem("topic.subject_strategy", what, "Remove it, or choose engine spark")
+    parts: dict[str, Any] = {"topic": topic, "table": table, "": pipeline}
+    is_state = isinstance(pipeline.write, Upsert)
+    for part, instance in (parts | {"write": pipeline.write} if is_state else parts).items():
+        for field in fields(instance):
+            if field.name == "write" and is_state:
+                continue  # a state by the record's key, of a topic that Kafka compacts: each option is another state
+            if field.name not in _HAS_A_SAY[part] and getattr(instance, field.name) != field.default:
+                path = f"{part}.{field.name}" if part else field.name
+                yield Problem(path, "Tableflow decides this itself", "Remove it, or choose engine spark")
+
+
+_NO_KEYS = {
+    "float": "two numbers that look equal may not be",
+    "double": "two numbers that look equal may not be",
+    "list": "a key is one value",
+    "map": "a key is one value",
+    "struct": "a key is one value",
+    JSON: "two texts of JSON can be one key",
+    "io.debezium.data.VariableScaleDecimal": "each number has a scale of its own, and equal ones can differ",
+}
+_DO = "Keys are integers, text, bytes, booleans, dates, timestamps and decimals: declare such a type if it is the producers'"
+
+
+def _key_column_problems(topic: Topic, names: Sequence[str]) -> Iterator[Problem]:
+    """Yield the declared columns of a table's key that cannot be one: those of the record's key, or of the value by `names`."""
+    for index, (name, kind) in enumerate(_types(topic.key_columns)):
+        if not names or _folded(name) in names:
+            yield from _problem(f"topic.key_columns[{index}]", name, kind, "another key, or write=Append()")
+    found = {_folded(name): kind for name, kind in _types(topic.columns)}
+    for index, name in enumerate(names):
+        yield from _problem(f"write.key[{index}]", name, found.get(name, ""), "another column")
+
+
+def _problem(path: str, name: str, kind: str, other: str) -> Iterator[Problem]:
+    if why := _NO_KEYS.get(kind):
+        yield Problem(path, f"{name} is of type {kind}, which is no key: {why}", f"{_DO}. Otherwise choose {other}")
+
+
+def _types(texts: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    for text in texts or ():
+        try:
+            declared = column(text)
+        except InvalidDeclaration:
+            yield text, ""  # it is refused by itself
+        else:
+            yield declared.name, declared.type.name
+
+
+def _folded(name: str) -> str:
+    return re.sub("[^a-z0-9_]", "_", name.lower())

@@ -1,0 +1,1 @@
+"""Declarations as JSON documents."""

@@ -1,0 +1,182 @@
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from frazil.declaration import (
+    At,
+    Pipeline,
+    Table,
+    Topic,
+    ValueFormat,
+    canonical,
+    digest,
+    environment_schema,
+    json_schema,
+    parse,
+)
+from frazil.declaration.documents.document import document
+from frazil.project.project_file import project_schema
+from tests.declaration.problems_of import problems_of
+from tests.declaration.strategies import pipelines
+
+ORDERS = Pipeline(
+    topic=Topic("orders", value_format=ValueFormat.AVRO),
+    table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
+    start=At(datetime(2026, 1, 31, tzinfo=UTC)),
+)
+
+
+def test_the_document_of_a_pipeline_is_this():
+    """A change here changes the name of every document in the field: it needs a new version, or a very good reason."""
+    assert document([ORDERS]) == {
+        "version": 2,
+        "pipelines": [
+            {
+                "topic": {
+                    "name": "orders",
+                    "value_format": "avro",
+                    "key_format": "bytes",
+                    "subject_strategy": "topic",
+                    "transactional": False,
+                },
+                "table": {
+                    "identifier": "shop.orders",
+                    "partition_by": ["days(event_time)", "bucket(8, user_id)"],
+                    "sort_by": [],
+                    "format_version": 2,
+                    "target_file_size_bytes": 268435456,
+                    "metadata_columns": "flat",
+                    "properties": {},
+                    "schema_evolution": "widen",
+                    "keep_snapshots": 100,
+                },
+                "name": "orders",
+                "write": {"type": "append", "on_tombstone": "dead_letter"},
+                "engine": {
+                    "type": "spark",
+                    "limits": {"target_seconds": 10, "first_rows": 20000, "max_rows": 1000000, "max_bytes": 1073741824},
+                },
+                "start": {"type": "timestamp", "timestamp": "2026-01-31T00:00:00.000Z"},
+                "on_error": "log",
+                "headers": True,
+                "isolation": "read_committed",
+                "kafka_options": {},
+            }
+        ],
+    }
+
+
+@given(pipelines)
+def test_a_pipeline_goes_there_and_back_without_a_change(pipeline):
+    written = canonical(document([pipeline]))
+    assert parse(written) == parse(document([pipeline])) == (pipeline,)
+    assert canonical(document(parse(written))) == written
+
+
+@given(pipelines)
+def test_equal_pipelines_have_one_name_whatever_the_order_of_members(pipeline):
+    def turned(value):
+        if isinstance(value, Mapping):
+            return {key: turned(value[key]) for key in reversed(value)}
+        return [turned(part) for part in value] if isinstance(value, list) else value
+
+    other = json.dumps(turned(document([pipeline])), indent=3).encode()
+    assert digest(canonical(document(parse(other)))) == digest(canonical(document([pipeline])))
+
+
+def test_the_order_of_pipelines_is_kept():
+    two = (ORDERS, Pipeline(topic=Topic("a", value_format=ValueFormat.TEXT), table=Table("x.a")))
+    assert parse(canonical(document(two))) == two
+
+
+def test_no_pipelines_are_a_document_too():
+    assert parse(document([])) == ()
+
+
+def test_pipelines_that_clash_make_no_document_and_come_from_none():
+    assert set(problems_of(lambda: document([ORDERS, ORDERS]))) == {
+        "pipelines[1].name",
+        "pipelines[1].table.identifier",
+    }
+    twice = document([ORDERS])
+    twice["pipelines"] *= 2
+    assert set(problems_of(lambda: parse(twice))) == {"pipelines[1].name", "pipelines[1].table.identifier"}
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        (b"not json", "document"),
+        ({"pipelines": []}, "version"),
+        ({"version": 2}, "pipelines"),
+        ({"version": 2, "pipelines": {}}, "pipelines"),
+        ({"version": 2, "pipelines": [1]}, "pipelines[0]"),
+        ({"version": 2, "pipelines": [], "pipeline": []}, "pipeline"),
+        ({"version": 2, "pipelines": [], 1: 2}, "1"),
+    ],
+)
+def test_a_document_that_is_none_is_refused_with_its_path(source, path):
+    assert list(problems_of(lambda: parse(source))) == [path]
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, "2", 2.0, True, None, 10**30])
+def test_a_job_refuses_a_version_that_it_does_not_know_and_says_what_to_use(version):
+    told = problems_of(lambda: parse({"version": version, "pipelines": []}))["version"]
+    assert "is not a version that this release reads (2)" in told
+    assert told.endswith("or use the release that wrote the document or a newer one")
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [("document", json_schema()), ("environment", environment_schema()), ("project", project_schema())],
+)
+def test_the_copy_in_docs_is_what_the_declarations_make(name, made):
+    text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    copy = DOCS / f"{name}.schema.json"
+    assert copy.read_text("utf-8") == text, f"write json.dumps({name}'s schema, indent=2, ensure_ascii=False) to {copy}"
+
+
+@pytest.mark.parametrize("schema", [json_schema(), environment_schema(), project_schema()])
+def test_an_editor_knows_every_field_and_no_other(schema):
+    for definition in (schema, *schema["$defs"].values()):
+        assert definition["additionalProperties"] is False
+        assert set(definition["required"]) <= set(definition["properties"])
+
+
+def test_an_editor_shows_meaning_bounds_choices_and_defaults():
+    definitions = json_schema()["$defs"]
+    assert definitions["table"]["properties"]["keep_snapshots"] == {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 100_000,
+        "description": "The number of newest snapshots that expiry keeps.",
+        "default": 100,
+    }
+    assert definitions["topic"]["properties"]["value_format"]["enum"][0] == "avro"
+    assert definitions["topic"]["required"] == ["name", "value_format"]
+    assert definitions["pipeline"]["properties"]["start"]["default"] == {"type": "earliest"}
+    assert {"$ref": "#/$defs/offsets"} in definitions["pipeline"]["properties"]["start"]["oneOf"]
+    assert definitions["offsets"]["properties"]["type"] == {"const": "offsets"}
+    assert "default" not in definitions["pipeline"]["properties"]["name"]
+    assert json_schema()["properties"]["version"] == {"const": 2}
+    assert definitions["pipeline"]["properties"]["write"]["oneOf"] == [
+        {"$ref": "#/$defs/append"},
+        {"$ref": "#/$defs/upsert"},
+        {"$ref": "#/$defs/changelog"},
+    ]
+    assert definitions["append"]["required"] == ["type"]
+    envelopes = [{"oneOf": [{"$ref": "#/$defs/debezium"}]}, {"type": "null"}]
+    assert definitions["pipeline"]["properties"]["envelope"]["anyOf"] == envelopes
+
+
+def test_a_secret_is_an_object_in_every_place_that_takes_one():
+    definitions = environment_schema()["$defs"]
+    password = definitions["kafka"]["properties"]["password"]
+    assert password["anyOf"] == [{"$ref": "#/$defs/secret"}, {"type": "null"}]
