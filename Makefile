@@ -15,7 +15,7 @@ setup: ## create .venv and fetch the jars into the user's cache
 	@.ci/setup
 
 demo: setup ## land, break, verify and query real data on this machine
-	@.venv/bin/frazil demo
+	@.venv/bin/frazil local demo
 
 deploy-demo: ## deploy to stand-ins for AWS and Confluent; needs Go, Terraform, Node
 	@.ci/setup-deploy

@@ -162,8 +162,8 @@ def _settings(rule: _Rule, watched: Watched, *, is_silence_bad: bool) -> dict[st
 
 
 _MEANINGS: Mapping[str, str] = {
-    "late": "Rows come later than was declared, or no run reports. frazil status, frazil runs",
-    "silent": "No run of the group reports. frazil runs lists runs, frazil logs prints their log",
+    "late": "Rows come later than was declared, or no run reports. frazil status, frazil jobs list",
+    "silent": "No run of the group reports. frazil jobs list lists runs, frazil jobs logs prints their log",
     "decision-required": "The pipeline stopped until an operator decides. The log names the command; docs/running.md",
     "pipeline-failed": "An error ended a pipeline's run. The log has its message; docs/running.md",
     "rejected": "Records were rejected. frazil dead-letters list shows them, with reasons; docs/bad-input.md",

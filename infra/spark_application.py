@@ -25,7 +25,7 @@ ENDS_SOON_DAYS = 180
 
 
 class SparkApplication(Construct):
-    """An application, that cannot be changed while it is started: jobs move to another one instead (`frazil move-application`)."""
+    """A started application cannot be changed: jobs move to another one (`frazil deploy move-application`)."""
 
     def __init__(
         self,

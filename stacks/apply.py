@@ -1,4 +1,4 @@
-"""`python -m stacks.apply ENV`: plan again, and apply that plan if it is the reviewed one. `frazil apply` runs it.
+"""`python -m stacks.apply ENV`: plan again, and apply that plan if it is the reviewed one. `frazil deploy apply` runs it.
 
 The command synthesises and plans as a review does, and compares the plan's digest with that of the review. If it is another
 one, or if a danger is not accepted, the command prints the difference and applies nothing. Exit codes: 0 applied, or nothing to
@@ -145,7 +145,7 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser = argparse.ArgumentParser(prog="python -m stacks.apply", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--reviewed", type=Path, metavar="FILE", help="the normal form that the review wrote")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil acceptances printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     return parser.parse_args(arguments)
 

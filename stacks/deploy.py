@@ -1,4 +1,4 @@
-"""`python -m stacks.deploy ENV STACK…`: for each stack, review its plan and apply it. `frazil deploy` runs it.
+"""`python -m stacks.deploy ENV STACK…`: for each stack, review its plan and apply it. `frazil deploy up` runs it.
 
 Each stack has its own plan, review and digest. All are planned at once. If a stack has changed its outputs, those behind it
 are planned again. The stacks of groups follow `ingestion`.
@@ -220,7 +220,7 @@ def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) 
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("stacks", nargs="+", choices=(OWNER, *STACKS), help="the stacks to deploy, in their order")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil acceptances printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
     parser.add_argument("--group", default="", metavar="NAME", help="of the stacks of ingestion, that of one group")
     parser.add_argument(

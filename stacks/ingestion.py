@@ -33,7 +33,7 @@ from stacks.providers import EnvironmentStack
 from stacks.unknown_values import APPLICATION, BOOTSTRAP, REGISTRY, Text
 
 FORMER = "former_applications"
-"""The output with the ids of the applications that jobs leave, for `frazil move-application`."""
+"""The output with the ids of the applications that jobs leave, for `frazil deploy move-application`."""
 
 
 class Ingestion(EnvironmentStack):

@@ -1,7 +1,7 @@
 """`python -m stacks.monthly_bill --topics N --gb-a-day GB`: estimate a month of topics, next to Tableflow. No account is asked.
 
 The deployment is that of a new project: drains every 15 minutes, a network with one NAT gateway, alarms of the group. Its
-estimate is that of a review of such stacks. Exit codes: 0 printed, 2 invalid input. `frazil cost` runs it.
+estimate is that of a review of such stacks. Exit codes: 0 printed, 2 invalid input. `frazil deploy cost` runs it.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 | arguments | effect |
 | --- | --- |
 | none | synthesise, as `cdktf.json` asks; `stacks.app` has the variables |
-| `review ENV …` | review a deployment, as `frazil review` asks |
-| `apply ENV …` | apply the reviewed plan, as `frazil apply` asks |
+| `review ENV …` | review a deployment, as `frazil deploy plan` asks |
+| `apply ENV …` | apply the reviewed plan, as `frazil deploy apply` asks |
 | `lock` | write the lock of Terraform's providers |
-| `deploy ENV STACK …` | plan, review and apply one stack, as `frazil deploy` asks |
+| `deploy ENV STACK …` | plan, review and apply one stack, as `frazil deploy up` asks |
 | `describe ENV` | print what a deployment declares as JSON, as commands ask |
 | `artifact-bucket ENV` | print the name of the bucket of releases, for workflows |
 """
@@ -83,7 +83,7 @@ def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
     code = app.main(settings, deployments)
     if not code and "CDKTF_OUTDIR" not in settings:  # not started by cdktf or by a command
         for name in settings["FRAZIL_ENVIRONMENTS"].split(","):
-            print(f"{name.strip()}: synthesised into cdktf.out. Next: frazil review {name.strip()} --offline")
+            print(f"{name.strip()}: synthesised into cdktf.out. Next: frazil deploy plan {name.strip()} --offline")
     return code
 
 

@@ -35,7 +35,7 @@ class EnvironmentStack(TerraformStack):
         if deployment.is_local:
             LocalBackend(self, path=f"{_STATE_FOLDER}/{key}")
         else:
-            # `frazil bootstrap` creates the bucket. Without `encrypt`, the bucket's own key encrypts the state.
+            # `frazil deploy bootstrap` creates the bucket. Without `encrypt`, the bucket's own key encrypts the state.
             S3Backend(
                 self,
                 bucket=names.bucket("state"),

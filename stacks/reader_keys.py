@@ -53,12 +53,12 @@ def slots_at(step: int) -> KeySlots:
 
 
 def wanted_step(settings: Mapping[str, str], deployed: int | None) -> int | None:
-    """Return the step that `frazil rotate` asks for, else the deployed one. Raises `InvalidInput` for another than the next."""
+    """Return the step that `frazil deploy rotate-keys` asks for, else the deployed one. Raises `InvalidInput` for a gap."""
     text = settings.get(VARIABLE, "")
     if not text:
         return deployed
     before = deployed or 0
     if not (text.isascii() and text.isdigit()) or int(text) not in (before, before + 1) or int(text) > _MOST:
-        do = "Let frazil rotate set it"
+        do = "Let frazil deploy rotate-keys set it"
         raise InvalidInput(f"{text} is not the step after {before}", where=VARIABLE, do=do)
     return int(text) or None

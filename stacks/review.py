@@ -1,4 +1,4 @@
-"""`python -m stacks.review ENV`: review a deployment, as Markdown or JSON. `frazil review` runs it.
+"""`python -m stacks.review ENV`: review a deployment, as Markdown or JSON. `frazil deploy plan` runs it.
 
 Synthesises the environment, plans its stacks, and checks both against the guardrails. The review lists the changes, their
 effects on data, new permissions and the cost. Exit codes: 0 no changes, 1 refused, 2 invalid input, 4 changes, 5 not reviewed.
@@ -139,7 +139,7 @@ def review_of(
     commit: str = "",
     offline: str = "",
 ) -> Review:
-    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil acceptances` printed.
+    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed.
 
     `before` holds the deployed documents if no plan does. `commit` is the reviewed one; left out, that of the checkout.
     """
@@ -218,7 +218,7 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil acceptances printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
     parser.add_argument(
         "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
     )

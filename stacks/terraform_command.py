@@ -25,7 +25,7 @@ Planned = tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]
 """How Terraform ended, and the plan as JSON if it exists."""
 NOT_SHOWN = (
     "Their text is in no public place, as the stack is of another checkout. Read the change, check it out, and run "
-    "`frazil review` there"
+    "`frazil deploy plan` there"
 )
 """Where a person finds the errors of a stack from another checkout."""
 _PLACE = re.compile(r"\b(?:with |in resource\.|in (?=data\.))((?:data\.)?[a-z0-9_]+\.[A-Za-z_][A-Za-z0-9_-]*)")

@@ -31,21 +31,21 @@ def on_command_line(reason: str) -> tuple[Acceptance, ...]:
 
 
 def in_comments(content: Mapping[str, Any], environment: str, digest: str) -> Iterator[Acceptance]:
-    """Yield the acceptances of this plan, from what `frazil acceptances` printed. Those of another digest are void.
+    """Yield the acceptances of this plan, from what `frazil deploy acceptances` printed. Those of another digest are void.
 
     Raises `ValueError` if the content has another form, names a part of a digest, or is of another environment.
     """
     if content.get("environment") != environment or not isinstance(content.get("accepted"), list):
         raise ValueError(
             f"the acceptances are not those of {environment}. "
-            f"Write them with `frazil acceptances {environment} --pull-request NUMBER`"
+            f"Write them with `frazil deploy acceptances {environment} --pull-request NUMBER`"
         )
     for each in content["accepted"]:
         named = str(each["digest"])
         if len(named) != DIGITS:
             raise ValueError(
                 f"the acceptance of {each['by']} names {len(named)} digits of a plan, and {DIGITS} are needed. "
-                f"Write the acceptances with `frazil acceptances {environment} --pull-request NUMBER`"
+                f"Write the acceptances with `frazil deploy acceptances {environment} --pull-request NUMBER`"
             )
         if named == digest:
             codes = tuple(map(str, each["codes"]))

@@ -60,7 +60,7 @@ class _Section:
 
 def marker(environment: str) -> str:
     """Return the first line of a review's comment, by which a later review finds it."""
-    return f"<!-- frazil review {''.join(c for c in environment if c.isalnum() or c == '-')} -->"
+    return f"<!-- frazil deploy plan {''.join(c for c in environment if c.isalnum() or c == '-')} -->"
 
 
 def unchanged(environment: str) -> str:

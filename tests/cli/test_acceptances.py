@@ -1,4 +1,4 @@
-"""`frazil acceptances`, against a local server of GitHub's API: whose comments count, and whose do not."""
+"""`frazil deploy acceptances`, against a local server of GitHub's API: whose comments count, and whose do not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ran(github: GitHub, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result
 
     def run(environment: str = "dev", *more: str) -> Result:
         told = ["--repository", "o/r", "--pull-request", "7", "--api", github.url]
-        return CliRunner().invoke(app, ["acceptances", environment, *told, *more])
+        return CliRunner().invoke(app, ["deploy", "acceptances", environment, *told, *more])
 
     return run
 

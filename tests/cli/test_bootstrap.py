@@ -1,4 +1,4 @@
-"""`frazil bootstrap`, on moto: an empty account is prepared once, and a repeated command changes nothing.
+"""`frazil deploy bootstrap`, on moto: an empty account is prepared once, and a repeated command changes nothing.
 
 The program that deploys the owner stack is replaced; `tests/stacks/test_plans.py` applies that stack.
 """
@@ -46,7 +46,7 @@ class Empty:
     folder: Path
 
     def bootstrap(self, *options: str) -> Result:
-        return CliRunner().invoke(app, ["bootstrap", "dev", *options])
+        return CliRunner().invoke(app, ["deploy", "bootstrap", "dev", *options])
 
     def client(self, service: str) -> Any:
         return boto3.client(service, region_name=DEV.region)

@@ -146,7 +146,7 @@ def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.e2e
 @pytest.mark.timeout(600)
 def test_the_demo_proves_what_it_lands(tmp_path: Path) -> None:
-    command = [str(Path(sys.executable).parent / "frazil"), "demo"]
+    command = [str(Path(sys.executable).parent / "frazil"), "local", "demo"]
     settings = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     ended = subprocess.run(
         command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=500, check=False

@@ -1,4 +1,4 @@
-"""`frazil deploy`: its steps in order, each of which may be the last one of an attempt that the next one finishes.
+"""`frazil deploy up`: its steps in order, each of which may be the last one of an attempt that the next one finishes.
 
 The program that plans and applies is replaced; `tests/stacks/test_deploy.py` runs it. S3 is moto, the runs are in memory.
 """
@@ -84,8 +84,8 @@ class Shop:
     manifest: Path
     probes: list[Probe] = field(default_factory=lambda: [HEALTHY, HIDDEN])
 
-    def deploy(self, *options: str, command: str = "deploy") -> Result:
-        return CliRunner().invoke(app, [command, "dev", "--release", str(self.manifest), *options])
+    def deploy(self, *options: str, command: str = "up") -> Result:
+        return CliRunner().invoke(app, ["deploy", command, "dev", "--release", str(self.manifest), *options])
 
     def stacks(self) -> list[str]:
         log = self.folder / "log"
@@ -239,7 +239,7 @@ def test_a_probe_that_fails_ends_with_1_and_the_deployment_is_complete(shop: Sho
     assert len(shop.world.emr.active()) == 1
     assert "no alarm exists. Deploy again" in ended.stdout
     assert ended.stdout.splitlines()[-1] == (
-        "smoke: the deployment is complete, and a probe failed. Repeat it: frazil smoke dev"
+        "smoke: the deployment is complete, and a probe failed. Repeat it: frazil deploy smoke dev"
     )
     ended = shop.deploy("--yes", "--no-smoke")
     assert (ended.exit_code, "no alarm" in ended.stdout) == (0, False), ended.output
@@ -252,7 +252,7 @@ def test_a_given_object_that_cannot_be_used_is_2_before_anything_is_applied(shop
     ended = shop.deploy("--yes")
     assert (ended.exit_code, shop.stacks()) == (2, []), ended.output
     assert "existing.buckets.tables: the bucket missing does not exist" in ended.output
-    ended = CliRunner().invoke(app, ["apply", "dev"])
+    ended = CliRunner().invoke(app, ["deploy", "apply", "dev"])
     assert (ended.exit_code, "the bucket missing does not exist" in ended.output, shop.stacks()) == (2, True, [])
 
 
@@ -288,7 +288,7 @@ def test_one_group_is_deployed_and_reconciled_alone(shop: Shop) -> None:
 
 
 def test_without_a_release_nothing_runs(shop: Shop) -> None:
-    ended = CliRunner().invoke(app, ["deploy", "dev", "--release", "none"])
+    ended = CliRunner().invoke(app, ["deploy", "up", "dev", "--release", "none"])
     assert (ended.exit_code, shop.uploaded(), shop.world.emr.active()) == (0, [], []), ended.output
     assert "runs: none: no release is deployed" in ended.stdout
 
@@ -306,12 +306,12 @@ def test_a_project_without_a_release_builds_that_of_its_wheel_once(shop: Shop, m
     monkeypatch.setattr(deploy, "source_at", lambda root: Installed(version="1", content={}, inputs=root))
     monkeypatch.setattr(Installed, "wheel_sha256", sha256)
     monkeypatch.setattr(deploy, "built", built_of_wheel)
-    ended = CliRunner().invoke(app, ["deploy", "dev", "--yes"])
+    ended = CliRunner().invoke(app, ["deploy", "up", "dev", "--yes"])
     assert ended.exit_code == 0, ended.output
     place = ".frazil/releases/dev/dddddddddddd"
     assert (builds, f"of wheel dddddddddddd, in {place}" in ended.output) == ([Path(place)], True)
     assert (len(shop.uploaded()), len(shop.world.emr.active())) == (1, 1)
-    again = CliRunner().invoke(app, ["deploy", "dev", "--yes"])
+    again = CliRunner().invoke(app, ["deploy", "up", "dev", "--yes"])
     assert (again.exit_code, len(builds), "is built already" in again.output) == (0, 1, True), again.output
 
 
@@ -323,7 +323,7 @@ def test_a_project_without_a_release_builds_that_of_its_wheel_once(shop: Shop, m
     ],
 )
 def test_wrong_input_is_2(shop: Shop, arguments: list[str], said: str) -> None:
-    ended = CliRunner().invoke(app, ["deploy", *arguments])
+    ended = CliRunner().invoke(app, ["deploy", "up", *arguments])
     assert (ended.exit_code, said in ended.stderr) == (2, True), ended.output
     assert shop.stacks() == []
 

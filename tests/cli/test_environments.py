@@ -1,4 +1,4 @@
-"""`frazil environments fetch`: what a deployment said is known by its name afterwards, or one line says why not."""
+"""`frazil deploy fetch`: what a deployment said is known by its name afterwards, or one line says why not."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def outputs(document: Any) -> str:
 
 
 def fetched(source: str, *more: str) -> Result:
-    return CliRunner().invoke(app, ["environments", "fetch", source, *more])
+    return CliRunner().invoke(app, ["deploy", "fetch", source, *more])
 
 
 @pytest.mark.usefixtures("s3")

@@ -25,7 +25,6 @@ CLAUSE = {
 """Words that begin a clause, where a verb or a noun phrase should begin."""
 
 BEGINNINGS = ("For example: ", "Exit codes:")
-ABOUT_AN_ENVIRONMENT = ("runs", "logs", "reconcile", "review", "release upload", "acceptances", "apply")
 
 
 def walk(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
@@ -37,7 +36,7 @@ def walk(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
 
 ALL = dict(walk(get_command(app)))
 LEAVES = {name: command for name, command in ALL.items() if not hasattr(command, "commands")}
-PLACED = [name for name in LEAVES if name != "cost"]  # it is about no environment
+PLACED = [name for name in LEAVES if name != "deploy cost"]  # it is about no environment
 
 
 def lines_of_help(command: Any) -> Iterator[str]:
@@ -60,7 +59,7 @@ def test_help_is_written(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_help_names_what_a_new_project_has(name: str) -> None:
     shown = CliRunner().invoke(app, [*name.split(), "--help"]).stdout
-    assert "flights" not in shown or name == "demo"  # it lands flights
+    assert "flights" not in shown or name in ("local", "local demo")  # it lands flights
     assert "stacks/" not in shown
 
 
@@ -120,7 +119,7 @@ def asked(ended: Result) -> str:
     return ended.stderr.removeprefix("error: environment ").split(":")[0]
 
 
-ASKING = [["runs"], ["logs"], ["reconcile"], ["release", "upload"]]
+ASKING = [["jobs", "list"], ["jobs", "logs"], ["jobs", "reconcile"], ["release", "upload"]]
 
 
 @pytest.mark.usefixtures("folder")
@@ -163,22 +162,22 @@ def test_a_release_is_built_for_one_environment() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_an_environment_may_be_named_twice() -> None:
-    assert asked(frazil("runs", "--env", "dev", "--environment", "dev")) == "dev"
+    assert asked(frazil("jobs", "list", "--env", "dev", "--environment", "dev")) == "dev"
 
 
 @pytest.mark.usefixtures("folder")
 def test_with_the_variable_the_argument_of_logs_is_a_run_unless_it_is_an_environment() -> None:
-    assert asked(frazil("logs", "00f1abc", FRAZIL_ENV="prod")) == "prod"
-    assert asked(frazil("logs", "dev", FRAZIL_ENV="prod")) == "dev"
-    assert asked(frazil("logs", "dev", "00f1abc", FRAZIL_ENV="prod")) == "dev"
-    assert asked(frazil("logs", ".frazil/environments/dev.json", FRAZIL_ENV="prod")) == "dev"
-    assert "environment 00f1abc: it does not exist" in frazil("logs", "00f1abc").stderr
+    assert asked(frazil("jobs", "logs", "00f1abc", FRAZIL_ENV="prod")) == "prod"
+    assert asked(frazil("jobs", "logs", "dev", FRAZIL_ENV="prod")) == "dev"
+    assert asked(frazil("jobs", "logs", "dev", "00f1abc", FRAZIL_ENV="prod")) == "dev"
+    assert asked(frazil("jobs", "logs", ".frazil/environments/dev.json", FRAZIL_ENV="prod")) == "dev"
+    assert "environment 00f1abc: it does not exist" in frazil("jobs", "logs", "00f1abc").stderr
 
 
 @pytest.mark.usefixtures("folder")
 def test_with_the_option_the_argument_of_logs_is_a_run() -> None:
-    assert asked(frazil("logs", "--env", "dev", "00f1abc")) == "dev"
-    assert asked(frazil("logs", "dev", "00f1abc", "--env", "dev")) == "dev"
+    assert asked(frazil("jobs", "logs", "--env", "dev", "00f1abc")) == "dev"
+    assert asked(frazil("jobs", "logs", "dev", "00f1abc", "--env", "dev")) == "dev"
 
 
 @pytest.mark.parametrize(
@@ -192,10 +191,3 @@ def test_a_local_command_refuses_an_environment_that_is_not_local(command: list[
     assert ended.exit_code == 2
     assert "this command concerns local, not prod. Leave out --env" in ended.stderr
     assert (folder / ".frazil" / "lake").is_dir()
-
-
-def test_pause_and_resume_are_stop_and_start() -> None:
-    for alias, name in (("pause", "stop"), ("resume", "start")):
-        assert (LEAVES[alias].help, LEAVES[alias].hidden) == (LEAVES[name].help, True)
-        assert f"(alias: {alias})" in LEAVES[name].short_help
-        assert f"Alias: frazil {alias}." in LEAVES[name].help

@@ -1,4 +1,4 @@
-"""`frazil infer`: a schema file of a topic's records, which a declaration takes; an existing file is changed on request only."""
+"""`frazil schema infer`: a schema file of a topic's records, which a declaration takes; an existing file is changed on request only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def infer(*arguments: str, code: int = 0, stdin: str = "") -> Result:
-    ended = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["infer", *arguments], input=stdin)
+    ended = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["schema", "infer", *arguments], input=stdin)
     assert ended.exit_code == code, ended.output
     return ended
 

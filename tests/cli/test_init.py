@@ -48,10 +48,10 @@ def test_a_project_that_deploys_names_its_packages_and_the_steps_of_a_deployment
     commands = json.loads(ended.stdout)["next"]
     assert commands[0] == "pip install 'frazil[infra]'"
     assert commands[-4:] == [
-        "frazil review dev --offline",
-        "frazil bootstrap dev",
-        "frazil deploy dev --release none",
-        "frazil deploy dev",
+        "frazil deploy plan dev --offline",
+        "frazil deploy bootstrap dev",
+        "frazil deploy up dev --release none",
+        "frazil deploy up dev",
     ]
     assert (folder / "infra_app.py").read_text().count("Deployment(name=") == 1
 
@@ -125,25 +125,25 @@ def test_the_order_is_option_then_variable_then_project_file() -> None:
         (["other"], {}, "other"),
         (["--env", "other"], {"FRAZIL_ENV": "nowhere"}, "other"),
     ]:
-        ended = frazil("runs", *arguments, **variables)
+        ended = frazil("jobs", "list", *arguments, **variables)
         assert (ended.exit_code, f"environment {wanted}: it has no artifact_bucket" in ended.stderr) == (2, True)
-    assert "environment dev: it has no artifact_bucket" in frazil("logs", "00f1abc").stderr
-    assert "environment dev: it has no artifact_bucket" in frazil("stop", "orders").stderr
+    assert "environment dev: it has no artifact_bucket" in frazil("jobs", "logs", "00f1abc").stderr
+    assert "environment dev: it has no artifact_bucket" in frazil("jobs", "stop", "orders").stderr
 
 
 def test_declarations_are_those_of_the_project_file(project: Path) -> None:
-    assert "Name one of orders" in frazil("show", "nothing").stderr
+    assert "Name one of orders" in frazil("status", "nothing").stderr
     (project / "mine.py").write_text((project / "pipelines.py").read_text().replace('"orders"', '"others"'))
     mine = str(project / "mine.py")
-    assert "Name one of others" in frazil("show", "nothing", FRAZIL_PIPELINES=mine).stderr
-    assert "Name one of others" in frazil("show", "nothing", "--pipelines", mine).stderr
+    assert "Name one of others" in frazil("status", "nothing", FRAZIL_PIPELINES=mine).stderr
+    assert "Name one of others" in frazil("status", "nothing", "--pipelines", mine).stderr
 
 
 def test_without_a_name_declarations_are_the_usual_file_of_the_project(project: Path) -> None:
     (project / "stacks").mkdir()
     (project / "pipelines.py").rename(project / "stacks" / "pipelines.py")
     (project / "frazil.toml").write_text("")
-    assert "Name one of orders" in frazil("show", "nothing").stderr
+    assert "Name one of orders" in frazil("status", "nothing").stderr
     assert frazil("check").exit_code == 0
 
 
@@ -155,16 +155,16 @@ def test_no_project_folder_gets_a_second_state_folder() -> None:
 
 def test_a_broken_project_file_stops_a_command_and_no_help(project: Path) -> None:
     (project / "frazil.toml").write_text("pipeline = 1\n")
-    ended = frazil("show", "orders")
+    ended = frazil("status", "orders")
     assert (ended.exit_code, ended.stderr) == (
         2,
         "error: ../frazil.toml: pipeline: there is no such field. Did you mean pipelines?\n",
     )
-    assert frazil("show", "--help").exit_code == 0
+    assert frazil("status", "--help").exit_code == 0
     assert frazil("local", "status").exit_code == 0
 
 
-@pytest.mark.parametrize(("line", "word"), [("frazil show ", "orders"), ("frazil show x --env ", "dev")])
+@pytest.mark.parametrize(("line", "word"), [("frazil status ", "orders"), ("frazil status x --env ", "dev")])
 @pytest.mark.parametrize("content", ["", "nothing = 1\n"], ids=["valid", "invalid"])
 def test_names_complete(project: Path, line: str, word: str, content: str) -> None:
     (project / "frazil.toml").write_text(content + (project / "frazil.toml").read_text())

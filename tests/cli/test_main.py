@@ -21,10 +21,10 @@ from frazil.errors import CatalogUnavailable, CommitRefused, InvalidInput, JvmEn
 COMMANDS = (
     ("local", "up"),
     ("local", "down"),
-    ("demo",),
+    ("local", "demo"),
     ("check",),
     ("run",),
-    ("show",),
+    ("status",),
     ("verify",),
     ("dead-letters", "list"),
     ("dead-letters", "show"),
@@ -74,7 +74,7 @@ def test_a_pipeline_that_is_not_declared_is_told_with_those_that_are(cli: CliRun
         "from frazil.declaration import *\n"
         "a = Pipeline(topic=Topic('a', value_format=ValueFormat.TEXT), table=Table('shop.a'))\n"
     )
-    ended = cli.invoke(app, ["show", "b", "--pipelines", "mine.py"])
+    ended = cli.invoke(app, ["status", "b", "--pipelines", "mine.py"])
     assert ended.exit_code == 2
     assert "the pipeline b does not exist. Name one of a" in ended.stderr
 
@@ -164,7 +164,7 @@ def test_a_fault_of_our_own_never_shows_a_secret_that_was_read(
     )
     monkeypatch.setenv("U", "me")
     monkeypatch.setattr(Secrets, "read", broken)
-    monkeypatch.setattr(sys, "argv", ["frazil", "show", "a", "--pipelines", "mine.py", "--env", "mine.json"])
+    monkeypatch.setattr(sys, "argv", ["frazil", "status", "a", "--pipelines", "mine.py", "--env", "mine.json"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 70

@@ -1,4 +1,4 @@
-"""`frazil show` says what a pipeline without a table waits for."""
+"""`frazil status` says what a pipeline without a table waits for."""
 
 from __future__ import annotations
 

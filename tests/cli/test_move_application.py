@@ -1,4 +1,4 @@
-"""`frazil move-application`: the runs are on the new application, the former one is stopped, and no attempt has to be the last."""
+"""`frazil deploy move-application`: the runs are on the new application, the former one is stopped, and no attempt has to be the last."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_runs_are_moved_and_the_former_application_is_stopped(moving: Shop) 
     assert lines[0] == f"move: from {OLD} to {NEW}"
     assert lines[-1] == (
         f"move: done: all jobs run on {NEW}; {OLD} (app1) is stopped, without runs. "
-        'Remove it from former_applications, then run: frazil deploy dev --accept-danger "it is stopped"'
+        'Remove it from former_applications, then run: frazil deploy up dev --accept-danger "it is stopped"'
     )
     assert moving.world.emr.states == {"app1": "STOPPED", "app2": "STARTED"}
     assert len(moving.world.runs_of(second(moving))) == 1
@@ -128,6 +128,6 @@ def test_an_attempt_that_failed_in_a_stack_is_finished_by_the_next_one(shop: Sho
 def test_a_move_is_declared_before_it_is_made(shop: Shop) -> None:  # noqa: F811
     file = shop.folder / "described.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "application": OLD, "former_applications": []}))
-    ended = CliRunner().invoke(app, ["move-application", "dev", "--release", str(shop.manifest)])
+    ended = CliRunner().invoke(app, ["deploy", "move-application", "dev", "--release", str(shop.manifest)])
     assert (ended.exit_code, shop.stacks()) == (2, [])
     assert "no former application is declared" in ended.output

@@ -1,4 +1,4 @@
-"""Each command that a message of the source names is one that the command line accepts."""
+"""Each command that a message or a docstring of the source names is one that the command line accepts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,24 @@ def check(words: Sequence[str]) -> None:
     command.parse_args(context, list(words))
 
 
+def mentioned() -> set[tuple[str, str]]:
+    """Return the first words of commands in sources, with their places: in messages, and in backquotes of docstrings."""
+    found, words = set(), r"frazil ([a-z][a-z-]+(?: [a-z][a-z-]+)?)"
+    for folder in ("jobs", "stacks", "policies", "infra"):
+        for module in (ROOT / folder).rglob("*.py"):
+            source = re.findall(f"`{words}", module.read_text())
+            found |= {
+                (str(module.relative_to(ROOT)), each)
+                for text in texts(module)
+                for each in re.findall(rf"\b{words}", text)
+            }
+            found |= {(str(module.relative_to(ROOT)), each) for each in source}
+    return found
+
+
 NAMED = named()
+NO_COMMANDS: set[str] = set()
+"""Words after the name in messages that name no command."""
 
 
 def test_there_are_commands_in_messages() -> None:
@@ -66,7 +83,20 @@ def test_a_named_command_is_accepted(place: str, command: str) -> None:
     check([VALUES.get(word, word) for word in command.split()])
 
 
-@pytest.mark.parametrize("command", ["accept", "accept p", "verify p --deeper", "topic", "preview"])
+def test_a_command_that_a_sentence_names_exists() -> None:
+    groups: Any = get_command(app).commands  # type: ignore[attr-defined]
+    wrong = []
+    for place, words in sorted(mentioned()):
+        first, _, second = words.partition(" ")
+        group = getattr(groups.get(first), "commands", None)
+        if first not in {*groups, *NO_COMMANDS} or (group and second and second not in group):
+            wrong.append((place, words))
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "command", ["accept", "accept p", "verify p --deeper", "topic", "preview", "show p", "deploy dev"]
+)
 def test_a_command_that_does_not_exist_is_noticed(command: str) -> None:
     with pytest.raises(UsageError):
         check(command.split())

@@ -1,4 +1,4 @@
-"""README and docs name commands and options that exist."""
+"""README, docs, workflows and templates name commands and options that exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from frazil.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 COMMAND = typer.main.get_command(app)
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "SECURITY", "CONTRIBUTING")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / ".github").rglob("*.yml")),
+    *sorted((ROOT / "jobs" / "frazil" / "project" / "templates").iterdir()),
+]
+MOST = 18
+"""Commands at the top level."""
 
 
 def commands(page: str) -> Iterator[str]:
@@ -38,6 +45,10 @@ def problem_of(command: str) -> str:
             if option[0] not in known:
                 return f"no option {option[0]}"
     return ""
+
+
+def test_the_top_level_is_short() -> None:
+    assert len([one for one in COMMAND.commands.values() if not one.hidden]) <= MOST  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

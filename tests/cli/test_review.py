@@ -1,4 +1,4 @@
-"""`frazil review`: what it asks of the checkout, and how it ends."""
+"""`frazil deploy plan`: what it asks of the checkout, and how it ends."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def ran(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["review", *arguments])
+    return CliRunner().invoke(app, ["deploy", "plan", *arguments])
 
 
 def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, Any]) -> None:

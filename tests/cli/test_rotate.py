@@ -1,4 +1,4 @@
-"""`frazil rotate`: its steps in order, from the step that the file names.
+"""`frazil deploy rotate-keys`: its steps in order, from the step that the file names.
 
 The program that plans and applies is replaced; `tests/stacks/test_rotated_keys.py` runs it. AWS is moto, the runs are in memory.
 """
@@ -56,7 +56,7 @@ class Shop:
     s3: Any
 
     def rotate(self, *options: str) -> Result:
-        return CliRunner().invoke(app, ["rotate", "dev", "--yes", *options])
+        return CliRunner().invoke(app, ["deploy", "rotate-keys", "dev", "--yes", *options])
 
     def steps(self) -> list[int]:
         log = self.folder / "log"

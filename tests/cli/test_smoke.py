@@ -1,4 +1,4 @@
-"""`frazil smoke`: a line for each probe, the exit code of the worst failure, and rounds until all is shown.
+"""`frazil deploy smoke`: a line for each probe, the exit code of the worst failure, and rounds until all is shown.
 
 `tests/smoke` has the probes; here, a list takes their place.
 """
@@ -74,7 +74,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def ran(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["smoke", "dev", *arguments])
+    return CliRunner().invoke(app, ["deploy", "smoke", "dev", *arguments])
 
 
 def constantly(answer: Answer) -> list[Callable[[], Answer]]:
@@ -130,5 +130,5 @@ def test_an_environment_that_nothing_declares_is_2(asked: dict[str, Any]) -> Non
     (Path(".frazil") / "environments" / "prod.json").write_bytes(
         canonical(environment_document(DEV)).replace(b'"name":"dev"', b'"name":"prod"')
     )
-    ended = CliRunner().invoke(app, ["smoke", "prod"])
+    ended = CliRunner().invoke(app, ["deploy", "smoke", "prod"])
     assert (ended.exit_code, "environment prod: it is not declared" in ended.stderr) == (2, True), ended.output

@@ -5,18 +5,25 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
+from frazil.cli.status import stopped_broker
 from frazil.clients.secrets import Secrets
-from frazil.declaration.documents.document import environment_document, parse_environment
+from frazil.declaration.documents.document import document, environment_document, parse_environment
+from frazil.declaration.documents.to_json import canonical, to_json
+from frazil.lake.ledger.key_totals import StaleKeys
+from frazil.lake.ledger.stop import Stop, property_name
 from frazil.lake.read.stored_tables import Lake
 from tests.audit.audited_table import Landed
+from tests.audit.landed_state import LandedState
 
 DECLARED = """
 from frazil.declaration import *
@@ -96,3 +103,60 @@ def test_watching_prints_a_json_line_a_look_until_it_is_interrupted() -> None:
         assert watching.wait(20) == 0
     assert looks[0]["at"] < looks[1]["at"]
     assert looks[1]["totals"]["rows"] == 149  # the first look may end before a slow machine has opened the table
+
+
+@pytest.mark.parametrize("address", ["kafka.example:9", "10.0.0.1:9", "127.0.0.1.example:9"])
+def test_a_broker_on_another_machine_is_not_tried(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("tried"))
+    assert stopped_broker(address) == ""
+    assert stopped_broker(f"{address},127.0.0.1:9") == ""
+
+
+def test_a_local_broker_runs_if_one_of_its_ports_accepts() -> None:
+    with socket.socket() as listening, socket.socket() as free:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        free.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
+        running, refusing = (f"127.0.0.1:{one.getsockname()[1]}" for one in (listening, free))
+        assert stopped_broker(f"{refusing},{running}") == ""
+        assert stopped_broker(refusing) == f"The local broker {refusing} does not run"
+
+
+def test_stale_keys_are_printed_by_status_and_verify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = LandedState(tmp_path)
+    state.change(range(30))
+    state.stale = StaleKeys(keys=1_200, unknown=3, file="named by the commit")
+    state.change(range(20, 40), range(5))
+    (tmp_path / "pipelines.json").write_bytes(canonical(document([state.pipeline])))
+    (tmp_path / "here.json").write_bytes(canonical({"version": 1, **to_json(state.environment)}))
+    monkeypatch.chdir(tmp_path)
+    options = ["--pipelines", "pipelines.json", "--env", "here.json"]
+
+    def output(command: str, *more: str) -> str:
+        ended = CliRunner().invoke(app, [command, "orders", *options, *more])
+        assert ended.exit_code == 0, ended.output
+        return ended.stdout
+
+    for command, *more in (["status"], ["verify"], ["verify", "--verbose"]):
+        shown = " ".join(output(command, *more).split())
+        assert shown.count("1,200 keys are stale: their newest record was rejected") == 1
+        assert shown.count("3 rejected records have a key that cannot be read; each may make a key stale") == 1
+        found = json.loads(output(command, "--json"))
+        (one,) = found.get("pipelines", [found])
+        assert (one["stale_keys"], one["unknown_keys"]) == (1_200, 3)
+    (row,) = json.loads(output("status", "--json"))["pipelines"]
+    assert (row["rows"], row["topic"], row["partitions"][0]["lag"], len(row["commits"])) == (35, "orders", None, 4)
+
+
+def test_dead_letters_say_that_the_pipeline_is_stopped(folder: Path) -> None:
+    stop = Stop(error="RejectedRecords", message="cause. Run `frazil accept orders rejected-records --reason …`")
+    landed = Lake(parse_environment((folder / "env.json").read_bytes()), Secrets({}).read).table("shop.orders")
+    assert landed is not None
+    text = json.dumps(asdict(stop))
+    landed.iceberg.transaction().set_properties({property_name("orders"): text}).commit_transaction()
+    said = "The pipeline is stopped. cause. Run `frazil accept orders rejected-records --reason … --env env.json`"
+    listed = CliRunner().invoke(app, ["dead-letters", "list", "orders"])
+    assert (listed.exit_code, listed.stderr) == (0, f"{said}\n")
+    assert json.loads(CliRunner().invoke(app, ["dead-letters", "list", "orders", "--json"]).stdout)["stopped"] == said
+    shown = CliRunner().invoke(app, ["dead-letters", "show", "orders", "0:99"])
+    assert (shown.exit_code, said in shown.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""`frazil topics` on a real broker: what topics hold, and a line that declares one."""
+"""`frazil schema topics` on a real broker: what topics hold, and a line that declares one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def place(local_world: LocalServices, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def topics(place: LocalServices, *arguments: str, code: int = 0) -> Result:
     options = ("--env", str(place.environment_file))
-    ended = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["topics", *arguments, *options])
+    ended = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["schema", "topics", *arguments, *options])
     assert ended.exit_code == code, ended.output
     return ended
 
@@ -106,7 +106,7 @@ def test_without_its_registry_a_frame_is_a_frame_and_it_is_said(place: LocalServ
     document = json.loads(place.environment_file.read_text())
     document["registry"]["url"] = "http://127.0.0.1:9"
     (tmp_path / "dev.json").write_text(json.dumps({**document, "name": "dev"}))
-    ended = CliRunner().invoke(app, ["topics", name, "--json", "--env", "./dev.json"])
+    ended = CliRunner().invoke(app, ["schema", "topics", name, "--json", "--env", "./dev.json"])
     told = json.loads(ended.stdout)
     assert told["topics"][0]["value_format_guess"] == "framed"
     assert told["note"].startswith("Formats of frames are unknown: registry")
@@ -117,7 +117,7 @@ def test_a_broker_that_does_not_run_is_named_at_once(tmp_path: Path) -> None:
     catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
     document = environment_document(Environment(name="dev", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
     (tmp_path / "dev.json").write_text(json.dumps(document))
-    ended = CliRunner().invoke(app, ["topics", "--env", str(tmp_path / "dev.json")])
+    ended = CliRunner().invoke(app, ["schema", "topics", "--env", str(tmp_path / "dev.json")])
     assert ended.exit_code == 3
     assert "The local broker 127.0.0.1:9 does not run" in ended.stderr
 

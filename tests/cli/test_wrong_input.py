@@ -22,7 +22,7 @@ pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), tabl
 """
 ON_A_PIPELINE: dict[str, list[str]] = {
     "run": ["run", "PIPELINE", "--once"],
-    "show": ["show", "PIPELINE"],
+    "status": ["status", "PIPELINE"],
     "verify": ["verify", "PIPELINE"],
     "accept": ["accept", "PIPELINE", "offsets-lost", "--reason", "ticket 4711"],
     "dead-letters list": ["dead-letters", "list", "PIPELINE"],
@@ -126,22 +126,22 @@ def test_a_number_beyond_the_bounds_of_its_option_is_told(folder: Path, command:
     assert (ended.exit_code, f"Invalid value for '{option}'" in ended.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("command", ["show", "verify", "dead-letters list", "dead-letters show"])
+@pytest.mark.parametrize("command", ["status", "verify", "dead-letters list", "dead-letters show"])
 def test_a_catalog_that_is_no_catalog_is_unavailable(folder: Path, command: str) -> None:
     (folder / "catalog.db").write_bytes(b"this is no database, only some text that fills a page" * 100)
     line = is_one_line(frazil(command), 3)
     assert "Check the catalog's and the object store's settings" in line
 
 
-def test_a_stopped_local_broker_costs_show_the_lag_only_and_is_found_at_once(
+def test_a_stopped_local_broker_costs_status_the_lag_only_and_is_found_at_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frazil.clients.kafka.Kafka.offsets", lambda *_: pytest.fail("the client would retry"))
-    ended = frazil("show", "--json")
+    ended = frazil("status", "--json")
     assert ended.exit_code == 0, ended.stderr
-    status = json.loads(ended.stdout)
+    (status,) = json.loads(ended.stdout)["pipelines"]
     assert (status["lag"], status["why"]) == (None, "The local broker 127.0.0.1:9 does not run")
-    assert "The lag is unknown. The local broker 127.0.0.1:9 does not run\n" in frazil("show").stdout
+    assert "orders: The local broker 127.0.0.1:9 does not run\n" in frazil("status").stdout
 
 
 @pytest.mark.long

@@ -41,8 +41,8 @@ class Accounting:
 
     def lag(self, name: str) -> int | None:
         """Return how many records a pipeline has not read. It takes a second or two."""
-        shown = self.steps.run("lag", "frazil", "show", name, "--json", quiet=True)
-        lag: int | None = json.loads(shown.stdout)["lag"]
+        shown = self.steps.run("lag", "frazil", "status", name, "--json", quiet=True)
+        lag: int | None = json.loads(shown.stdout)["pipelines"][0]["lag"]
         return lag
 
     def accounts(self, wanted: dict[str, Pipeline], step: str) -> dict[str, Account]:

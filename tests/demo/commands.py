@@ -53,11 +53,11 @@ class Commands:
 
     def review(self, release: str) -> tuple[str, ...]:
         """Return the command that reviews the deployment of a release."""
-        return ("frazil", "review", "dev", "--release", self.manifest(release))
+        return ("frazil", "deploy", "plan", "dev", "--release", self.manifest(release))
 
     def deployment(self, release: str, *options: str) -> tuple[str, ...]:
         """Return the command that deploys all stacks and reconciles the runs. Behind it, commands know the environment `dev`."""
-        return ("frazil", "deploy", "dev", "--yes", "--release", self.manifest(release), *options)
+        return ("frazil", "deploy", "up", "dev", "--yes", "--release", self.manifest(release), *options)
 
     def cdktf(
         self,
@@ -67,7 +67,7 @@ class Commands:
         expect: tuple[int, ...] = (0,),
         more: Mapping[str, str] | None = None,
     ) -> str:
-        """Run the CDK's own program, without what `frazil deploy` checks. Return what it says."""
+        """Run the CDK's own program, without what `frazil deploy up` checks. Return what it says."""
         chosen = {"FRAZIL_ENVIRONMENTS": DEV.name, "FRAZIL_RELEASE": self.manifest(release), **(more or {})}
         command = ("npx", "--no-install", "cdktf", *arguments, "--auto-approve", "--skip-provider-lock", "--no-color")
         ended = self.steps.run(step, *command, expect=expect, more=chosen)
@@ -80,6 +80,6 @@ class Commands:
 
     def runs(self, job: str = "ingest") -> list[dict[str, Any]]:
         """Return a job's runs, the newest first."""
-        shown = self.steps.run("runs", "frazil", "runs", "dev", "--job", job, "--json", quiet=True)
+        shown = self.steps.run("runs", "frazil", "jobs", "list", "dev", "--job", job, "--json", quiet=True)
         runs: list[dict[str, Any]] = json.loads(shown.stdout)["runs"]
         return runs

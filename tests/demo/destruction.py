@@ -26,9 +26,9 @@ class Destruction:
     accounted: Mapping[str, Account]
 
     def run(self) -> None:
-        """Destroy everything but what `frazil bootstrap` made. Raises `StepFailed`."""
+        """Destroy everything but what `frazil deploy bootstrap` made. Raises `StepFailed`."""
         steps = self.commands.steps
-        steps.run("stop", "frazil", "stop", *pipelines(steps))
+        steps.run("stop", "frazil", "jobs", "stop", *pipelines(steps))
         cdktf, both = self.commands.cdktf, {"FRAZIL_DESTROY_DATA": DEV.name}
         self._refused(cdktf("destroy with one key", "second", "destroy", *STACKS, expect=(1,)))
         cdktf("turn the second key", "second", "deploy", *STACKS[:2], more=both)  # ingestion holds no data

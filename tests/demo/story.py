@@ -79,7 +79,7 @@ class Story:
         steps.environment["FRAZIL_ENV"] = DEV.name
         self._registry = services["parts"]["registry"]["url"]
         self._clouds = Clouds(exports=services["exports"], bootstrap=services["parts"]["kafka"]["bootstrap"])
-        self._commands.release("first", beside=("bootstrap", ("frazil", "bootstrap", "dev", "--yes")))
+        self._commands.release("first", beside=("bootstrap", ("frazil", "deploy", "bootstrap", "dev", "--yes")))
 
     @contextmanager
     def _producing(self) -> Iterator[Producing]:
@@ -179,7 +179,7 @@ class Story:
         steps, (former, *others) = self.steps, self._clouds.applications()
         project.move(steps.folder)
         own_checkout.commit(steps.folder, "A larger application")
-        move = ("frazil", "move-application", "dev", "--yes", "--release", self._commands.manifest("second"))
+        move = ("frazil", "deploy", "move-application", "dev", "--yes", "--release", self._commands.manifest("second"))
         moved = steps.run("move the application", *move).stdout
         steps.require("move: done" in moved, "move the application", "it is not finished")
         self._unchanged("move the application", moved, "confluent")

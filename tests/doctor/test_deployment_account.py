@@ -44,7 +44,7 @@ def results(found_by: Account, **others: Any) -> dict[str, str]:
 def test_an_empty_account_fails_with_the_command_that_prepares_it(account: Account) -> None:
     found = results(account)
     for name in ("state bucket", "boundary", "service role"):
-        assert found[name] == "failed: Run frazil bootstrap dev as the account's owner"
+        assert found[name] == "failed: Run frazil deploy bootstrap dev as the account's owner"
     assert found["zones"].startswith("ok: 3")
     assert found["given objects"] == "ok: none"
     given = {**described(DEV, "none")["given"], "buckets": {"tables": "lake-tables"}}
@@ -110,7 +110,7 @@ def test_keys_of_jobs_that_are_old_are_reported_with_the_command_that_replaces_t
     client = boto3.client("secretsmanager", region_name=DEV.region)
     client.create_secret(Name="frazil/dev/confluent-reader", SecretString="{}")
     assert found(89.5).startswith("ok: 89 days old")
-    assert found(91.5) == "warning: 91 days old, more than 90; Run frazil rotate dev"
+    assert found(91.5) == "warning: 91 days old, more than 90; Run frazil deploy rotate-keys dev"
     assert found(91.5, has_own_keys=False).endswith("; Replace the keys in the given secret")
     client.put_secret_value(SecretId="frazil/dev/confluent-reader", SecretString='{"kafka_key": "b"}')
     assert found(0.5).startswith("ok: 0 days old"), "a new version begins anew"

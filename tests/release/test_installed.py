@@ -267,7 +267,7 @@ def test_a_new_environment_synthesises_a_new_project(root: Path, tmp_path: Path)
         word for stack in stacks if stack.startswith("dev-") for word in ("--plan", str(tmp_path / f"{stack}.json"))
     ]
     reviewed = subprocess.run(
-        ["frazil", "review", "dev", *plans], cwd=project, env=shell, capture_output=True, text=True, check=False
+        ["frazil", "deploy", "plan", "dev", *plans], cwd=project, env=shell, capture_output=True, text=True, check=False
     )
     assert "## Review of `dev`" in reviewed.stdout, reviewed.stderr
     assert "| `orders` | `shop.orders` | new |" in reviewed.stdout

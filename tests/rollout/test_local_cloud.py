@@ -225,12 +225,12 @@ class Cloud:
 
     def run(self, number: int = 0) -> dict[str, Any]:
         """A run, 0 the newest."""
-        told: dict[str, Any] = self.frazil("runs", self.at)["runs"][number]
+        told: dict[str, Any] = self.frazil("jobs", "list", self.at)["runs"][number]
         return told
 
     def events(self, run: str) -> list[dict[str, Any]]:
         """What the driver of a run logged."""
-        parts = self.frazil("logs", self.at, run)["parts"]
+        parts = self.frazil("jobs", "logs", self.at, run)["parts"]
         return [json.loads(line) for part in parts for line in part["lines"] if line.startswith('{"')]
 
     def lands_all(self) -> None:
@@ -241,7 +241,7 @@ class Cloud:
 
         until(is_over, seconds=180)
         run = self.run()
-        assert run["state"] not in ENDED, (run, self.frazil("logs", self.at)["parts"])
+        assert run["state"] not in ENDED, (run, self.frazil("jobs", "logs", self.at)["parts"])
 
     def assert_proven(self) -> None:
         """Every record is in the table once, and `frazil verify` says so too."""
@@ -300,7 +300,7 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     shop = cloud.shop
     schema = shop.register()
     shop.produce(shop.orders(50, schema))
-    assert cloud.frazil("reconcile", cloud.at)["runs"] == 1
+    assert cloud.frazil("jobs", "reconcile", cloud.at)["runs"] == 1
     old = cloud.run()
     assert (old["state"], old["generation"], old["release"]) == ("RUNNING", 1, first.version)
     assert len(shop.landed()) == 50
@@ -312,7 +312,7 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     with producing(produce):
         until(lambda: len(shop.landed()) > 100, seconds=60)
         cloud.deploy(second, 2)
-        told = cloud.frazil("reconcile", cloud.at)
+        told = cloud.frazil("jobs", "reconcile", cloud.at)
         assert [step["step"] for step in told["steps"] if step["step"] != "wait"] == [
             "cancel run",
             "start generation",
@@ -325,16 +325,16 @@ def test_a_streaming_run_is_swapped_for_another_release_and_no_record_is_lost_or
     assert cloud.run(1)["state"] == "CANCELLED"
     said = cloud.events(old["run"])
     assert said[-1]["event"] == "pipeline_finished", "it was let end between two batches"
-    assert cloud.frazil("reconcile", cloud.at, "--check")["drift"] is False
+    assert cloud.frazil("jobs", "reconcile", cloud.at, "--check")["drift"] is False
 
     # An operator stops the pipeline, and starts it again: what came meanwhile is landed then.
     before = len(shop.landed())
-    told = cloud.frazil("stop", shop.pipeline.name, "--environment", cloud.at)
+    told = cloud.frazil("jobs", "stop", shop.pipeline.name, "--environment", cloud.at)
     assert (told["runs"], told["stopped"]) == (None, [shop.pipeline.name])
     assert cloud.run()["state"] == "CANCELLED"
     shop.produce(shop.orders(5, schema, first=900_000))
     assert len(shop.landed()) == before
-    assert cloud.frazil("start", shop.pipeline.name, "--environment", cloud.at)["runs"] == 2
+    assert cloud.frazil("jobs", "start", shop.pipeline.name, "--environment", cloud.at)["runs"] == 2
     cloud.lands_all()
     cloud.assert_proven()
 
@@ -355,7 +355,7 @@ def test_a_job_moves_to_another_application_and_no_record_is_lost_or_doubled(
     schema = shop.register()
     shop.produce(shop.orders(50, schema))
     cloud.deploy(first, 1, mode)
-    assert cloud.frazil("reconcile", cloud.at)["runs"] == 1
+    assert cloud.frazil("jobs", "reconcile", cloud.at)["runs"] == 1
     emr = Emr(cloud.client("emr-serverless"))
     assert emr.application_state(former) == "STARTED"
 
@@ -365,8 +365,8 @@ def test_a_job_moves_to_another_application_and_no_record_is_lost_or_doubled(
     with producing(produce):
         cloud.application = cloud.another_application()
         cloud.deploy(first, 2, mode)
-        assert cloud.frazil("reconcile", cloud.at)["runs"] == 2
-    applications = {run["generation"]: run["application"] for run in cloud.frazil("runs", cloud.at)["runs"]}
+        assert cloud.frazil("jobs", "reconcile", cloud.at)["runs"] == 2
+    applications = {run["generation"]: run["application"] for run in cloud.frazil("jobs", "list", cloud.at)["runs"]}
     assert applications[2] == cloud.application
     store = ObjectStore(cloud.client("s3"), BUCKET)
     assert need_of(store, former) == ""
@@ -412,7 +412,7 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
     fired("e2")
     until(lambda: cloud.run()["state"] in ENDED, seconds=180)
     cloud.assert_proven()
-    assert len(cloud.frazil("runs", cloud.at)["runs"]) == 2
+    assert len(cloud.frazil("jobs", "list", cloud.at)["runs"]) == 2
     assert_probed(cloud)
     log = (cloud.world.home / PART / "functions" / f"{FUNCTION}.log").read_text()
     passes = [json.loads(line) for line in log.splitlines() if '"event": "pass"' in line]
@@ -423,14 +423,14 @@ def test_the_deployed_reconciler_drains_by_its_schedule_and_proves_a_release_by_
 
 
 def assert_probed(cloud: Cloud) -> None:
-    """`frazil smoke` shows what a run on this machine can show, and passes nothing else."""
+    """`frazil deploy smoke` shows what a run on this machine can show, and passes nothing else."""
     cloud.deploy_alarms()
     Path("frazil.toml").touch()
     Path("infra_app.py").write_text(PROGRAM)
     Path("described.json").write_text(json.dumps(described(LOCAL, "none")))
     first = next(each for each in cloud.events(cloud.run()["run"]) if "event" in each)
     assert (first["event"], set(first["versions"])) == ("job_started", {"frazil", "python", "spark", "iceberg"})
-    told = cloud.frazil("smoke", cloud.at)
+    told = cloud.frazil("deploy", "smoke", cloud.at)
     outcomes: dict[str, set[str]] = {}
     for each in told["probes"]:
         outcomes.setdefault(each["outcome"], set()).add(each["name"])

@@ -1,4 +1,4 @@
-"""The page lists every probe with what it shows on AWS and on the stand-ins, as `frazil smoke --json` prints it."""
+"""The page lists every probe with what it shows on AWS and on the stand-ins, as `frazil deploy smoke --json` prints it."""
 
 from __future__ import annotations
 

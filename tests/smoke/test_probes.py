@@ -321,7 +321,7 @@ def changed(account: Account, name: str, wanted: Outcome, *said: str, **options:
 
 def test_a_run_that_failed_names_its_log(account: Account) -> None:
     account.put("ingest", RunState.FAILED, minutes_ago=3, details="exit code 6")
-    changed(account, "run ingest", Outcome.FAILED, "exit code 6", "frazil logs dev 00f2 --job ingest")
+    changed(account, "run ingest", Outcome.FAILED, "exit code 6", "frazil jobs logs dev 00f2 --job ingest")
 
 
 def test_a_run_that_does_not_start_is_a_matter_of_capacity(account: Account) -> None:
@@ -374,7 +374,7 @@ def test_a_proof_that_is_missing_old_or_empty(
     account: Account, change: Callable[[Account], Any], outcome: Outcome, said: str
 ) -> None:
     change(account)
-    changed(account, "proof ingest", outcome, said, "frazil logs dev 00f0")
+    changed(account, "proof ingest", outcome, said, "frazil jobs logs dev 00f0")
 
 
 def test_a_run_that_lasts_has_the_time_of_a_proof_to_land(account: Account) -> None:

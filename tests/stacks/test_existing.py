@@ -152,7 +152,7 @@ def test_the_deployer_encrypts_with_the_given_key_through_services_and_puts_docu
 
 
 def test_the_deployer_lists_the_given_bucket_of_artifacts_alone(stacks: dict[str, dict[str, Any]]) -> None:
-    """`frazil reconcile --watch`, `frazil smoke` and `frazil rotate` list desired states and proofs."""
+    """`frazil jobs reconcile --watch`, `frazil deploy smoke` and `frazil deploy rotate-keys` list desired states and proofs."""
     for bucket, is_listed in ((BUCKETS.artifacts, True), (BUCKETS.tables, False), (BUCKETS.logs, False)):
         assert may(stacks["owner"], "deployer-frazil-dev", "s3:ListBucket", f"arn:aws:s3:::{bucket}") is is_listed
 

@@ -94,16 +94,16 @@ def project(root: Path, tmp_path: Path, terraform: Terraform) -> Iterator[Projec
 
 
 def test_an_empty_account_is_deployed_by_two_commands_which_can_be_repeated(project: Project) -> None:
-    ended = project.frazil("bootstrap", "dev", "--check")
+    ended = project.frazil("deploy", "bootstrap", "dev", "--check")
     assert ended.returncode == 4, ended.stdout + ended.stderr
-    ended = project.frazil("bootstrap", "dev", "--yes")
+    ended = project.frazil("deploy", "bootstrap", "dev", "--yes")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "dev-owner: applied" in ended.stdout
     assert (project.folder / "deployed" / "dev.json").is_file()
-    assert project.frazil("bootstrap", "dev", "--check").returncode == 0
-    refused = project.frazil("deploy", "dev", "--release", "none")
+    assert project.frazil("deploy", "bootstrap", "dev", "--check").returncode == 0
+    refused = project.frazil("deploy", "up", "dev", "--release", "none")
     assert (refused.returncode, "Give --yes" in refused.stdout) == (1, True), refused.stdout + refused.stderr
-    ended = project.frazil("deploy", "dev", "--release", "none", "--yes")
+    ended = project.frazil("deploy", "up", "dev", "--release", "none", "--yes")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     lines = [line for line in ended.stdout.splitlines() if line.startswith("dev-")]
     assert [line.partition(":")[0] for line in lines] == ["dev-foundation", "dev-confluent", "dev-ingestion"]
@@ -112,7 +112,7 @@ def test_an_empty_account_is_deployed_by_two_commands_which_can_be_repeated(proj
     assert deployed["environment"] == "dev"
     buckets = [each["Name"] for each in project.client("s3").list_buckets()["Buckets"]]
     assert {DEV.names.bucket("state"), DEV.names.bucket("artifacts"), DEV.names.bucket("tables")} <= set(buckets)
-    again = project.frazil("deploy", "dev", "--release", "none", "--yes")
+    again = project.frazil("deploy", "up", "dev", "--release", "none", "--yes")
     assert again.returncode == 0, again.stdout + again.stderr
     assert [line for line in again.stdout.splitlines() if line.startswith("dev-")] == [
         f"dev-{what}: nothing changes" for what in ("foundation", "confluent", "ingestion")
@@ -133,7 +133,7 @@ def assert_keys_are_replaced(project: Project) -> None:
         return {id_ for id_, key in organization["api_key"].items() if "-reader-" in key["display_name"]}
 
     before = secret()
-    rotated = project.frazil("rotate", "dev", "--yes")
+    rotated = project.frazil("deploy", "rotate-keys", "dev", "--yes")
     assert rotated.returncode == 0, rotated.stdout + rotated.stderr
     steps = [line.partition(", plan ")[0] for line in rotated.stdout.splitlines() if line.startswith("dev-")]
     assert steps == [
@@ -145,5 +145,5 @@ def assert_keys_are_replaced(project: Project) -> None:
     assert not set(before.values()) & set(now.values())
     assert existing() == {now["kafka_key"], now["registry_key"]}
     assert json.loads((project.folder / "deployed" / "dev.json").read_text())["key_step"] == 3
-    again = project.frazil("deploy", "dev", "--release", "none", "--yes")
+    again = project.frazil("deploy", "up", "dev", "--release", "none", "--yes")
     assert "dev-confluent: nothing changes" in again.stdout, again.stdout + again.stderr

@@ -1,4 +1,4 @@
-"""The bill of `frazil cost`, worked out by hand, and equal to the estimate of real stacks."""
+"""The bill of `frazil deploy cost`, worked out by hand, and equal to the estimate of real stacks."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_volume_that_is_none_or_that_no_job_lands_is_2(
 
 
 def test_the_command_needs_neither_project_nor_account_nor_the_packages_of_deployment(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "frazil.cli.main", "cost", "--topics", "50", "--gb-a-day", "5", "--json"]
+    command = [sys.executable, "-m", "frazil.cli.main", "deploy", "cost", "--topics", "50", "--gb-a-day", "5", "--json"]
     (tmp_path / "sitecustomize.py").write_text(missing_packages.BLOCKED)
     shell = {"PYTHONPATH": str(tmp_path), "BLOCKED": "cdktf_cdktf_provider_aws"}
     ended = subprocess.run(command, cwd=tmp_path, env=shell, capture_output=True, text=True, check=False, timeout=60)

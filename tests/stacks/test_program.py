@@ -52,7 +52,7 @@ def test_a_synthesis_by_hand_says_what_is_next(
     for name in ("FRAZIL_ENVIRONMENTS", "FRAZIL_RELEASE", "CDKTF_OUTDIR"):
         monkeypatch.delenv(name, raising=False)
     assert main(["infra_app.py"], [MINE], "none") == 0
-    assert capsys.readouterr().out == "mine: synthesised into cdktf.out. Next: frazil review mine --offline\n"
+    assert capsys.readouterr().out == "mine: synthesised into cdktf.out. Next: frazil deploy plan mine --offline\n"
     monkeypatch.setenv("CDKTF_OUTDIR", "elsewhere")
     assert main(["infra_app.py"], [MINE], "none") == 0
     assert capsys.readouterr().out == ""

@@ -88,7 +88,7 @@ def holding(secret: str) -> dict[str, Any]:
 
 def assert_nothing_is_shown(text: str) -> None:
     assert NAMED in text
-    assert "run `frazil review` there" in text, "the remedy"
+    assert "run `frazil deploy plan` there" in text, "the remedy"
     for each in (SECRET, SPELT, "403", "Instance cannot", "replace(", "confluent_service_account"):
         assert each not in text
 

@@ -56,7 +56,7 @@ class Project:
         return ended.stdout
 
     def reviewed(self, *options: str, expect: int) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.frazil("review", "dev", "--json", *options, expect=expect))
+        found: dict[str, Any] = json.loads(self.frazil("deploy", "plan", "dev", "--json", *options, expect=expect))
         return found
 
 
@@ -98,12 +98,12 @@ def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_reco
 
     exports = local_cloud(project.folder)["exports"]
     project.variables |= exports
-    project.frazil("bootstrap", "dev", "--yes")
+    project.frazil("deploy", "bootstrap", "dev", "--yes")
     assert_first_plan_is_the_offline_one(project, offline)
-    assert "dev-ingestion: applied" in project.frazil("deploy", "dev", "--release", "none", "--yes")
+    assert "dev-ingestion: applied" in project.frazil("deploy", "up", "dev", "--release", "none", "--yes")
     project.frazil("local", "produce", "orders", "orders.jsonl")
 
-    deployed = project.frazil("deploy", "dev", "--yes")
+    deployed = project.frazil("deploy", "up", "dev", "--yes")
     assert "ingest: generation 1 runs" in deployed, deployed
     [manifest] = project.folder.glob(".frazil/releases/dev/*/manifest.json")
     release = json.loads(manifest.read_text())["release"]
@@ -111,7 +111,7 @@ def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_reco
     assert "10" in project.frazil("query", "--env", "dev", "--csv", "select count(*) from orders").splitlines()
     project.frazil("verify", "orders", "--env", "dev")
 
-    again = project.frazil("deploy", "dev", "--yes")
+    again = project.frazil("deploy", "up", "dev", "--yes")
     assert "is built already" in again
     assert [line for line in again.splitlines() if line.startswith("dev-")] == [
         f"dev-{what}: nothing changes" for what in ("foundation", "confluent", "ingestion")

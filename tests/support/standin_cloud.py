@@ -113,7 +113,7 @@ class Cloud:
         self.asked_for.update(asked)
 
     def deploy(self, what: str, *options: str) -> tuple[int, str]:
-        """Plan, review and apply what was declared, as `frazil deploy` does for one stack. Return the exit code and the output."""
+        """Plan, review and apply what was declared, as `frazil deploy up` does for one stack. Return the exit code and the output."""
         ended = self._ran(self.folder, self.asked_for, "deploy", "local", what, "--yes", *options)
         return ended.returncode, ended.stdout + ended.stderr
 

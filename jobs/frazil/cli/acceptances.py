@@ -1,4 +1,4 @@
-"""`frazil acceptances`: the dangers that code owners accepted on a pull request."""
+"""`frazil deploy acceptances`: the dangers that code owners accepted on a pull request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def acceptances(
 ) -> None:
     """Print the dangers that code owners accepted, as JSON.
 
-    For example: frazil acceptances prod --repository shop/lake --pull-request 12
+    For example: frazil deploy acceptances prod --repository shop/lake --pull-request 12
 
     \b
     A code owner accepts by a comment:

@@ -1,4 +1,4 @@
-"""`frazil apply`: plan a deployment again, and apply that plan if it is the reviewed one."""
+"""`frazil deploy apply`: plan a deployment again, and apply that plan if it is the reviewed one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def apply(
         Path | None, typer.Option("--reviewed", metavar="FILE", help="Normal form that the review wrote.")
     ] = None,
     acceptances: Annotated[
-        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil deploy acceptances.")
     ] = None,
     outputs: Annotated[
         Path | None, typer.Option("--outputs", metavar="FILE", help="Write the outputs of the stacks.")
@@ -29,7 +29,7 @@ def apply(
 ) -> None:
     """Plan a deployment again, and apply the reviewed plan.
 
-    For example: frazil apply dev --reviewed reviewed.json
+    For example: frazil deploy apply dev --reviewed reviewed.json
 
     \b
     Applies nothing if the plan is another one.

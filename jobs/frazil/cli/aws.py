@@ -22,7 +22,7 @@ def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
         raise InvalidInput(
             "it has no artifact_bucket",
             where=f"environment {place.name}",
-            do="Only a deployed environment has; `frazil environments fetch OUTPUTS` fetches its document",
+            do="Only a deployed environment has; `frazil deploy fetch OUTPUTS` fetches its document",
         )
     return bucket(place, secrets, place.artifact_bucket)
 

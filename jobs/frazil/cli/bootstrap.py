@@ -1,4 +1,4 @@
-"""`frazil bootstrap`: prepare an AWS account for the first deployment of an environment."""
+"""`frazil deploy bootstrap`: prepare an AWS account for the first deployment of an environment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bootstrap(
 ) -> None:
     """Prepare an AWS account for its first deployment.
 
-    For example: frazil bootstrap dev --check
+    For example: frazil deploy bootstrap dev --check
 
     \b
     Makes the bucket of Terraform's states, with a key.

@@ -1,4 +1,4 @@
-"""`frazil cost`: what topics cost in a month, before anything is declared."""
+"""`frazil deploy cost`: what topics cost in a month, before anything is declared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cost(
 ) -> None:
     """Estimate a month's bill, next to Tableflow's.
 
-    For example: frazil cost --topics 50 --gb-a-day 5
+    For example: frazil deploy cost --topics 50 --gb-a-day 5
 
     \b
     Needs neither account nor project.

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from frazil.cli.console import number, out, plain, show_json, table
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile
+from frazil.cli.console import err, number, out, plain, show_json, table
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, in_environment
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Pipeline
 from frazil.declaration.checks.constraints import INT_MAX, LONG_MAX, shown
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
@@ -22,8 +23,7 @@ from frazil.schemas.reasons import Reason
 if TYPE_CHECKING:
     from frazil.dead_letters.listing import DeadLetter, Listing
     from frazil.dead_letters.show import DeadLetterView, Part
-
-app = typer.Typer(help="Rejected records, and the reasons for their rejection.", no_args_is_help=True)
+    from frazil.lake.read.stored_tables import Lake
 
 HEADER_BYTES = 256
 """How much of a header's value is shown."""
@@ -35,7 +35,6 @@ Since = Annotated[str | None, typer.Option(metavar="TIME", help="Earliest time o
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Time of rejection (UTC) to stop before.")]
 
 
-@app.command("list")
 def list_(
     context: typer.Context,
     name: PipelineName,
@@ -66,22 +65,24 @@ def list_(
 
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets: Secrets = context.find_root().obj
+    lake = Lake(environments.environment(env), secrets.read)
     found = listing(
         pipeline,
-        Lake(environments.environment(env), secrets.read),
+        lake,
         reason=_reason(reason),
         partition=partition,
         since=_time("--since", since),
         until=_time("--until", until),
         limit=limit,
     )
+    stop = _stop(pipeline, lake, env)
     if as_json:
-        show_json(found.document())
+        show_json({**found.document(), "stopped": stop})
     else:
         _print_list(found, out())
+        _print_stop(stop)
 
 
-@app.command()
 def show(
     context: typer.Context,
     name: PipelineName,
@@ -109,18 +110,40 @@ def show(
     where = environments.environment(env)
     secrets: Secrets = context.find_root().obj
     registry = Registry.of(where.registry, secrets) if where.registry else None
-    found = shown(pipeline, Lake(where, secrets.read), partition=partition, offset=offset, schemas=registry)
+    lake = Lake(where, secrets.read)
+    found, stop = (
+        shown(pipeline, lake, partition=partition, offset=offset, schemas=registry),
+        _stop(pipeline, lake, env),
+    )
     if found is None:
         raise InvalidInput(
             f"there is no dead letter of partition {partition}, offset {offset}",
             where=f"table {pipeline.table.dead_letters}",
-            do=f"Run `frazil dead-letters list {name}` to see the places",
+            do=stop or f"Run `frazil dead-letters list {name}` to see the places",
         )
     if as_json:
-        show_json(found.document())
+        show_json({**found.document(), "stopped": stop})
     else:
+        _print_stop(stop)
         for line in _lines(found):
             out().print(plain(line), markup=False)
+
+
+def _stop(pipeline: Pipeline, lake: Lake, env: str) -> str | None:
+    """Return why the pipeline is stopped; None if it is not. The record of a stop is in Kafka, and no dead letter."""
+    from frazil.status.pipeline_status import noted_stop
+
+    table = lake.table(pipeline.table.identifier)
+    if table is None or not table.layout.is_ours:
+        return None
+    newest = table.newest(pipeline.name)
+    stop = noted_stop(table, pipeline.name, newest.entry if newest is not None else None)
+    return None if stop is None else f"The pipeline is stopped. {in_environment(stop.message, env)}"
+
+
+def _print_stop(stop: str | None) -> None:
+    if stop is not None:
+        err().print(plain(stop), style="red", markup=False, soft_wrap=True)
 
 
 def by_reason(found: Listing) -> object:

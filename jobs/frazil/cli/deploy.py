@@ -1,4 +1,4 @@
-"""`frazil deploy`: release, plan, review, saved plan, apply, reconcile, smoke, in this order.
+"""`frazil deploy up`: release, plan, review, saved plan, apply, reconcile, smoke, in this order.
 
 Each step can be repeated: what an earlier attempt has finished changes nothing the second time.
 """
@@ -46,7 +46,7 @@ ReleaseFile = Annotated[
 ]
 Reason = Annotated[str, typer.Option("--accept-danger", metavar="REASON", help="Accept dangers of the plans.")]
 Acceptances = Annotated[
-    Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+    Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil deploy acceptances.")
 ]
 Declared = Annotated[str | None, typer.Argument(metavar="ENV", help="A declared deployment.")]
 Again = Annotated[bool, typer.Option("--again", help="Try a rolled-back release again.")]
@@ -78,13 +78,13 @@ def deploy(
 ) -> None:
     """Deploy an environment, step by step.
 
-    For example: frazil deploy dev
+    For example: frazil deploy up dev
 
     \b
     Builds the release from checkout or wheel, if it changed.
     Applies the saved plan of each stack after its review.
     Refuses dangers. Asks before each apply.
-    Reconciles the runs, then probes them (frazil smoke).
+    Reconciles the runs, then probes them (frazil deploy smoke).
     With --group, the other groups keep their release.
     After an interruption, repeat the command.
 
@@ -146,7 +146,7 @@ def deployed(
     if (address := outputs.get(OUTPUT)) is None or manifest is None:
         _print(
             "runs",
-            "none: no release is deployed. frazil reconcile ends those that are left"
+            "none: no release is deployed. frazil jobs reconcile ends those that are left"
             if manifest is None
             else "none: no pipeline of Spark is declared",
         )
@@ -232,7 +232,7 @@ def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> No
     found = probed(place, declared, secrets)
     print_results(found)
     if code := exit_code(found):
-        _print("smoke", f"the deployment is complete, and a probe failed. Repeat it: frazil smoke {place.name}")
+        _print("smoke", f"the deployment is complete, and a probe failed. Repeat it: frazil deploy smoke {place.name}")
         raise typer.Exit(code)
 
 

@@ -1,4 +1,4 @@
-"""`frazil environments`: fetch the documents of deployed environments, to find them by name."""
+"""`frazil deploy fetch`: fetch the documents of deployed environments, to find them by name."""
 
 from __future__ import annotations
 
@@ -21,15 +21,6 @@ OUTPUT = "environment_document"
 _ADDRESS = re.compile("s3://([^/]+)/(.+)")
 
 
-app = typer.Typer(help="Deployed environments, and their documents.", no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    pass
-
-
-@app.command("fetch")
 def fetch(
     source: Annotated[
         str,
@@ -45,7 +36,7 @@ def fetch(
 ) -> None:
     """Fetch the documents of deployed environments, for use by name.
 
-    For example: frazil environments fetch outputs.json
+    For example: frazil deploy fetch outputs.json
 
     \b
     Writes .frazil/environments/NAME.json, with references to secrets only.

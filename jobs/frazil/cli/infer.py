@@ -1,4 +1,4 @@
-"""`frazil infer`: print what a sample of JSON records has, and write a schema file of it."""
+"""`frazil schema infer`: print what a sample of JSON records has, and write a schema file of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def infer(
 ) -> None:
     """Write a schema file from a sample of JSON records.
 
-    For example: frazil infer orders
+    For example: frazil schema infer orders
 
     \b
     Reads the oldest and newest records of all partitions.
@@ -101,7 +101,7 @@ def _read_file(name: str) -> tuple[list[Line], Guess | None]:
 
 def _read_topic(context: typer.Context, topic: str, records: int, env: str) -> tuple[list[Line], Guess | None]:
     """Return the sampled values, and what the keys look like."""
-    from frazil.cli.show import stopped_broker
+    from frazil.cli.status import stopped_broker
     from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.retry import RetryPolicy
@@ -116,7 +116,7 @@ def _read_topic(context: typer.Context, topic: str, records: int, env: str) -> t
     kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
     spans = kafka.topics(lambda name: name == topic)
     if not spans:
-        do = "`frazil topics --all` lists those that we may see"
+        do = "`frazil schema topics --all` lists those that we may see"
         raise TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
     found = kafka.sample(spans[0], records, seconds=READ_SECONDS)
     retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)

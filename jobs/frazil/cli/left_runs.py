@@ -49,7 +49,7 @@ def end_left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str], *, 
         if watches:
             if runs := at_work.left(job):
                 what = f"the job is removed, and its runs {', '.join(run.id for run in runs)} have not ended"
-                do = f"Run frazil reconcile {place.name} --job {job}, as a role that may cancel runs"
+                do = f"Run frazil jobs reconcile {place.name} --job {job}, as a role that may cancel runs"
                 raise RolloutFailed(what, where=f"job {job}", do=do)
         elif at_work.end(job, holder=holder, patience_seconds=minutes * 60):
             out().print(plain(f"{job}: it is removed, and its runs have ended"), markup=False)

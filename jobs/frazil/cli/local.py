@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from frazil.cli import local_produce
 from frazil.cli.console import err, is_watched, out, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
 from frazil.errors import InvalidInput
@@ -19,10 +18,8 @@ from frazil.project.project_file import project_folder, state_folder
 
 ENVIRONMENTS = ("local",)  # `rest` is on the same services
 """The environments that `frazil local up` writes."""
-app = typer.Typer(help="Local services of this folder: broker, registry, lake.", no_args_is_help=True)
 
 
-@app.command()
 def up(
     object_store: Annotated[
         bool, typer.Option("--object-store", help="Add the environment `rest`: S3 and an Iceberg REST catalog.")
@@ -74,7 +71,6 @@ def up(
     out().print(shown)
 
 
-@app.command()
 def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
     """Show the local services that run, and their addresses.
 
@@ -103,7 +99,6 @@ def _addresses(parts: Mapping[str, Mapping[str, str]]) -> Table:
     return shown
 
 
-@app.command()
 def jars(
     out_folder: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Copy the jars into this folder, for FRAZIL_JARS.")
@@ -148,10 +143,6 @@ def jars(
     out().print(shown)
 
 
-app.command("produce")(local_produce.produce)
-
-
-@app.command()
 def down(
     data: Annotated[bool, typer.Option("--data", help="Delete their data too: topics, schemas, tables.")] = False,
     option: LocalEnvironment = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -27,6 +27,7 @@ from frazil.cli import (
     infer,
     init,
     local,
+    local_produce,
     maintain,
     move_application,
     preview,
@@ -38,7 +39,6 @@ from frazil.cli import (
     rotate,
     run,
     runs,
-    show,
     smoke,
     status,
     stop,
@@ -58,49 +58,16 @@ DEBUG = "FRAZIL_DEBUG"
 JSON = "--json"
 
 
-GROUPS = {
-    "Start": ("init",),
-    "Pipelines": (
-        "check",
-        "doctor",
-        "topics",
-        "infer",
-        "preview",
-        "run",
-        "status",
-        "query",
-        "show",
-        "verify",
-        "history",
-        "maintain",
-        "accept",
-        "dead-letters",
-    ),
-    "This machine": ("local", "demo"),
-    "Deployments": (
-        "cost",
-        "bootstrap",
-        "deploy",
-        "move-application",
-        "release",
-        "environments",
-        "review",
-        "acceptances",
-        "apply",
-        "reconcile",
-        "smoke",
-        "rotate",
-        "runs",
-        "logs",
-        "stop",
-        "start",
-    ),
-}
-"""The commands by heading, in the order of the help."""
+def group(about: str, **commands: Callable[..., None]) -> typer.Typer:
+    """Return a group of commands, in the order of its help."""
+    made = typer.Typer(cls=Listed, help=about, no_args_is_help=True, rich_markup_mode=None)
+    for name, made_by in commands.items():
+        made.command(name.replace("_", "-"))(made_by)
+    return made
 
 
-class Commands(TyperGroup):
-    """The commands under their headings. An error of a command is printed on one line."""
+class Listed(TyperGroup):
+    """Commands in the order of the help, each with its summary."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the commands in the order of the help."""
@@ -108,9 +75,104 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
-        for heading, names in GROUPS.items():
+        for heading, names in self.headings().items():
             with formatter.section(heading):
                 formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
+
+    def headings(self) -> Mapping[str, Iterable[str]]:
+        """Return the names of the commands by heading."""
+        return {"Commands": self.commands}
+
+
+GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
+    "Start": {
+        "init": (init.init, "Write a new project."),
+        "local": (
+            group(
+                "Local services of this folder: broker, registry, lake.",
+                up=local.up,
+                status=local.status,
+                demo=command.demo,
+                produce=local_produce.produce,
+                jars=local.jars,
+                down=local.down,
+            ),
+            "Run local services, and a demo on real data.",
+        ),
+        "schema": (
+            group("Topics, their formats, and schema files.", topics=topics.topics, infer=infer.infer),
+            "List topics, and infer schemas from records.",
+        ),
+        "check": (check.check, "Check declarations."),
+        "doctor": (doctor.doctor, "Check what pipelines need in an environment."),
+        "preview": (preview.preview, "Show records as the rows of a table."),
+    },
+    "Pipelines": {
+        "run": (run.run, "Land topics as tables, on this machine."),
+        "status": (status.status, "Show all pipelines, or one in full."),
+        "query": (query.query, "Query the tables with SQL."),
+        "verify": (verify.verify, "Prove that no record is lost or doubled."),
+        "history": (history.history, "Print the SQL of a changelog's views."),
+        "maintain": (maintain.maintain, "Compact files and expire snapshots."),
+        "accept": (accept.accept, "Record an operator's decision."),
+        "dead-letters": (
+            group(
+                "Rejected records, and the reasons for their rejection.",
+                list=dead_letters.list_,
+                show=dead_letters.show,
+            ),
+            "List and show rejected records.",
+        ),
+    },
+    "Deployments": {
+        "deploy": (
+            group(
+                "Deployments to AWS: plan, apply, probe.",
+                cost=cost.cost,
+                bootstrap=bootstrap.bootstrap,
+                plan=review.review,
+                up=deploy.deploy,
+                acceptances=acceptances.acceptances,
+                apply=apply.apply,
+                smoke=smoke.smoke,
+                fetch=environments.fetch,
+                rotate_keys=rotate.rotate,
+                move_application=move_application.move_application,
+            ),
+            "Plan, review, apply and probe deployments.",
+        ),
+        "jobs": (
+            group(
+                "Job runs of a deployed environment.",
+                list=runs.runs,
+                logs=runs.logs,
+                stop=stop.stop,
+                start=stop.start,
+                reconcile=reconcile.reconcile,
+            ),
+            "List, stop and start job runs; print logs.",
+        ),
+        "release": (
+            group(
+                "Releases: the files that job runs are made of.",
+                build=release.build,
+                sign=release.sign,
+                upload=release.upload,
+                check=release_check.check,
+            ),
+            "Build, sign, upload and check releases.",
+        ),
+    },
+}
+"""The commands with their summaries by heading, in the order of the help."""
+
+
+class Commands(Listed):
+    """The commands under their headings. An error of a command is printed on one line."""
+
+    def headings(self) -> Mapping[str, Iterable[str]]:
+        """Return the names of the commands by heading."""
+        return GROUPS
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A `FrazilError` ends it with the exit code of its class; with --json it is printed as JSON too."""
@@ -195,44 +257,12 @@ def _root(
     secrets_of(context)
 
 
-app.command("init", short_help="Write a new project.")(init.init)
-app.command("check", short_help="Check declarations.")(check.check)
-app.command("doctor", short_help="Check what pipelines need in an environment.")(doctor.doctor)
-app.command("preview", short_help="Show records as the rows of a table.")(preview.preview)
-app.command("run", short_help="Land topics as tables, on this machine.")(run.run)
-app.command("query", short_help="Query the tables with SQL.")(query.query)
-app.command("status", short_help="Show all pipelines at a glance.")(status.status)
-app.command("show", short_help="Show a pipeline's offsets, lag and snapshots.")(show.show)
-app.command("verify", short_help="Prove that no record is lost or doubled.")(verify.verify)
-app.command("history", short_help="Print the SQL of a changelog's views.")(history.history)
-app.command("maintain", short_help="Compact files and expire snapshots.")(maintain.maintain)
-app.command("accept", short_help="Record an operator's decision.")(accept.accept)
-app.add_typer(dead_letters.app, name="dead-letters", short_help="List and show rejected records.")
-app.command("infer", short_help="Write a schema file from JSON records.")(infer.infer)
-app.command("topics", short_help="List topics, with their formats guessed.")(topics.topics)
-app.add_typer(local.app, name="local", short_help="Start and stop a local broker and registry.")
-app.command("demo", short_help="Land and prove real data on this machine.")(command.demo)
-app.command("cost", short_help="Estimate a month's bill of topics.")(cost.cost)
-app.command("bootstrap", short_help="Prepare an account for its first deployment.")(bootstrap.bootstrap)
-app.command("deploy", short_help="Deploy: release, plan, review, apply, reconcile.")(deploy.deploy)
-release.app.command("check")(release_check.check)
-app.command("move-application", short_help="Move job runs to another application.")(move_application.move_application)
-app.add_typer(release.app, name="release", short_help="Build and upload releases.")
-app.add_typer(environments.app, name="environments", short_help="Fetch the documents of deployed environments.")
-app.command("review", short_help="Review a deployment: data, permissions, cost.")(review.review)
-app.command("acceptances", short_help="Print the dangers that code owners accepted.")(acceptances.acceptances)
-app.command("apply", short_help="Apply the plan that was reviewed.")(apply.apply)
-app.command("reconcile", short_help="Bring EMR Serverless to the deployed state.")(reconcile.reconcile)
-app.command("smoke", short_help="Probe what only a real run can show.")(smoke.smoke)
-app.command("rotate", short_help="Replace the API keys of the jobs.")(rotate.rotate)
-app.command("runs", short_help="List job runs.")(runs.runs)
-app.command("logs", short_help="Print the log of a job run.")(runs.logs)
-app.command("stop", short_help="Stop pipelines of a job (alias: pause).")(stop.stop)
-app.command("start", short_help="Start stopped pipelines (alias: resume).")(stop.start)
-app.command("pause", hidden=True)(stop.stop)
-app.command("resume", hidden=True)(stop.start)
-
-
+for _heading in GROUPS.values():
+    for _name, (_made, _summary) in _heading.items():
+        if isinstance(_made, typer.Typer):
+            app.add_typer(_made, name=_name, short_help=_summary)
+        else:
+            app.command(_name, short_help=_summary)(_made)
 for _group in (app, *(each.typer_instance for each in app.registered_groups)):
     for _command in _group.registered_commands if _group else ():
         _command.cls = OneEnvironment

@@ -1,4 +1,4 @@
-"""`frazil move-application`: deploy, move the runs, and stop the application that they left.
+"""`frazil deploy move-application`: deploy, move the runs, and stop the application that they left.
 
 The declaration says where runs go. Each step finds by itself what an earlier attempt has finished.
 """
@@ -45,11 +45,11 @@ def move_application(
 ) -> None:
     """Move job runs to another application.
 
-    For example: frazil move-application prod
+    For example: frazil deploy move-application prod
 
     \b
     Declare the new application and the former one first.
-    Deploys both, as frazil deploy does.
+    Deploys both, as frazil deploy up does.
     Reconciles: old runs end, new ones start and prove themselves.
     Stops the former application after its last run.
     After an interruption, repeat the command.
@@ -99,7 +99,7 @@ def move_application(
             patience_seconds=minutes * 60,
         )
         ended.append(f"{title} ({application}) {'is stopped' if exists else 'does not exist'}, without runs")
-    do = f'Remove it from former_applications, then run: frazil deploy {name} --accept-danger "it is stopped"'
+    do = f'Remove it from former_applications, then run: frazil deploy up {name} --accept-danger "it is stopped"'
     _print("move", f"done: all jobs run on {declared['application']}; {'; '.join(ended)}. {do}")
 
 

@@ -1,4 +1,4 @@
-"""`frazil reconcile`: bring the runs of a job to their desired state."""
+"""`frazil jobs reconcile`: bring the runs of a job to their desired state."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def reconcile(
 ) -> None:
     """Bring job runs to the deployed state.
 
-    For example: frazil reconcile prod --check
+    For example: frazil jobs reconcile prod --check
 
     \b
     Ends the old run, then starts the new one.

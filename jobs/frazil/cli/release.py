@@ -20,15 +20,7 @@ from frazil.project import environments
 from frazil.release.emr_labels import NEWEST, label
 from frazil.release.manifest import Architecture, Release, Role
 
-app = typer.Typer(help="Releases: the files that job runs are made of.", no_args_is_help=True, rich_markup_mode=None)
 
-
-@app.callback()
-def _group() -> None:
-    pass
-
-
-@app.command("build")
 def build(
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.")] = Path("dist/release"),
     for_environment: Annotated[
@@ -73,7 +65,6 @@ def build(
         _print_result(release, folder)
 
 
-@app.command("upload")
 def upload(
     context: typer.Context,
     env: EnvironmentName = None,
@@ -119,7 +110,6 @@ def upload(
         out().print(f"release {release.key}", markup=False)
 
 
-@app.command("sign")
 def sign(
     context: typer.Context,
     folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder of the release.")] = Path(

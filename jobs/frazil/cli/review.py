@@ -1,4 +1,4 @@
-"""`frazil review`: what a deployment would do, before it does it."""
+"""`frazil deploy plan`: what a deployment would do, before it does it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def review(
         typer.Option("--accept-danger", metavar="REASON", help="Accept dangers; the review names the reason."),
     ] = "",
     acceptances: Annotated[
-        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil acceptances.")
+        Path | None, typer.Option("--acceptances", metavar="FILE", help="Output of frazil deploy acceptances.")
     ] = None,
     form: Annotated[
         Path | None, typer.Option("--form", metavar="FILE", help="Write the normal form of the plans.")
@@ -65,7 +65,7 @@ def review(
 ) -> None:
     """Review a deployment: its changes, data, permissions and cost.
 
-    For example: frazil review dev --release dist/release/manifest.json > review.md
+    For example: frazil deploy plan dev --release dist/release/manifest.json > review.md
 
     \b
     Changes nothing.

@@ -1,4 +1,4 @@
-"""`frazil rotate`: new API keys for the jobs, in the free slot, before the old ones are deleted."""
+"""`frazil deploy rotate-keys`: new API keys for the jobs, in the free slot, before the old ones are deleted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rotate(
 ) -> None:
     """Replace the API keys of the jobs.
 
-    For example: frazil rotate dev
+    For example: frazil deploy rotate-keys dev
 
     \b
     Creates new keys, and writes them into the secret.

@@ -1,4 +1,4 @@
-"""`frazil runs` and `frazil logs`: list job runs, and print their logs."""
+"""`frazil jobs list` and `frazil jobs logs`: list job runs, and print their logs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def runs(
 ) -> None:
     """List the job runs of an environment, newest first.
 
-    For example: frazil runs prod --last 5
+    For example: frazil jobs list prod --last 5
 
     \b
     Exit codes:
@@ -72,7 +72,7 @@ def logs(
 ) -> None:
     """Print the uploaded log of a run's driver.
 
-    For example: frazil logs prod 00f1abc2def3gh45
+    For example: frazil jobs logs prod 00f1abc2def3gh45
 
     \b
     With --env or FRAZIL_ENV, one argument may be RUN.
@@ -177,4 +177,4 @@ def _chosen(found: list[Run], run_id: str | None, *, where: str) -> Run:
         if run_id in (None, run.id):
             return run
     what = f"there is no run {run_id}" if run_id else "there are no runs"
-    raise InvalidInput(what, where=where, do=f"`frazil runs` lists {number(len(found))}; --job names another job")
+    raise InvalidInput(what, where=where, do=f"`frazil jobs list` lists {number(len(found))}; --job names another job")

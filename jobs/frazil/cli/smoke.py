@@ -1,4 +1,4 @@
-"""`frazil smoke`: probe a deployed environment for what only a real run can show."""
+"""`frazil deploy smoke`: probe a deployed environment for what only a real run can show."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def smoke(
 ) -> None:
     """Probe a deployed environment: runs, logs, metrics, alarms, tables.
 
-    For example: frazil smoke dev --minutes 20
+    For example: frazil deploy smoke dev --minutes 20
 
     \b
     Changes nothing, except with --publish.

@@ -1,31 +1,48 @@
-"""`frazil status`: all pipelines at a glance, one row each."""
+"""`frazil status`: all pipelines at a glance, one row each, or one pipeline in full."""
 
 from __future__ import annotations
 
+import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from frazil.cli.console import duration, number, out, plain, show_json, show_json_line, size, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_in, in_environment
-from frazil.cli.show import SECONDS, foreign_note, stopped_broker
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Pipeline
+from frazil.declaration import Environment, Pipeline
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
+    from frazil.clients.registry.client import Registry
+    from frazil.status.all_pipelines import Services
     from frazil.status.overview import Row
+    from frazil.status.pipeline_status import Commit, PipelineStatus
+
+SECONDS = 5.0
+"""Longest time that Kafka may take. Without Kafka, only the lag is unknown."""
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Hosts that are this machine."""
+
+PARTITIONS = 8
+"""Partitions whose offsets are shown for a snapshot; `--json` has all."""
+
+SNAPSHOT_DROP = ("offsets by partition", "snapshot", "read")
+"""Columns of snapshots that a narrow screen leaves out, the first one first."""
 
 NUMBERS = ("lag", "lag time", "newest record", "rejected, 24 h", "last commit", "rows", "size", "files")
 DROP = ("files", "size", "last commit", "newest record", "rows", "rejected, 24 h", "lag time")
@@ -36,6 +53,7 @@ STYLES = {"stopped": "red", "unknown": "yellow", "waiting": "yellow", "behind": 
 def status(
     context: typer.Context,
     names: PipelineNames = None,
+    snapshots: Annotated[int, typer.Option(min=0, metavar="N", help="Number of last snapshots of one PIPELINE.")] = 5,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
     watch: Annotated[bool, typer.Option("--watch", help="Look again and again, until stopped.")] = False,
@@ -45,77 +63,116 @@ def status(
     ] = 5.0,
     as_json: AsJson = False,
 ) -> None:
-    """Show all pipelines at a glance, one row each.
+    """Show all pipelines at a glance, or one in full.
 
-    For example: frazil status --watch
+    For example: frazil status orders
 
     \b
     Reads tables' metadata and Kafka's offsets, without a JVM.
-    Shows all declared pipelines by default.
+    Shows all declared pipelines by default, one row each.
+    One PIPELINE: offsets, lag, columns and last snapshots, too.
     With --watch --json, prints one JSON object a line.
 
     \b
     Exit codes:
       0 shown, whatever the states
       2 invalid input
+      3 one PIPELINE, and its catalog is unavailable
     """
     if watch and not as_json and not sys.stdout.isatty():
         raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
     declared = declaration_file.declared(file)
     pipelines = declaration_file.chosen(declared, names) if names else declared
-    secrets: Secrets = context.find_root().obj
-    look = _looks(pipelines, env, secrets)
-    if not watch:
-        rows = look()
-        if as_json:
-            show_json(_document(rows, now=time.time()))
+    looking = _Looking(environments.environment(env), env, context.find_root().obj, snapshots)
+    if watch:
+        try:
+            _watched(lambda: looking.all(pipelines), every, as_json=as_json)
+        except KeyboardInterrupt:  # the way in which it is ended
             return
-        out().print(_table(rows))
-        for text in _reasons(rows):
-            out().print(text, markup=False, soft_wrap=True)
+    is_one = len(names or ()) == 1
+    rows = [looking.one(*pipelines)] if is_one else looking.all(pipelines)
+    if as_json:
+        show_json(_document(rows, now=time.time(), is_full=is_one))
         return
-    try:
-        _watched(look, every, as_json=as_json)
-    except KeyboardInterrupt:  # the way in which it is ended
-        return
+    out().print(_table(rows))
+    for text in _reasons(rows):
+        out().print(text, markup=False, soft_wrap=True)
+    if is_one and rows[0].details is not None:
+        for part in _parts(rows[0].details):
+            out().print(part, soft_wrap=isinstance(part, Text))
 
 
-def _looks(pipelines: Sequence[Pipeline], env: str, secrets: Secrets) -> Callable[[], list[Row]]:
-    """Return how one look is made; clients are made once, and tables are read each time."""
-    from frazil.clients.daemon_threads import DaemonThreads
-    from frazil.clients.kafka_topics import KafkaTopics
-    from frazil.clients.registry.client import Registry
-    from frazil.clients.registry.retry import RetryPolicy
-    from frazil.lake.read.stored_tables import Lake
-    from frazil.status.all_pipelines import PARALLEL, Services, all_pipelines
+class _Looking:
+    """Looks at pipelines of an environment. Clients are made once, and tables are read each time."""
 
-    place, mask = environments.environment(env), secrets.redactor.redact
-    retry, threads = RetryPolicy(total_seconds=SECONDS), DaemonThreads(PARALLEL, name="status")
+    def __init__(self, place: Environment, env: str, secrets: Secrets, commits: int) -> None:
+        from frazil.clients.daemon_threads import DaemonThreads
+        from frazil.clients.kafka_topics import KafkaTopics
+        from frazil.clients.registry.client import Registry
+        from frazil.clients.registry.retry import RetryPolicy
+        from frazil.status.all_pipelines import PARALLEL
 
-    @cache
-    def kafka() -> KafkaTopics:
-        return KafkaTopics(place.kafka, secrets, timeout_seconds=SECONDS)
-
-    @cache
-    def registry() -> Registry | None:
-        return Registry.of(place.registry, secrets, retry=retry) if place.registry else None
-
-    def look() -> list[Row]:
-        stopped = stopped_broker(place.kafka.bootstrap)
-        asked = Services(
-            lake=Lake(place, secrets.read), kafka=None if stopped else kafka, registry=registry, stopped=stopped
+        self._place, self._env, self._secrets, self._commits = place, env, secrets, commits
+        self._threads = DaemonThreads(PARALLEL, name="status")
+        self._kafka = cache(lambda: KafkaTopics(place.kafka, secrets, timeout_seconds=SECONDS))
+        retry = RetryPolicy(total_seconds=SECONDS)
+        self._registry: Callable[[], Registry | None] = cache(
+            lambda: Registry.of(place.registry, secrets, retry=retry) if place.registry else None
         )
-        rows = all_pipelines(pipelines, asked, threads, now=time.time)
-        return [
-            replace(
-                row,
-                why=mask(in_environment(row.why, env)),
-                commands=tuple(command_in(one, env) for one in row.commands),
-            )
-            for row in rows
-        ]
 
-    return look
+    def all(self, pipelines: Sequence[Pipeline]) -> list[Row]:
+        """Return a row for each pipeline."""
+        from frazil.status.all_pipelines import all_pipelines
+
+        return [self._shown(row) for row in all_pipelines(pipelines, self._services(), self._threads, now=time.time)]
+
+    def one(self, pipeline: Pipeline) -> Row:
+        """Return the row of one pipeline, with its details. Raises what reading its table raises."""
+        from frazil.cli.missing_schema import missing_schema
+        from frazil.clients.kafka import Kafka
+        from frazil.status.all_pipelines import one_pipeline
+
+        services = self._services()
+        row = one_pipeline(pipeline, services, self._threads, now=time.time)
+        if row.details is not None and row.details.location is None and not services.stopped:
+            kafka = Kafka(self._place.kafka, self._secrets, timeout_seconds=SECONDS)
+            row = replace(row, why=missing_schema(pipeline, self._registry(), kafka) or row.why)
+        return self._shown(row)
+
+    def _services(self) -> Services:
+        from frazil.lake.read.stored_tables import Lake
+        from frazil.status.all_pipelines import Services
+
+        stopped = stopped_broker(self._place.kafka.bootstrap)
+        return Services(
+            lake=Lake(self._place, self._secrets.read),
+            kafka=None if stopped else self._kafka,
+            registry=self._registry,
+            stopped=stopped,
+            commits=self._commits,
+        )
+
+    def _shown(self, row: Row) -> Row:
+        """Return the row without secrets, and with its commands as they are for the environment."""
+        why = self._secrets.redactor.redact(in_environment(row.why, self._env))
+        return replace(row, why=why, commands=tuple(command_in(one, self._env) for one in row.commands))
+
+
+def stopped_broker(bootstrap: str) -> str:
+    """Return a sentence if the broker is on this machine and does not run; else nothing.
+
+    A port without a process refuses at once. Kafka's client would retry it until its timeout.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if host not in LOOPBACK:
+            return ""
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS).close()
+            return ""
+        except OSError:
+            continue
+    return f"The local broker {bootstrap} does not run"
 
 
 def _watched(look: Callable[[], list[Row]], every: float, *, as_json: bool) -> None:
@@ -143,18 +200,26 @@ def _table(rows: Sequence[Row]) -> RenderableType:
         cells = [number(sums["lag"]), "", "", number(sums["rejected_24h"]), "", number(sums["rows"])]
         files = number(sums["data_files"] + sums["delete_files"])
         shown.add_row("total", *cells, size(sums["bytes"]), files, f"{len(rows)} pipelines", style="bold")
-    notes = [Text(plain(f"{one.pipeline}: {note}"), style="yellow") for one in rows for note in one.differences]
+    notes = [
+        Text(plain(f"{one.pipeline}: the declaration differs from the table: {note}"), style="yellow")
+        for one in rows
+        for note in one.differences
+    ]
     notes += [
         Text(f"{one.pipeline}: {number(one.deleted_by_others)} rows deleted by other engines, as accepted", style="dim")
         for one in rows
         if one.deleted_by_others
     ]
     notes += [
-        Text(plain(f"{one.pipeline}: {foreign_note(one.pipeline, one.foreign_commits)}"), style="yellow")
-        for one in rows
-        if one.foreign_commits
+        Text(plain(f"{one.pipeline}: {_foreign_note(one)}"), style="yellow") for one in rows if one.foreign_commits
     ]
     return Group(shown, *notes) if notes else shown
+
+
+def _foreign_note(one: Row) -> str:
+    """Return the sentence about commits of other engines, and the command that counts rows."""
+    what = f"Other engines changed rows in {number(one.foreign_commits)} commits, so the number of rows may differ"
+    return f"{what}; `frazil verify {one.pipeline}` counts"
 
 
 def _reasons(rows: Sequence[Row]) -> list[str]:
@@ -182,13 +247,61 @@ def _cells(one: Row) -> list[str]:
     ]
 
 
-def _document(rows: Sequence[Row], *, now: float) -> dict[str, Any]:
+def _document(rows: Sequence[Row], *, now: float, is_full: bool = False) -> dict[str, Any]:
     from frazil.status.overview import document, states, totals
 
+    full = [one.details.document(now=now) if is_full and one.details is not None else {} for one in rows]
     at = datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds")
     return {
         "at": at,
-        "pipelines": [document(one) for one in rows],
+        "pipelines": [{**more, **document(one)} for one, more in zip(rows, full, strict=True)],
         "totals": totals(rows),
         "states": dict(states(rows)),
     }
+
+
+def _parts(found: PipelineStatus) -> Iterator[RenderableType]:
+    """Yield what is shown of one pipeline below its row."""
+    head = table("", "")
+    head.show_header = False
+    head.add_row("topic", found.topic)
+    head.add_row("table", found.table)
+    head.add_row("location", found.location or "none yet; the first run creates the table")
+    yield Text()
+    yield head
+    yield from (Text(plain(note), style="yellow") for note in found.stale)
+    if found.partitions:
+        numbers = ("partition", "committed offset", "end offset", "lag")
+        shown = table(*numbers, right=numbers)
+        for one in found.partitions:
+            shown.add_row(*map(number, (one.partition, one.held, one.stable, one.lag)))
+        yield Text()
+        yield shown
+    if found.columns:
+        shown = table("column", "type")
+        for column in found.columns:
+            shown.add_row(*map(plain, column))
+        yield Text()
+        yield shown
+    if found.commits:
+        yield Text()
+        yield snapshot_table(found.commits)
+
+
+def snapshot_table(commits: tuple[Commit, ...], *, title: str | None = None) -> Table:
+    """Return snapshots, newest first, with the offsets that each landed."""
+    numbers = ("read", "landed", "rejected")
+    shown = table(
+        "snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP, title=title
+    )
+    for column in shown.columns[:2]:
+        column.no_wrap = True
+    for commit in commits:
+        counts = commit.counts
+        cells = (counts.read, counts.written, sum(counts.rejected.values())) if counts else (None, None, None)
+        ranges = "\n".join(f"{p}: {start}–{end}" for p, (start, end) in islice(commit.offsets.items(), PARTITIONS))
+        if len(commit.offsets) > PARTITIONS:
+            ranges += f"\n… {len(commit.offsets) - PARTITIONS} more"
+        what = ranges or ("offsets as before" if commit.is_ours else f"{commit.operation}, not by Frazil")
+        shown.add_row(str(commit.snapshot_id), f"{commit.at:%Y-%m-%d %H:%M:%S}", *map(number, cells), what)
+    return shown

@@ -1,4 +1,4 @@
-"""`frazil stop` and `frazil start`: stop and start pipelines of a job. `pause` and `resume` are aliases."""
+"""`frazil jobs stop` and `frazil jobs start`: stop and start pipelines of a job."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ def stop(
 ) -> None:
     """Stop pipelines of a job.
 
-    For example: frazil stop orders --env prod
+    For example: frazil jobs stop orders --env prod
 
     \b
-    Alias: frazil pause.
-    A deployment does not start them; `frazil start` does.
+    A deployment does not start them; `frazil jobs start` does.
     A run without these pipelines replaces the job's run.
     Records stay in their topics, subject to retention.
 
     \b
     Exit codes:
-      same as `frazil reconcile`
+      same as `frazil jobs reconcile`
     """
     _change(context, names, env, minutes, is_stopped=True, as_json=as_json)
 
@@ -48,14 +47,11 @@ def start(
 ) -> None:
     """Start stopped pipelines at the offsets of their tables.
 
-    For example: frazil start orders --env prod
-
-    \b
-    Alias: frazil resume.
+    For example: frazil jobs start orders --env prod
 
     \b
     Exit codes:
-      same as `frazil reconcile`
+      same as `frazil jobs reconcile`
     """
     _change(context, names, env, minutes, is_stopped=False, as_json=as_json)
 

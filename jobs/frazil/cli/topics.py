@@ -1,4 +1,4 @@
-"""`frazil topics`: print the topics of a broker, with guesses of their formats."""
+"""`frazil schema topics`: print the topics of a broker, with guesses of their formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def topics(
 ) -> None:
     """List topics with their records and guessed formats.
 
-    For example: frazil topics orders
+    For example: frazil schema topics orders
 
     \b
     Formats are guesses from the newest few records.
@@ -40,7 +40,7 @@ def topics(
       2 invalid input
       3 the broker is unavailable, or has no such topic
     """
-    from frazil.cli.show import stopped_broker
+    from frazil.cli.status import stopped_broker
     from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.retry import RetryPolicy
@@ -54,7 +54,7 @@ def topics(
     kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
     spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith(HIDDEN))
     if topic is not None and not spans:
-        do = "`frazil topics --all` lists those that we may see"
+        do = "`frazil schema topics --all` lists those that we may see"
         raise TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
     newest = kafka.newest(spans, seconds=READ_SECONDS)
     retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)

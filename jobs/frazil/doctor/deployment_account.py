@@ -32,7 +32,7 @@ def steps(
     now: Callable[[], float] = time.time,
 ) -> list[Step]:
     """Return the checks of a declared deployment (`stacks/describe.py`). All of them only read."""
-    prepare = f"Run frazil bootstrap {name} as the account's owner"
+    prepare = f"Run frazil deploy bootstrap {name} as the account's owner"
 
     def number() -> Check:
         found, wanted = account.number(), declared["account"]
@@ -46,7 +46,9 @@ def steps(
         if not account.has_bucket(bucket):
             return Check.failed("state bucket", f"{bucket} does not exist", prepare)
         if key is None or not account.is_protected(bucket, key, declared["state_bucket_policy"]):
-            return Check.warning("state bucket", f"{bucket} has other settings than frazil bootstrap gives it", prepare)
+            return Check.warning(
+                "state bucket", f"{bucket} has other settings than frazil deploy bootstrap gives it", prepare
+            )
         return Check.ok("state bucket", bucket)
 
     def boundary() -> Check:
@@ -97,7 +99,11 @@ def steps(
         days = (datetime.fromtimestamp(now(), UTC) - stored).days
         if days <= KEY_DAYS:
             return Check.ok(KEYS, f"{days} days old")
-        do = f"Run frazil rotate {name}" if declared["has_own_keys"] else "Replace the keys in the given secret"
+        do = (
+            f"Run frazil deploy rotate-keys {name}"
+            if declared["has_own_keys"]
+            else "Replace the keys in the given secret"
+        )
         return Check.warning(KEYS, f"{days} days old, more than {KEY_DAYS}", do)
 
     named = {

@@ -86,5 +86,5 @@ def _remedy(choice: str, file: Path, folder: Path) -> str:
     existing = f"; existing: {', '.join(others)}" if others else ""
     return (
         f"Write [environments.{choice}] into {project_folder() / NAME}, or {file} (docs/project.md), fetch that of a deployment "
-        f"with `frazil environments fetch OUTPUTS`, or give --env a name or a file{existing}"
+        f"with `frazil deploy fetch OUTPUTS`, or give --env a name or a file{existing}"
     )

@@ -101,8 +101,8 @@ class NewProject:
         deploy: tuple[str, ...] = ()
         if self.has_aws:
             into += ("pip install 'frazil[infra]'",)
-            deploy = (f"$EDITOR {DEPLOYMENTS}", "frazil review dev --offline", "frazil bootstrap dev")
-            deploy += ("frazil deploy dev --release none", "frazil deploy dev")
+            deploy = (f"$EDITOR {DEPLOYMENTS}", "frazil deploy plan dev --offline", "frazil deploy bootstrap dev")
+            deploy += ("frazil deploy up dev --release none", "frazil deploy up dev")
         if self.cluster is Cluster.LOCAL:
             return (*into, "frazil local up", "frazil local produce orders orders.jsonl", *land, *deploy)
         return (*into, *(f"export {name}=…" for name in self.variables), "frazil doctor", *land, *deploy)

@@ -143,7 +143,9 @@ class Reconciler:
             for step in steps:
                 self.on_step(step)
                 refuse_halt(step, job)
-            self._wait(job, began, patience_seconds, "Read the log of the deployed reconciler, or run frazil reconcile")
+            self._wait(
+                job, began, patience_seconds, "Read the log of the deployed reconciler, or run frazil jobs reconcile"
+            )
         return self.target(job)
 
     def target(self, job: str) -> Desired | None:

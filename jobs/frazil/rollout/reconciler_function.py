@@ -1,4 +1,4 @@
-"""The deployed reconciler: an AWS Lambda function that makes one pass for each event. `frazil reconcile` runs the same code.
+"""The deployed reconciler: an AWS Lambda function that makes one pass for each event. `frazil jobs reconcile` runs the same code.
 
 An event is the execution of a schedule, or "EMR Serverless Job Run State Change" of the application. A pass reads
 everything again, so events may be repeated, late and in any order. Only the schedule of drains says which execution it is.

@@ -84,7 +84,7 @@ class RenewedKeys:
                 self.on_wait(f"{job}: {found.why}")
                 said = found.why
             if at_work.clock() - began > patience_seconds:
-                do = "Run frazil rotate again. Until it ends, the former keys exist"
+                do = "Run frazil deploy rotate-keys again. Until it ends, the former keys exist"
                 raise RolloutFailed(found.why, where=f"job {job}", do=do)
             if target is not None and target.mode is Mode.FOLLOW:
                 for run in found.old:

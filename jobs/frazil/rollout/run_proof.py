@@ -35,7 +35,7 @@ class Reached(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """What a driver found at its start, for `frazil smoke`."""
+    """What a driver found at its start, for `frazil deploy smoke`."""
 
     runtime: Annotated[Mapping[str, str], "The versions that it runs on, by name."] = FrozenMap()
     missing: Annotated[Mapping[str, str], "What each bucket answers for an object that does not exist."] = FrozenMap()

@@ -22,12 +22,14 @@ def run(job: DeployedJob) -> Answer:
     newest, good = job.newest, job.good
     if newest is None:
         if job.desired.is_stopped:
-            return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil start", is_awaited=False)
-        do = "Run frazil reconcile, or wait for its schedule" if job.is_ingest else "Its schedule starts it"
+            return Answer.not_yet(
+                "an operator stopped its pipelines", "Start them: frazil jobs start", is_awaited=False
+            )
+        do = "Run frazil jobs reconcile, or wait for its schedule" if job.is_ingest else "Its schedule starts it"
         return Answer.not_yet(_NO_RUN, do, is_awaited=job.is_ingest)
     what = f"run {newest.id} is {newest.state}"
     if newest.state is RunState.FAILED:
-        return Answer.failed(f"{what}: {newest.details}", f"Read its log: frazil logs {_logs_of(job, newest)}")
+        return Answer.failed(f"{what}: {newest.details}", f"Read its log: frazil jobs logs {_logs_of(job, newest)}")
     if newest.state in GOOD:
         return Answer.shown(what)
     is_starting = newest.state not in (RunState.CANCELLING, RunState.CANCELLED)
@@ -92,13 +94,13 @@ def generation(job: IngestJob) -> Answer:
     """Return whether the reconciler has proven the desired generation."""
     what = f"generation {job.desired.generation}"
     if job.state.has_given_up(job.desired):
-        do = "Read frazil runs and frazil logs, then deploy a remedy, or frazil deploy --again"
+        do = "Read frazil jobs list and frazil jobs logs, then deploy a remedy, or frazil deploy up --again"
         return Answer.failed(f"{what} was given up", do)
     if job.state.has_proven(job.desired):
         return Answer.shown(f"{what} is proven")
     if job.desired.is_stopped:
-        return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil start", is_awaited=False)
-    return Answer.not_yet(f"{what} has not proven itself", "frazil reconcile --check prints why")
+        return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil jobs start", is_awaited=False)
+    return Answer.not_yet(f"{what} has not proven itself", "frazil jobs reconcile --check prints why")
 
 
 def _logs_of(job: DeployedJob, run: Run) -> str:

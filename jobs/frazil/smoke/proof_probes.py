@@ -32,21 +32,21 @@ def proof(job: IngestJob) -> Answer:
         return Answer.not_yet("no run yet")
     if found is None or _is_older(found, due):
         what = f"run {due.id} has written none" if found is None else f"the newest is older than run {due.id}"
-        do = f"Read frazil logs {job.services.environment.name} {due.id}: event proof_unwritten"
+        do = f"Read frazil jobs logs {job.services.environment.name} {due.id}: event proof_unwritten"
         began = due.updated_at if due.state.is_terminal else due.started_at or due.updated_at
         return Answer.failed(what, do) if job.services.now - began > WRITING else Answer.not_yet(what)
     if _is_older(found, run):
         return Answer.not_yet(f"run {run.id} has written none")
     age = job.services.now - datetime.fromtimestamp(found.at_ms / 1000, UTC)
     if not run.state.is_terminal and age > FRESH:
-        do = f"Read frazil logs {job.services.environment.name} {run.id}: the driver writes it every five minutes"
+        do = f"Read frazil jobs logs {job.services.environment.name} {run.id}: the driver writes it every five minutes"
         return Answer.failed(f"the newest is {age.total_seconds() // 60:.0f} minutes old", do)
     reached = {p.name: found.pipelines.get(p.name, Reached.NOTHING) for p in job.pipelines}
     for wanted, what in ((Reached.UNAVAILABLE, "a service is unavailable to"), (Reached.NOTHING, "nothing landed by")):
         names = _listed(name for name, each in reached.items() if each is wanted)
         is_over = run.state.is_terminal or job.age(run) > timedelta(seconds=job.desired.proof_seconds)
         if names and (wanted is Reached.UNAVAILABLE or is_over):
-            return Answer.failed(f"{what} {names}", f"Read frazil logs {job.services.environment.name} {run.id}")
+            return Answer.failed(f"{what} {names}", f"Read frazil jobs logs {job.services.environment.name} {run.id}")
         if names:
             return Answer.not_yet(f"{what} {names}")
     committed = sum(each is Reached.COMMITTED for each in reached.values())
@@ -98,7 +98,7 @@ def secret(job: IngestJob) -> Answer:
     if job.proof is None:
         return Answer.not_yet(_NO_PROOF)
     if Reached.UNAVAILABLE in job.proof.pipelines.values():
-        do = "Read frazil logs: event service_unavailable names the secret, or another service"
+        do = "Read frazil jobs logs: event service_unavailable names the secret, or another service"
         return Answer.failed("a service is unavailable, and no pipeline has landed", do)
     return Answer.not_yet("no pipeline has landed yet")
 

@@ -19,7 +19,7 @@ SETTLING = timedelta(hours=3)
 LOOKS, LOOK_SECONDS = 10, 3.0
 """How often, and how many seconds apart, the action of a raised alarm is looked for."""
 _ENABLED, _ACTIVE = "ENABLED", "Active"
-_REASON = "frazil smoke: a test of the topic. Nothing is wrong"
+_REASON = "frazil deploy smoke: a test of the topic. Nothing is wrong"
 
 
 def reconciler(job: IngestJob) -> Answer:
@@ -136,7 +136,7 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
             services.wait(LOOK_SECONDS)
     if is_published:
         return Answer.failed(f"CloudWatch has done no action of {alarm}", "Look at the alarm's history in CloudWatch")
-    what, do = "no alarm has published anything so far", "frazil smoke --publish raises one for a test"
+    what, do = "no alarm has published anything so far", "frazil deploy smoke --publish raises one for a test"
     return Answer.not_yet(what, do, is_awaited=False)
 
 
@@ -153,5 +153,7 @@ def tables(services: Services, jobs: Sequence[IngestJob]) -> Answer:
         return Answer.not_yet("no pipeline has landed yet")
     missing = [table.identifier for table in landed if reader.table_metadata(table.namespace, table.name) is None]
     if missing:
-        return Answer.failed(f"Glue has no table {', '.join(missing[:5])}", "Read frazil logs: was the table dropped?")
+        return Answer.failed(
+            f"Glue has no table {', '.join(missing[:5])}", "Read frazil jobs logs: was the table dropped?"
+        )
     return Answer.shown(f"{len(landed)} tables, as {role.rpartition('/')[2]}")

@@ -27,12 +27,14 @@ LONGEST_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What is asked; clients are made when they are needed. Without `kafka`, `stopped` says why."""
+    """The services to ask; clients are made when they are needed. Without `kafka`, `stopped` says why."""
 
     lake: Lake
     kafka: Callable[[], KafkaTopics] | None
     registry: Callable[[], Registry | None]
     stopped: str = ""
+    commits: int = 0
+    """Newest snapshots of each table to report."""
 
 
 def all_pipelines(
@@ -48,6 +50,11 @@ def all_pipelines(
     return [_made(pipeline, answer) for pipeline, answer in zip(pipelines, answers, strict=True)]
 
 
+def one_pipeline(pipeline: Pipeline, services: Services, threads: DaemonThreads, *, now: Callable[[], float]) -> Row:
+    """Return the row of one pipeline. Raises what reading its table raises."""
+    return _row(pipeline, services, threads.submit(partial(_offsets, [pipeline], services)), now)
+
+
 def _made(pipeline: Pipeline, answer: Future[Row]) -> Row:
     if answer.cancel() or not answer.done():
         return unreadable(pipeline, f"no answer within {LONGEST_SECONDS:g} s")
@@ -61,7 +68,7 @@ def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Cal
     if offsets is not None and table is not None:
         offsets = _with_open_transactions(pipeline, table, offsets, topics.result())
     spans = offsets.spans if offsets is not None else {}
-    found = table_status(pipeline, services.lake, table, spans)
+    found = table_status(pipeline, services.lake, table, spans, commits=services.commits)
     waiting = "" if table is not None else why if is_missing else _waiting(pipeline, services)
     return row(pipeline, found, table, offsets, why=why, waiting=waiting, now=now())
 

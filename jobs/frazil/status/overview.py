@@ -74,6 +74,8 @@ class Row:
     delete_files: int | None = None
     differences: tuple[str, ...] = ()
     """The differences between the table and its declaration."""
+    details: PipelineStatus | None = None
+    """The status of the pipeline in full; None if its table cannot be read."""
 
     @property
     def text(self) -> str:
@@ -96,9 +98,9 @@ def row(
     `why` says why there are no offsets, `waiting` what a pipeline without a table waits for. `now` is in seconds since 1970.
     """
     if table is not None and not table.layout.is_ours:
-        return _without_facts(pipeline, State.STOPPED, ForeignTable.of(pipeline.name, table.identifier).what)
+        return _without_facts(pipeline, State.STOPPED, ForeignTable.of(pipeline.name, table.identifier).what, found)
     if table is None or table.head is None:
-        return _without_facts(pipeline, State.WAITING if waiting else State.NO_TABLE, waiting or why)
+        return _without_facts(pipeline, State.WAITING if waiting else State.NO_TABLE, waiting or why, found)
     age = None if found.newest_record_at is None else max(now - found.newest_record_at, 0.0)
     lag = found.lag
     state, reason, stop = _state(pipeline, table, offsets, lag=lag, why=why)
@@ -127,6 +129,7 @@ def row(
         data_files=data_files,
         delete_files=delete_files,
         differences=tuple(one for one in existing_table.said(pipeline, table.layout) if one not in reason),
+        details=found,
     )
 
 
@@ -135,8 +138,15 @@ def unreadable(pipeline: Pipeline, why: str) -> Row:
     return _without_facts(pipeline, State.UNKNOWN, why)
 
 
-def _without_facts(pipeline: Pipeline, state: State, why: str) -> Row:
-    return Row(pipeline=pipeline.name, topic=pipeline.topic.name, table=pipeline.table.identifier, state=state, why=why)
+def _without_facts(pipeline: Pipeline, state: State, why: str, details: PipelineStatus | None = None) -> Row:
+    return Row(
+        pipeline=pipeline.name,
+        topic=pipeline.topic.name,
+        table=pipeline.table.identifier,
+        state=state,
+        why=why,
+        details=details,
+    )
 
 
 def totals(rows: Iterable[Row]) -> dict[str, int]:
@@ -155,7 +165,7 @@ def states(rows: Iterable[Row]) -> Mapping[str, int]:
 def document(one: Row) -> dict[str, Any]:
     """Return a row as JSON; ages in seconds, to the millisecond."""
     ages = ("lag_seconds", "freshness_seconds", "last_commit_seconds")
-    values = {name: getattr(one, name) for name in one.__slots__}
+    values = {name: getattr(one, name) for name in one.__slots__ if name != "details"}
     rounded = {name: None if values[name] is None else round(values[name], 3) for name in ages}
     return {**values, **rounded, "state": one.state.value, "why": one.why or None, "record": place(one.record)}
 

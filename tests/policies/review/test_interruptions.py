@@ -84,7 +84,7 @@ def test_each_change_of_the_application_is_a_danger(after: dict[str, Any], said:
     assert "keep this one in former_applications" in danger.do
     gone = reviewed(plan(DEPLOYED, change(address, "delete", APPLICATION)))
     [danger] = [each for each in gone.dangers if each.rule == "application_change"]
-    assert "Run frazil move-application before you remove it" in danger.do
+    assert "Run frazil deploy move-application before you remove it" in danger.do
     assert "application_change" not in rules(change(address, "create", None, APPLICATION))
 
 

@@ -16,7 +16,7 @@ from tests.policies.review.cases import CASES
 from tests.policies.review.planning import change, plan, reviewed
 
 RENDERER = MarkdownIt("gfm-like", {"linkify": False})
-OWN_HTML = re.compile(r"<!-- frazil review [a-z0-9-]+ -->|</?details>|<summary>[^<]*</summary>|<br>")
+OWN_HTML = re.compile(r"<!-- frazil deploy plan [a-z0-9-]+ -->|</?details>|<summary>[^<]*</summary>|<br>")
 MENTION = re.compile(r"(?:^|\W)@[a-zA-Z0-9]|(?:^|[^\w&])#\d|://|\bwww\.", re.IGNORECASE)
 
 

@@ -156,7 +156,7 @@ def test_acceptances_of_another_environment_do_not_count() -> None:
 
 @pytest.mark.parametrize("digits", [0, 2, 16, 63])
 def test_a_part_of_a_digest_accepts_nothing(digits: int) -> None:
-    """`frazil acceptances` prints complete digests, so such a file is from another version or was written by hand."""
+    """`frazil deploy acceptances` prints complete digests, so such a file is from another version or was written by hand."""
     digest = "ab" * 32
     with pytest.raises(ValueError, match=f"the acceptance of ann names {digits} digits of a plan, and 64 are needed"):
         list(in_comments(of_digest(digest[:digits]), "dev", digest))

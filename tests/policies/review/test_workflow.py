@@ -254,8 +254,8 @@ case "$(basename "$0") $*" in
   "gh api repos/o/r/actions/artifacts/"*) cat zip ;;
   "aws "*) echo '{"key": "k", "secret": "s"}' ;;
   "frazil release check"*) cat release ;;
-  "frazil apply"*) echo applied; exit "$(cat status)" ;;
-  "frazil smoke"*) echo "1 failed"; exit "$(cat status)" ;;
+  "frazil deploy apply"*) echo applied; exit "$(cat status)" ;;
+  "frazil deploy smoke"*) echo "1 failed"; exit "$(cat status)" ;;
 esac
 """
 
@@ -362,7 +362,7 @@ def test_the_reviewed_plan_is_applied_with_what_was_accepted(deploying: Runner, 
     temp = deploying.folder / "temp"
     assert (ended, outputs) == (0, {"status": status}), "the next step reports it"
     assert calls[-1] == (
-        f"frazil apply dev --outputs {temp}/outputs.json --acceptances {temp}/acceptances.json --reviewed {temp}/reviewed.json"
+        f"frazil deploy apply dev --outputs {temp}/outputs.json --acceptances {temp}/acceptances.json --reviewed {temp}/reviewed.json"
     )
     assert (deploying.folder / "summary").read_text() == "applied\n"
     ended, _, _ = deploying.run("deploy-environment", "Comment", NUMBER="7", STATUS=status)
@@ -373,12 +373,12 @@ def test_the_runs_are_waited_for_and_probed(deploying: Runner) -> None:
     status, calls, _ = deploying.run("deploy-environment", "Reconcile")
     assert (status, calls) == (
         0,
-        [f"frazil environments fetch {deploying.folder}/temp/outputs.json", "frazil reconcile dev --watch"],
+        [f"frazil deploy fetch {deploying.folder}/temp/outputs.json", "frazil jobs reconcile dev --watch"],
     )
     for wanted in ("0", "1"):
         deploying.write("status", wanted)
         status, calls, _ = deploying.run("deploy-environment", "Smoke")
-        assert (f"{status}", calls) == (wanted, ["frazil smoke dev --minutes 25"])
+        assert (f"{status}", calls) == (wanted, ["frazil deploy smoke dev --minutes 25"])
         assert "1 failed" in (deploying.folder / "summary").read_text()
 
 

@@ -1,4 +1,4 @@
-"""`frazil demo`: land real data, from the start of a broker to a proven table."""
+"""`frazil local demo`: land real data, from the start of a broker to a proven table."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def demo(
 ) -> None:
     """Land a year of flights, and a database's changes.
 
-    For example: frazil demo
+    For example: frazil local demo
 
     \b
     Starts a broker, a registry and PostgreSQL in .frazil/demo.

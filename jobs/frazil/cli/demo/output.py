@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from frazil.cli.console import duration, number, table
-from frazil.cli.show import snapshot_table
+from frazil.cli.status import snapshot_table
 from frazil.status.pipeline_status import PipelineStatus
 
 if TYPE_CHECKING:
     from frazil.cli.demo.land import Landed
 
 NEXT = (
-    ("frazil show flights --env demo", "offsets, schema, snapshots"),
+    ("frazil status flights --env demo", "offsets, schema, snapshots"),
     ("frazil dead-letters list flights --env demo", "rejected records, with reasons"),
     ("frazil verify flights --env demo --deep", "the proof again"),
     ("stacks/pipelines.py", "the declarations of these tables; add yours beside them"),
@@ -33,7 +33,7 @@ def next_steps(command: str | None, python: Path) -> tuple[tuple[str, str], ...]
         return NEXT
     activate = python.parent / "activate"
     shown = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
-    return ((f"source {shown}", "puts frazil on the PATH"), *NEXT)
+    return ((f"source {shown}", "extends PATH with this command"), *NEXT)
 
 
 def heading(console: Console, place: str, what: str, aside: str = "") -> None:
