@@ -20,6 +20,12 @@ def _identified(table: str, key: Iterable[str]) -> str:
     return f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(_quoted, key))}"
 
 
+def written(names: Sequence[str]) -> str:
+    """Return names as Python writes them in a declaration: `("id",)`."""
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"({quoted},)" if len(names) == 1 else f"({quoted})"
+
+
 class WriteModeDiffers(DecisionRequired):
     """The table was made for another write mode, or another key, than the declaration has."""
 
@@ -52,8 +58,7 @@ class WriteModeDiffers(DecisionRequired):
         The key `is_of_records` if no columns of it are declared. It may be the table's identifier fields if `may_identify`: its
         columns exist and are required.
         """
-        names = ", ".join(f'"{name}"' for name in made_for)
-        do = f"Declare key=({names}) again, or name another table"
+        do = f"Declare key={written(made_for)} again, or name another table"
         if is_of_records:
             do = (
                 "If the source's primary key changed, name another table with start=At(…) after the change, and have the source "

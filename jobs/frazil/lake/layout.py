@@ -15,6 +15,7 @@ from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
+from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import canonical
 from frazil.schemas.declared_columns import declared_type
@@ -208,7 +209,7 @@ def _refused(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     elif not isinstance(write, Append) and write.key is not None:
         key = tuple(sorted(actual.identifiers or of_changelog))
         if tuple(sorted(write.key)) != key:
-            do = f"Declare key=({', '.join(key)}) again, or name another table"
+            do = f"Declare key={written(key)} again, or name another table"
             yield Difference("write.key", f"the table has the key {', '.join(key)}", do)
     layouts = {MetadataColumns.FLAT: "_kafka_offset", MetadataColumns.STRUCT: "_kafka.offset"}
     for one, name in layouts.items():
