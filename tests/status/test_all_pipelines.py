@@ -14,7 +14,7 @@ import pytest
 from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_topics import TopicOffsets
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.lake.ledger.stop import Stop, property_name
@@ -225,3 +225,13 @@ def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:
     assert (sums["lag"], sums["rejected_24h"], sums["rows"], sums["data_files"]) == (10, 3, 257, 4)
     assert states(rows) == {"behind": 1, "waiting": 1}
     assert json.loads(json.dumps(document(rows[0])))["lag"] == 10
+
+
+def test_a_declaration_that_a_run_would_refuse_is_a_stop(landed: Landed) -> None:
+    landed.pipeline = replace(landed.pipeline, write=Upsert(key=("order_id",)))
+    (row,) = look(landed, Topics({"orders": ends(200, 60)}))
+    assert row.state is State.STOPPED
+    assert row.why.startswith(
+        "the declaration differs from the table: write: the table was made for write mode append,"
+    )
+    assert row.differences == ()  # the reason says it

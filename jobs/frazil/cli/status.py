@@ -189,7 +189,7 @@ def _watched(look: Callable[[], list[Row]], every: float, *, as_json: bool) -> N
 
 
 def _table(rows: Sequence[Row]) -> RenderableType:
-    from frazil.status.overview import totals
+    from frazil.status.overview import DIFFERS, totals
 
     shown = table("pipeline", *NUMBERS, "state", right=NUMBERS, drop=DROP)
     for one in rows:
@@ -201,9 +201,7 @@ def _table(rows: Sequence[Row]) -> RenderableType:
         files = number(sums["data_files"] + sums["delete_files"])
         shown.add_row("total", *cells, size(sums["bytes"]), files, f"{len(rows)} pipelines", style="bold")
     notes = [
-        Text(plain(f"{one.pipeline}: the declaration differs from the table: {note}"), style="yellow")
-        for one in rows
-        for note in one.differences
+        Text(plain(f"{one.pipeline}: {DIFFERS}: {note}"), style="yellow") for one in rows for note in one.differences
     ]
     notes += [
         Text(f"{one.pipeline}: {number(one.deleted_by_others)} rows deleted by other engines, as accepted", style="dim")

@@ -12,6 +12,7 @@ from frazil.declaration import Pipeline, Upsert
 from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
 from frazil.ingest.plan.plan import plan
 from frazil.ingest.setup import existing_table
+from frazil.lake import layout
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.status.pipeline_status import PipelineStatus, noted_stop, place
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from frazil.clients.kafka_topics import TopicOffsets
 
 DAY_SECONDS = 86_400.0
+DIFFERS = "the declaration differs from the table"
 _SIZES = ("total-files-size", "total-data-files", "total-delete-files")
 
 
@@ -174,9 +176,11 @@ def _state(
     pipeline: Pipeline, table: StoredTable, offsets: TopicOffsets | None, *, lag: int | None, why: str
 ) -> tuple[State, str, Stop | None]:
     """Return the state of a pipeline with a table, the reason, and the stop. A stop that the table has needs no topic."""
+    newest = table.newest(pipeline.name)
+    refused = next((one for one in layout.differences(pipeline, table.layout) if one.is_refused), None)
     try:
-        existing_table.columns_to_add(pipeline, table.layout)
-        newest = table.newest(pipeline.name)
+        if refused is None:
+            existing_table.columns_to_add(pipeline, table.layout)
         if newest is None:
             raise LedgerLost.of(pipeline.name, table.identifier, is_state=isinstance(pipeline.write, Upsert))
         if not table.follows_tag(pipeline.name):
@@ -188,6 +192,8 @@ def _state(
         stop: Stop | None = Stop(error=type(decision).__name__, message=str(decision), commands=decision.commands)
     else:
         stop = noted_stop(table, pipeline.name, newest.entry)
+        if stop is None and refused is not None:
+            stop = Stop(error="DeclarationDiffers", message=f"{DIFFERS}: {refused}")
     if stop is not None:
         return State.STOPPED, stop.message, stop
     if offsets is None:
