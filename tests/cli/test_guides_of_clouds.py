@@ -46,7 +46,7 @@ def test_the_command_lines_of_a_guide_are_those_of_the_application(page: str) ->
         ("frazil run --all --sideways", "--sideways"),
         ("frazil run --all --every never", "valid number"),
         ("frazil vanish", "vanish"),
-        ("frazil status", "name"),
+        ("frazil accept", "name"),
     ],
 )
 def test_a_wrong_command_line_is_noticed(command: str, said: str) -> None:

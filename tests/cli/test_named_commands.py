@@ -70,7 +70,7 @@ def mentioned() -> set[tuple[str, str]]:
 
 
 NAMED = named()
-NO_COMMANDS: set[str] = set()
+NO_COMMANDS = {"on"}
 """Words after the name in messages that name no command."""
 
 

@@ -142,8 +142,9 @@ def test_the_short_way_is_a_few_lines_of_commands_that_exist(root: Path, page: s
     assert len(lines) <= 8
     for line in lines:
         match shlex.split(line, comments=True):
-            case ["frazil", command, "dev", *options]:
-                known = {flag for parameter in get_command(frazil).commands[command].params for flag in parameter.opts}
+            case ["frazil", "deploy", command, "dev", *options]:
+                group = get_command(frazil).commands["deploy"]
+                known = {flag for parameter in group.commands[command].params for flag in parameter.opts}
                 assert {each for each in options if each.startswith("--")} <= known
             case ["frazil", "init", "--kafka", "confluent", "--aws", "--yes"]:
                 pass  # tests/stacks/test_wheel_project.py runs it

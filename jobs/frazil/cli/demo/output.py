@@ -33,7 +33,7 @@ def next_steps(command: str | None, python: Path) -> tuple[tuple[str, str], ...]
         return NEXT
     activate = python.parent / "activate"
     shown = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
-    return ((f"source {shown}", "extends PATH with this command"), *NEXT)
+    return ((f"source {shown}", "puts frazil on the PATH"), *NEXT)
 
 
 def heading(console: Console, place: str, what: str, aside: str = "") -> None:
