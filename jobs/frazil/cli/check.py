@@ -143,8 +143,7 @@ def _compared(
 
 def _connector_notes(files: Sequence[Path], pipelines: Sequence[Pipeline]) -> tuple[Problem, ...]:
     """Return the notes on these connectors. Raises `InvalidDeclaration` with all of their problems."""
-    from frazil.envelopes.connector import connector  # no other command needs them
-    from frazil.envelopes.connector_check import checked
+    from frazil.envelopes.connector import checked, connector  # no other command needs them
 
     connectors, problems = [], list[Problem]()
     for file in files:
@@ -152,10 +151,10 @@ def _connector_notes(files: Sequence[Path], pipelines: Sequence[Pipeline]) -> tu
             connectors.append(connector(_content(file), str(file)))
         except InvalidDeclaration as invalid:
             problems += invalid.problems
-    found = checked(connectors, pipelines)
-    if problems := [*problems, *found.problems]:
+    found, notes = checked(connectors, pipelines)
+    if problems := [*problems, *found]:
         raise InvalidDeclaration(problems)
-    return found.notes
+    return tuple(notes)
 
 
 def _content(file: Path) -> bytes:
