@@ -33,9 +33,8 @@ from policies.review.prices import NotAssumed, Prices, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.deployments import DEPLOYMENTS, Deployment
 from stacks.first_plans import NOTE, first_plans, settings_of_an_empty_account
-from stacks.foreign_stacks import checked, is_as_trusted
 from stacks.terraform_command import NotPlanned, program
-from stacks.terraform_plans import APP, declared_pipelines, given, plans, synthesise, synthesised
+from stacks.terraform_plans import APP, copied, declared_by, declared_pipelines, given, plans, synthesise, synthesised
 
 EXITS = {
     Verdict.NOTHING: Exit.SUCCESS,
@@ -101,17 +100,19 @@ def _reviewed(
         if chosen.synthesised is None:
             folders = synthesise(deployment, Path(folder), settings, app)
         else:
-            folders = checked(deployment, chosen.synthesised, Path(folder), settings, app)
-            if chosen.only_changed and is_as_trusted(Path(folder)):
-                return None
-        is_foreign = chosen.synthesised is not None
+            folders = copied(deployment, chosen.synthesised, Path(folder))
+            if chosen.only_changed:
+                base = Path(folder, "base")
+                base.mkdir()
+                if declared_by(synthesise(deployment, base, settings, app)) == declared_by(folders):
+                    return None
         if chosen.offline:
             stacks = {name: synthesised(each) for name, each in folders.items()}
             planned = list(first_plans(stacks, declared_pipelines(folders.values())))
         elif chosen.plan:
             planned = list(given(chosen.plan, folders))
         else:
-            planned = list(plans(folders, settings, terraform, is_foreign=is_foreign))
+            planned = list(plans(folders, settings, terraform))
         return review_of(
             deployment,
             planned,
@@ -210,10 +211,8 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser = argparse.ArgumentParser(prog="python -m stacks.review", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
-    parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the checked stacks of another checkout")
-    parser.add_argument(
-        "--only-changed", action="store_true", help="plan nothing if the checked stacks are this checkout's"
-    )
+    parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the stacks of another checkout")
+    parser.add_argument("--only-changed", action="store_true", help="plan nothing if these are this checkout's stacks")
     parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
     parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")

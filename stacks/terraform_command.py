@@ -1,8 +1,4 @@
-"""The `terraform` command in the folder of one stack. Its output can hold secrets, so callers show headings only.
-
-Of a stack from another checkout nothing of the output is shown. Whoever wrote the stack can carry a value into an error, in a
-spelling that no mask knows, and both a review and the log of its job are public.
-"""
+"""The `terraform` command in the folder of one stack. Its output can hold secrets, so callers show headings only."""
 
 from __future__ import annotations
 
@@ -23,13 +19,6 @@ PLAN = "plan"
 """The name of a saved plan in a stack's folder."""
 Planned = tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]
 """How Terraform ended, and the plan as JSON if it exists."""
-NOT_SHOWN = (
-    "Their text is in no public place, as the stack is of another checkout. Read the change, check it out, and run "
-    "`frazil deploy plan` there"
-)
-"""Where a person finds the errors of a stack from another checkout."""
-_PLACE = re.compile(r"\b(?:with |in resource\.|in (?=data\.))((?:data\.)?[a-z0-9_]+\.[A-Za-z_][A-Za-z0-9_-]*)")
-_MOST_PLACES = 10
 _ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
 
 
@@ -50,28 +39,16 @@ def error_headings(stderr: str) -> str:
     return "; ".join(dict.fromkeys(_ERROR.findall(stderr)))
 
 
-def error_places(stderr: str, stack: Mapping[str, Any]) -> str:
-    """Return the addresses of a stack's blocks that Terraform's errors name, and where the errors are found."""
-    blocks = {
-        f"{'data.' if section == 'data' else ''}{kind}.{name}"
-        for section in ("data", "resource")
-        for kind, named in stack.get(section, {}).items()
-        for name in named
-    }
-    named = sorted(blocks & {*_PLACE.findall(stderr)})
-    more = f" and {len(named) - _MOST_PLACES} more" if len(named) > _MOST_PLACES else ""
-    said = f"its errors are at {', '.join(named[:_MOST_PLACES])}{more}" if named else "its errors name no block"
-    return f"{said}. {NOT_SHOWN}"
+def errors(ended: subprocess.CompletedProcess[str]) -> str:
+    """Return the text of a command that failed."""
+    return (ended.stderr or ended.stdout).strip()
 
 
 class TerraformCommand:
-    """The command in one folder. `settings` are the variables of its process.
+    """The command in one folder. `settings` are the variables of its process."""
 
-    `is_foreign` says that the stack is of another checkout.
-    """
-
-    def __init__(self, folder: Path, settings: Mapping[str, str], program: str, *, is_foreign: bool = False) -> None:
-        self.folder, self.is_foreign, self._program = folder, is_foreign, program
+    def __init__(self, folder: Path, settings: Mapping[str, str], program: str) -> None:
+        self.folder, self._program = folder, program
         # Terraform's logs would contain the plan's values, and outlive the folder.
         quiet = {name: value for name, value in settings.items() if not name.startswith("TF_LOG")}
         self._settings = {**quiet, "TF_IN_AUTOMATION": "1", "CHECKPOINT_DISABLE": "1", **_provider_cache(folder, quiet)}
@@ -91,26 +68,13 @@ class TerraformCommand:
         """Run a command and return its output. Raises `NotPlanned` if it fails."""
         ended = self(*arguments)
         if ended.returncode:
-            raise NotPlanned(f"{self.folder.name}: {self.errors(ended)}")
+            raise NotPlanned(f"{self.folder.name}: {errors(ended)}")
         return ended.stdout
-
-    def errors(self, ended: subprocess.CompletedProcess[str]) -> str:
-        """Return the text of a command that failed; of a stack from another checkout, only the addresses in it."""
-        if self.is_foreign:
-            return f"Terraform failed, and {self.headings(ended)}"
-        return (ended.stderr or ended.stdout).strip()
-
-    def headings(self, ended: subprocess.CompletedProcess[str]) -> str:
-        """Return the headings of a command's errors; of a stack from another checkout, only the addresses in them."""
-        return error_places(ended.stderr, self._stack()) if self.is_foreign else error_headings(ended.stderr)
-
-    def _stack(self) -> dict[str, Any]:
-        stack: dict[str, Any] = json.loads((self.folder / "cdk.tf.json").read_text("utf-8"))
-        return stack
 
     def initialised(self) -> None:
         """Fetch the providers that the lock of the working folder allows, and read the state. Raises `NotPlanned`."""
-        is_locked = lock_stack(self.folder, self._stack(), Path.cwd() / NAME)
+        stack = json.loads((self.folder / "cdk.tf.json").read_text("utf-8"))
+        is_locked = lock_stack(self.folder, stack, Path.cwd() / NAME)
         self.must("init", "-input=false", "-no-color", *(["-lockfile=readonly"] if is_locked else []))
 
     def planned(self) -> Planned:

@@ -21,7 +21,7 @@ from policies.review.plan_gaps import StackPlan
 from stacks.deployed import file_of
 from stacks.deployments import Deployment
 from stacks.generations import expect_generations, has_generations, raise_generations
-from stacks.terraform_command import NotPlanned, Planned, TerraformCommand
+from stacks.terraform_command import NotPlanned, Planned, TerraformCommand, error_headings, errors
 
 STACKS = ("foundation", "confluent", "ingestion")
 """The stacks in the order of their deployment: each needs outputs of those before it. Those of groups follow."""
@@ -60,7 +60,7 @@ def synthesise(
 
 
 def link_local_state(folder: Path) -> None:
-    """Let stacks below `folder` find the state of the local environment, which is beside `cdktf.out`."""
+    """Let stacks below `folder` find the state of the local environment, which is next to `cdktf.out`."""
     state = Path.cwd() / ".frazil"
     if state.is_dir():
         (folder / ".frazil").symlink_to(state)
@@ -72,18 +72,39 @@ def synthesised(folder: Path) -> dict[str, Any]:
     return stack
 
 
+def copied(deployment: Deployment, given: Path, folder: Path) -> dict[str, Path]:
+    """Copy the stacks that another checkout synthesised below `folder`. Return their folders by name."""
+    link_local_state(folder)
+    names = [f"{deployment.name}-{what}" for what in STACKS]
+    found: dict[str, Path] = {}
+    for name in (*names, *sorted(each.name for each in given.glob(f"{names[-1]}-*"))):
+        found[name] = folder / "cdktf.out" / "stacks" / name
+        found[name].mkdir(parents=True)
+        (found[name] / "cdk.tf.json").write_text(json.dumps(synthesised(given / name)), "utf-8")
+    return found
+
+
+def declared_by(folders: Mapping[str, Path]) -> dict[str, Any]:
+    """Return stacks by name, without CDKTF's notes."""
+    return {name: _without_notes(synthesised(folder)) for name, folder in folders.items()}
+
+
+def _without_notes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_notes(part) for name, part in value.items() if name != "//"}
+    return [_without_notes(part) for part in value] if isinstance(value, list) else value
+
+
 def plans(
     folders: Mapping[str, Path],
     settings: Mapping[str, str],
     terraform: str,
     *,
     is_again: bool = False,
-    is_foreign: bool = False,
 ) -> Iterator[StackPlan]:
     """Plan all stacks in parallel, with derived generations (`stacks/generations.py` has `is_again`).
 
-    `is_foreign` says that the stacks are of another checkout: of errors, only the addresses are shown. Raises `NotPlanned` if
-    Terraform fails for a reason other than the plan.
+    Raises `NotPlanned` if Terraform fails for a reason other than the plan.
     """
 
     def planned(run: TerraformCommand) -> Planned:
@@ -93,7 +114,7 @@ def plans(
         is_other = found[1] is not None and raise_generations(run.folder, found[1], is_again=is_again)
         return run.planned() if is_other else found
 
-    runs = [TerraformCommand(folder, settings, terraform, is_foreign=is_foreign) for folder in folders.values()]
+    runs = [TerraformCommand(folder, settings, terraform) for folder in folders.values()]
     for run in runs:  # one after another: they share the cache of providers
         run.initialised()
     with ThreadPoolExecutor(len(runs)) as pool:
@@ -104,10 +125,10 @@ def plans(
     for (name, folder), run, (planning, plan) in zip(folders.items(), runs, ended, strict=True):
         why_not = ""
         if planning.returncode == 1:
-            marked = known if plan is not None or is_foreign else [*known, run.known_values()]
+            marked = known if plan is not None else [*known, run.known_values()]
             if plan is None and not waiting:
-                raise NotPlanned(f"{name}: {hidden(run.errors(planning), *marked)}")
-            why_not = _why_not(hidden(run.headings(planning), *marked) or "its log says why", waiting)
+                raise NotPlanned(f"{name}: {hidden(errors(planning), *marked)}")
+            why_not = _why_not(hidden(error_headings(planning.stderr), *marked) or "its log says why", waiting)
             plan = {**plan, "errored": True} if plan is not None else None
         yield StackPlan(name=name, synthesised=synthesised(folder), plan=plan, why_not=why_not, pipelines=declared)
         if plan is None or _makes_outputs(plan):

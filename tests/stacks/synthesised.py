@@ -1,13 +1,13 @@
 """Stacks as their JSON, synthesised once a process and environment; and the goldens.
 
-python -m tests.stacks.synthesised     writes the goldens anew, and the allow-list of stacks from elsewhere
+python -m tests.stacks.synthesised     writes the goldens again
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -20,13 +20,10 @@ from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
-from policies.foreign_stack import position
-from policies.template_expressions import forms
 from stacks.compose import compose
 from stacks.deployments import DEPLOYMENTS, Application, Deployment, Workgroup, dev
 
 GOLDEN = Path(__file__).parent / "golden"
-ALLOWED = Path("policies/foreign_stack.json")
 TODAY = date(2026, 11, 1)
 STACKS = ("foundation", "confluent", "ingestion")
 FLOWING = "flowing"
@@ -167,36 +164,6 @@ def golden(name: str, what: str) -> str:
     return json.dumps(canonical(stacks_of(name)[what]), indent=1, sort_keys=True) + "\n"
 
 
-def allowed() -> dict[str, dict[str, list[str]]]:
-    """What `policies/foreign_stack.json` lets a stack from elsewhere have: types, arguments, and expressions by argument."""
-    found: dict[str, dict[str, set[str]]] = {"data": {}, "expressions": {}, "resource": {}}
-    for environment, what in LISTED:
-        stack = stacks_of(environment)[what]
-        for section in ("data", "resource"):
-            for kind, named in stack.get(section, {}).items():
-                found[section].setdefault(kind, set()).update(*(values.keys() - {"//"} for values in named.values()))
-        for section in ("data", "locals", "output", "resource"):
-            for path, text in _texts((section,), stack.get(section, {})):
-                if written := {*forms(text)}:
-                    found["expressions"].setdefault(position(path), set()).update(written)
-    return {
-        section: {kind: sorted(arguments) for kind, arguments in sorted(kinds.items())}
-        for section, kinds in found.items()
-    }
-
-
-def _texts(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each text of a section, with the names on the way to it."""
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from _texts((*path, name), part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(path, part)
-    elif isinstance(value, str):
-        yield path, value
-
-
 def resources(stack: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     """The resources of a type, by name."""
     found: dict[str, dict[str, Any]] = stack.get("resource", {}).get(kind, {})
@@ -214,4 +181,3 @@ if __name__ == "__main__":
         stale.unlink()
     for environment, part in GOLDENS:
         (GOLDEN / f"{environment}-{part}.json").write_text(golden(environment, part))
-    ALLOWED.write_text(json.dumps(allowed(), indent=1) + "\n")

@@ -11,7 +11,6 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
-from policies.foreign_stack import refusals
 from stacks.compose import compose
 from stacks.deployments import DEPLOYMENTS, Confluent, Deployment
 from stacks.quotas import exceeded
@@ -147,12 +146,6 @@ def test_with_a_given_manager_topics_are_made_by_its_keys_and_it_gets_no_right()
         assert topic["credentials"]["secret"].endswith(".secret_string).kafka_secret}")
     [schema] = resources(stack, "confluent_schema").values()
     assert schema["credentials"]["secret"].endswith(".secret_string).registry_secret}")
-
-
-def test_a_stack_of_a_fork_may_not_read_the_secret_of_a_manager() -> None:
-    given = synthesised(prod(manager_secret=SECRET), EXAMPLE, WITH_SCHEMA)["confluent"]
-    told = refusals(given, given, [])
-    assert "data.aws_secretsmanager_secret_version.manager-keys: the type is not allowed" in told
 
 
 def refused(deployment: Deployment, *pipelines: Pipeline) -> dict[str, str]:

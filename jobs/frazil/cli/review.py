@@ -37,7 +37,7 @@ def review(
         ),
     ] = None,
     synthesised: Annotated[
-        Path | None, typer.Option("--synthesised", metavar="DIR", help="Check and plan another checkout's stacks.")
+        Path | None, typer.Option("--synthesised", metavar="DIR", help="Plan another checkout's stacks.")
     ] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Review a first deployment, without credentials.")] = False,
     only_changed: Annotated[
