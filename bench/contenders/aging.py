@@ -15,7 +15,7 @@ from bench.fill import fill, last_records
 from bench.topics import Job, Topic
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest import loop as product
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
@@ -68,7 +68,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             pipeline = declared(replace(job, batch_rows=rows), job.timed, job.table, write=Upsert())
             pipeline = replace(pipeline, table=replace(pipeline.table, format_version=job.wants["version"]))
             report = Reporter(events.append, pipeline.name, job.timed.name, shared.run, shared.clock)
-            Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report).drain()
+            Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report).drain()
         looks.append(_look(shared.iceberg, job.table, len(commits)))
         name = shared.iceberg.name
         shared.spark.sql(

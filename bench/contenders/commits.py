@@ -14,7 +14,7 @@ from bench.accounting import Meter
 from bench.contenders.product import declared, driver
 from bench.topics import Job
 from frazil.clients.secrets import Secrets
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest import loop as product
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
@@ -51,7 +51,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         pipeline = declared(job, job.timed, job.table)
         report = Reporter(look, pipeline.name, job.timed.name, shared.run, shared.clock)
         began = time.monotonic()
-        total = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report).drain()
+        total = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report).drain()
         seconds = time.monotonic() - began
         assert len(commits) == wanted, f"{len(commits)} commits were timed, {wanted} expected"
         return {

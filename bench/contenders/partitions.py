@@ -10,7 +10,7 @@ from bench.accounting import Meter
 from bench.contenders.product import declared, driver
 from bench.fill import PARTITIONS, fill
 from bench.topics import Job, Topic
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
 
@@ -36,7 +36,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         def ingestion(topic: Topic, table: str) -> Ingestion:
             pipeline = declared(job, topic, table)
             report = Reporter(_unheard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
-            made = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report)
+            made = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
             assert made._ready(), "the topic has no schema"
             return made
 

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame
 from bench.contenders.product import declared, driver
 from bench.topics import Job, Topic, Way
 from frazil.clients.registry.client import Registry
-from frazil.decode.decode import columns_of, decode, rows
+from frazil.decode.decode import RecordDecoder, columns_of
 from frazil.decode.decoding import SCHEMA_ID
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.batch.read import consumer_options, read
 from frazil.ingest.batch.route import metadata, route
 from frazil.ingest.plan.ranges import OffsetRange
@@ -71,16 +71,16 @@ def _projection(
     job: Job, shared: JobContext, registry: Registry, topic: Topic, table: str
 ) -> Callable[[DataFrame], DataFrame]:
     pipeline = declared(job, topic, table)
-    writers = WriterSchemas(pipeline.topic, registry)
+    writers = writer_schemas(pipeline.topic, registry)
     writers.refresh()
     table_setup.make_tables(shared, pipeline, merge(writers.versions).type)
     landed = landing(tables.columns(shared.iceberg, table), writers.versions)
-    decoding = writers.decoding(landed.target, {}, pipeline.write.on_tombstone)
+    decoder = RecordDecoder(values=writers.decoder(landed.target, {}), tombstones=pipeline.write.on_tombstone)
     names = [field.name for field in landed.target.fields]
 
     def project(records: DataFrame) -> DataFrame:
         own = metadata(schema_id=SCHEMA_ID, struct=False, ingested_at=datetime.now(UTC))
-        return route(rows(decode(records, decoding)), columns_of(names), own)
+        return route(decoder.rows(records), columns_of(names), own)
 
     return project
 

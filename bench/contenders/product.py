@@ -19,6 +19,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert, WriteMode
 from frazil.declaration import Topic as DeclaredTopic
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest.batch.staging import Staging
@@ -44,7 +45,7 @@ def ours(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(write: WriteMode, topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, write=write)
-            writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+            writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
             return landing(Ingestion(pipeline, shared, writers, reporter(shared, pipeline)))
 
         yield {way: partial(ready, write) for way, write in WRITE_MODES.items()}
@@ -62,7 +63,7 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, headers=False)
-            writers = WriterSchemas(pipeline.topic, registry)
+            writers = writer_schemas(pipeline.topic, registry)
             _create_with_four(shared, pipeline, writers)
             return landing(_WithFour(pipeline, shared, writers, reporter(shared, pipeline)))
 

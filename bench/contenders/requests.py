@@ -24,7 +24,7 @@ from frazil.declaration.catalogs import GlueCatalog
 from frazil.declaration.documents.document import environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest import runner
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
@@ -95,7 +95,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
                 "idle": counted.of(drained),
             }
             report = Reporter(_heard, pipeline.name, job.timed.name, shared.run, shared.clock)
-            ingestion = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), report)
+            ingestion = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
 
             def poll() -> None:
                 if not ingestion.poll():

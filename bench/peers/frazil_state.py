@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from bench.contenders.product import declared, driver, landing, reporter
 from bench.topics import Job, Topic, Way
 from frazil.declaration import Upsert
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.loop import Ingestion
 
 
@@ -20,7 +20,9 @@ def frazil_state(job: Job) -> Iterator[Mapping[str, Way]]:
 
         def load(topic: Topic, table: str) -> Callable[[], int]:
             pipeline = declared(job, topic, table, write=Upsert())
-            ingestion = Ingestion(pipeline, shared, WriterSchemas(pipeline.topic, registry), reporter(shared, pipeline))
+            ingestion = Ingestion(
+                pipeline, shared, writer_schemas(pipeline.topic, registry), reporter(shared, pipeline)
+            )
             runs[table] = ingestion, landing(ingestion)
             return batch(topic, table)
 

@@ -14,12 +14,11 @@ from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.errors import IncompatibleSchema
 from frazil.schema_files.declared_rows import declared_rows, is_single_value
 from frazil.schemas.connect.connect_types import row_meaning
-from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.declared_columns import declared_type, with_unknown
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import changes, columns_of, plain
 from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
-from frazil.schemas.json.unknown_fields import with_unknown
 from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.types import Struct

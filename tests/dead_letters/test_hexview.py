@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.dead_letters.hexview import SHOWN_BYTES, WIDTH, hexview
+from frazil.dead_letters.show import SHOWN_BYTES, WIDTH, hexview
 
 
 def test_a_line_tells_offset_hex_and_text() -> None:

@@ -8,10 +8,12 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.avro.avro_decoder import avro_decoder
-from frazil.decode.decode import decode, rejected, rows
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, Decoding, schema_id_of
-from frazil.decode.json.json_decoder import json_decoder
+from frazil.decode.avro.avro_decoder import RegisteredAvro, avro_body
+from frazil.decode.decode import RecordDecoder
+from frazil.decode.decoder import Side
+from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, schema_id_of
+from frazil.decode.frames.registered import Registered
+from frazil.decode.json.json_decoder import RegisteredJson, json_body
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.reasons import Reason
@@ -24,7 +26,7 @@ pytestmark = pytest.mark.spark
 GUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 ORDERS = parse(json.dumps(ORDER))
 TARGET = landing(Struct(()), [(1, row_type(ORDERS))]).target
-ROW_TYPE = "struct<order_id:bigint,user:string,amount:double,_decoded:boolean>"
+SIDE = Side(target=TARGET)
 
 
 def records(spark: SparkSession, *values: bytes | None) -> DataFrame:
@@ -38,29 +40,30 @@ def order(number: int, schema_id: int = 1) -> bytes:
 
 
 def test_a_pipeline_none_of_whose_schemas_fit_rejects_all_and_still_counts_them(spark: SparkSession) -> None:
-    decoding = Decoding(row_type=ROW_TYPE, refused={prefixed(1, b""): Reason.INCOMPATIBLE_SCHEMA})
+    values = RegisteredAvro(side=SIDE, refused={prefixed(1, b""): Reason.INCOMPATIBLE_SCHEMA})
+    decoder = RecordDecoder(values=values)
     observed = Observation()
     given = records(spark, order(1), order(2)).observe(observed, F.count(F.lit(1)).alias("read"))
-    assert rows(decode(given, decoding)).select(ROW).collect() == []
+    assert decoder.rows(given).select(ROW).collect() == []
     assert observed.get == {"read": 2}
-    found = rejected(decode(given, decoding), decoding).select(REASON, SCHEMA_ID, UNKNOWN).collect()
+    found = decoder.rejected(given).select(REASON, SCHEMA_ID, UNKNOWN).collect()
     assert [tuple(row) for row in found] == [("incompatible_schema", 1, None)] * 2
 
 
 @pytest.mark.long
 def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession) -> None:
     known, bad, foreign, waits, new = (prefixed(number, b"") for number in range(1, 6))
-    decoding = Decoding(
-        row_type=ROW_TYPE,
+    values = RegisteredAvro(
+        side=SIDE,
         frames={known: 1},
-        bodies={1: avro_decoder(reader(ORDERS, TARGET), TARGET)},
+        bodies={1: avro_body(reader(ORDERS, TARGET), TARGET)},
         refused={bad: Reason.UNREADABLE_SCHEMA, foreign: Reason.FOREIGN_SCHEMA},
         waiting=[waits],
     )
     given = records(spark, *(order(n, n) for n in range(1, 6)), known + b"\xff", None)
-    decoded = decode(given, decoding)
-    assert [row.offset for row in rows(decoded).collect()] == [0]
-    found = rejected(decoded, decoding).select("offset", REASON, UNKNOWN, WAITING).collect()
+    decoder = RecordDecoder(values=values)
+    assert [row.offset for row in decoder.rows(given).collect()] == [0]
+    found = decoder.rejected(given).select("offset", REASON, UNKNOWN, WAITING).collect()
     assert [tuple(row) for row in found] == [
         (1, "unreadable_schema", None, None),
         (2, "foreign_schema", foreign.hex().upper(), None),
@@ -72,8 +75,8 @@ def test_frames_are_listed_until_a_verdict_on_them_is_final(spark: SparkSession)
 
 
 def test_a_number_is_its_schema_id_whatever_type_of_the_schema_it_is() -> None:
-    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(7, b"", (0,)): 7, guid_header(GUID, (3,)): 3 << 32 | 7})
-    assert decoding.schema_ids == (7,)
+    values = Registered(side=SIDE, frames={prefixed(7, b"", (0,)): 7, guid_header(GUID, (3,)): 3 << 32 | 7})
+    assert values.schema_ids == (7,)
     assert schema_id_of(3 << 32 | 0xFFFF_FFFF) == 0xFFFF_FFFF
 
 
@@ -83,11 +86,11 @@ def test_the_text_that_json_is_read_from_is_made_in_a_projection_of_its_own(
     spark: SparkSession, *, is_thorough: bool, readings: list[int]
 ) -> None:
     target = Struct((Field("order_id", Primitive(Kind.LONG)),))
-    decoding = Decoding(row_type=ROW_TYPE, frames={prefixed(1, b""): 1}, bodies={1: json_decoder(target)})
-    decoding = decoding.thorough if is_thorough else decoding
+    values = RegisteredJson(side=Side(target=target), frames={prefixed(1, b""): 1}, bodies={1: json_body(target)})
+    decoder = RecordDecoder(values=values).thorough if is_thorough else RecordDecoder(values=values)
     framed = prefixed(1, b'{"order_id": 7}')
     given = spark.createDataFrame([(framed, None)], "value binary, headers array<struct<key:string,value:binary>>")
-    decoded = rows(decode(given, decoding)).select(ROW)
+    decoded = decoder.rows(given).select(ROW)
     assert [row[0].order_id for row in decoded.collect()] == [7]
     projections = decoded._jdf.queryExecution().optimizedPlan().toString().split("\n")
     # Below `from_json`, which Spark interprets, the text would be interpreted too.

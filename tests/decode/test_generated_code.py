@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.json.json_decoder import json_decoder
+from frazil.decode.json.json_decoder import json_body
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 pytestmark = pytest.mark.spark
@@ -43,7 +43,7 @@ def logged(spark: SparkSession) -> Iterator[list[str]]:
 
 def test_no_method_that_decodes_json_is_too_long_to_be_compiled(spark: SparkSession) -> None:
     instant = Primitive(Kind.TIMESTAMPTZ)
-    decoder = json_decoder(Struct(tuple(Field(f"c{i}", instant, source=f"c{i}") for i in range(40))))
+    decoder = json_body(Struct(tuple(Field(f"c{i}", instant, source=f"c{i}") for i in range(40))))
     body = F.encode(F.concat(F.lit('{"id": '), "id", F.lit("}")), "utf-8")
     records = spark.range(10).select(body.alias("body"), "id")
     begun: list[str] = []

@@ -14,11 +14,10 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode import rejection
-from frazil.decode.avro.avro_decoder import avro_decoder
-from frazil.decode.avro.plain_avro import plain_decoder
-from frazil.decode.decoding import Decoding
-from frazil.decode.json.json_decoder import json_decoder
+from frazil.decode.avro.avro_decoder import avro_body, is_readable
+from frazil.decode.avro.plain_avro import plain_body
+from frazil.decode.decoding import DECODED
+from frazil.decode.json.json_decoder import json_body
 from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import head
 from frazil.schemas.evolution.table_mapping import landing
@@ -26,6 +25,7 @@ from frazil.schemas.json import json_schema
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 from tests.decode import avro_cases, json_cases, protobuf_cases
 from tests.decode.json_cases import REJECTED
+from tests.support.bodies import at_once
 
 UNCLEAR = "unclear"
 Bodies = Mapping[int, list[bytes]]
@@ -49,7 +49,7 @@ def landed(
     for number, target in targets.items():
         name, body = f"r{number}", F.when(F.col("number") == number, F.col("body"))
         frame = frame.withColumn(name, made(number, body))
-        well = rejection.has_row(Decoding(row_type="", unsure=target if unsure else Struct(())), name)
+        well = is_readable(F.col(name), target) if unsure else F.col(name)[DECODED]
         columns.append(F.when(well, F.col(name).dropFields("_decoded")).alias(name))
         is_row |= F.coalesce(well, F.lit(False))
     found: dict[int, list[Any]] = {number: [REJECTED] * len(own) for number, own in bodies.items()}
@@ -116,8 +116,8 @@ def check_avro(spark: SparkSession, dice: Random, schemas: int, each: int, *, pl
     def made(number: int, body: Column) -> Column:
         reader = avro.reader(parsed[number], targets[number])
         if plain:
-            return plain_decoder(reader, targets[number], (head(cases[number].text),)).at_once(body)
-        return avro_decoder(reader, targets[number]).at_once(body)
+            return at_once(plain_body(reader, targets[number], (head(cases[number].text),)), body)
+        return at_once(avro_body(reader, targets[number]), body)
 
     found = landed(spark, targets, made, bodies, True)
     reads = {number: case.official_whole if plain else case.official for number, case in cases.items()}
@@ -155,7 +155,7 @@ def check_json(spark: SparkSession, dice: Random, schemas: int, each: int) -> No
     cases = {number: json_cases.Cases(dice) for number in range(schemas)}
     targets = {number: target_of(json_schema.row_type(json_schema.parse(case.text))) for number, case in cases.items()}
     bodies = {number: case.bodies(each) for number, case in cases.items()}
-    found = landed(spark, targets, lambda number, body: json_decoder(targets[number]).at_once(body), bodies, False)
+    found = landed(spark, targets, lambda number, body: at_once(json_body(targets[number]), body), bodies, False)
     wanted = {number: [official(cases[number].official, body) for body in own] for number, own in bodies.items()}
     for number, own in bodies.items():
         for at, body in enumerate(own):

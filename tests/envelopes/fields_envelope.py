@@ -40,6 +40,8 @@ class FieldsEvents:
 
     declared: Fields
 
+    has_changes: ClassVar[bool] = True
+
     @property
     def order(self) -> tuple[str, ...]:
         """The columns of the order."""

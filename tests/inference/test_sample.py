@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from frazil.inference.inferred_schema import sampled_columns, sampled_schema
 from frazil.inference.inferred_type import MOST_NAMES
 from frazil.inference.record_file import Line
 from frazil.inference.sample import FieldSeen, Sample
-from frazil.inference.sampled_schema import sampled_columns, sampled_schema
 from frazil.schemas.declared_columns import declared_type
 
 

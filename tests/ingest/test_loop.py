@@ -11,7 +11,7 @@ import pytest
 
 from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueFormat
 from frazil.decode.writers.seen_frames import Met, UnknownSchemas
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import loop as ingestion
 from frazil.ingest import upkeep
@@ -113,7 +113,7 @@ class Loop:
         monkeypatch.setattr(one_batch.tables, "columns", lambda *_: Struct(()))
         monkeypatch.setattr(upkeep.metadata_expiry, "trim", lambda *_, **__: SimpleNamespace(snapshots=0, gave_up=None))
         report = Reporter(self.events.append, "orders", "orders", "me", lambda: 0.0)
-        self.ingestion = Ingestion(PIPELINE, job, WriterSchemas(PIPELINE.topic, None), report)
+        self.ingestion = Ingestion(PIPELINE, job, writer_schemas(PIPELINE.topic, None), report)
         loop: Any = self.ingestion
         loop._evolution = Evolution(self.steps, self._stage, news_at)
         loop._planner._log = SimpleNamespace(check=lambda *_: None, forget=lambda: None)

@@ -24,7 +24,7 @@ from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Tombstones
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import RegistryUnavailable
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter, Total
@@ -438,7 +438,7 @@ class Away:
         registry = Registry.of(settings, Secrets({}), retry=retry, sleep=lambda seconds: None)
         job, pipeline = self.shop.job(**overrides), self.shop.pipeline
         report = Reporter(self.shop.events.append, pipeline.name, self.shop.topic, job.run, job.clock)
-        return Ingestion(pipeline, job, WriterSchemas(pipeline.topic, registry), report)
+        return Ingestion(pipeline, job, writer_schemas(pipeline.topic, registry), report)
 
     def drain(self, **overrides: Any) -> Total:
         return self.ingestion(**overrides).drain()

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from frazil.decode.decoding import Decoding
+from frazil.decode.decode import RecordDecoder
 from frazil.errors import DeadLetterTableMismatch
-from frazil.ingest.batch import staging
 from tests.support.shop import Shop
 from tests.support.variants import first_short
 
@@ -63,11 +62,11 @@ def test_a_new_release_between_decision_and_finish_changes_no_verdict(
         shop.drain(failpoint=crash_at("decide.decided"))
     judged: list[str] = []
 
-    def other_decode(records: Any, decoding: Decoding) -> Any:
+    def other_decode(decoder: RecordDecoder, records: Any) -> Any:
         judged.append("again")
         raise AssertionError("a decided batch was decoded again")
 
-    monkeypatch.setattr(staging, "decode", other_decode)
+    monkeypatch.setattr(RecordDecoder, "_decoded", other_decode)
     shop.drain()
     assert judged == []
     shop.assert_each_record_once()

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Upsert
+from frazil.decode.decode import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
-from frazil.ingest.batch import staging
 from frazil.job import session
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.recovery.apply import accept
@@ -310,17 +310,17 @@ def test_a_pipeline_that_another_run_landed_for_a_while_is_landed_again(shop: Sh
 def test_a_task_that_dies_of_memory_halves_the_batch(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_of(partitions=1)
     shop.produce(shop.orders(40, shop.register()))
-    decode, sizes = staging.decode, list[int]()
+    decode, sizes = RecordDecoder._decoded, list[int]()
 
-    def dying(records: Any, decoding: Any) -> Any:
+    def dying(decoder: RecordDecoder, records: Any) -> Any:
         """As a task would: batches of more than ten records end in an OutOfMemoryError."""
         sizes.append(records.count())
         if sizes[-1] > 10:
             death = F.raise_error(F.lit("java.lang.OutOfMemoryError: Java heap space")).cast("binary")
             records = records.withColumn("value", F.when(F.col("offset") >= 0, death))
-        return decode(records, decoding)
+        return decode(decoder, records)
 
-    monkeypatch.setattr(staging, "decode", dying)
+    monkeypatch.setattr(RecordDecoder, "_decoded", dying)
     small = Pipeline(
         name=shop.pipeline.name,
         topic=shop.pipeline.topic,
@@ -349,14 +349,14 @@ def test_stopping_ends_a_batch_that_is_being_staged_and_loses_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop.produce(shop.orders(10, shop.register()))
-    decode, stop, begun = staging.decode, threading.Event(), threading.Event()
+    decode, stop, begun = RecordDecoder._decoded, threading.Event(), threading.Event()
 
-    def endless(records: Any, decoding: Any) -> Any:
+    def endless(decoder: RecordDecoder, records: Any) -> Any:
         begun.set()
         slow = F.when(F.expr("java_method('java.lang.Thread', 'sleep', 60000L)").isNull(), F.col("value"))
-        return decode(records.withColumn("value", F.coalesce(slow, F.col("value"))), decoding)
+        return decode(decoder, records.withColumn("value", F.coalesce(slow, F.col("value"))))
 
-    monkeypatch.setattr(staging, "decode", endless)
+    monkeypatch.setattr(RecordDecoder, "_decoded", endless)
     ingestion = shop.ingestion(stopping=stop.is_set)
     with cancelling(shop, stop):
         run = threading.Thread(target=ingestion.drain)

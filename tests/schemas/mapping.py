@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.decode.avro.avro_decoder import avro_decoder
+from frazil.decode.avro.avro_decoder import avro_body
 from frazil.decode.protobuf.projection import reading
 from frazil.decode.protobuf.protobuf_decoder import decoded
 from frazil.decode.spark_types import spark_struct
@@ -31,6 +31,7 @@ from frazil.schemas import avro, protobuf
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.json import json_schema
 from frazil.schemas.types import Struct
+from tests.support.bodies import at_once
 from tests.support.connect_schemas import connect_of
 from tests.support.proto import compiled
 from tests.support.proto import protobuf as message
@@ -121,8 +122,8 @@ def avro_values(
         value = _avro_value(json.loads(row.written), raw["fields"][0]["type"], {})
         body = io.BytesIO()
         fastavro.schemaless_writer(body, fastavro.parse_schema(raw), {"x": value})
-        made = avro_decoder(avro.reader(parsed, target), target).at_once(F.lit(bytearray(body.getvalue())))
-        checks = all_in_years(made, target)  # as `decode.rejection.has_row` does
+        made = at_once(avro_body(avro.reader(parsed, target), target), F.lit(bytearray(body.getvalue())))
+        checks = all_in_years(made, target)  # as `is_readable` does
         columns.append(F.when(reduce(Column.__and__, checks, F.lit(True)), made))
     return _on_spark(spark, columns)
 
@@ -134,9 +135,8 @@ def json_values(
     columns = []
     for row in given:
         of = json_type(_json_text(row.schema), {}, connect_types=connect_types)
-        assert of.decoder is not None
-        decoder = of.decoder(_exact(landed(of.row), is_key=is_key))
-        columns.append(decoder.at_once(F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
+        decoder = of.body(_exact(landed(of.row), is_key=is_key))
+        columns.append(at_once(decoder, F.lit(bytearray(f'{{"x":{row.written}}}'.encode()))))
     return _on_spark(spark, columns)
 
 
@@ -146,9 +146,8 @@ def connect_values(spark: SparkSession, given: Sequence[Row], *, is_key: bool = 
     for row in given:
         schema = _connect_schema(row.schema)
         of = embedded_type(json.dumps(schema))
-        assert of.decoder is not None
-        decoder = of.decoder(_exact(landed(of.row), is_key=is_key))
-        columns.append(decoder.at_once(F.lit(bytearray(f'{{"payload":{{"x":{row.written}}}}}'.encode()))))
+        decoder = of.body(_exact(landed(of.row), is_key=is_key))
+        columns.append(at_once(decoder, F.lit(bytearray(f'{{"payload":{{"x":{row.written}}}}}'.encode()))))
     return _on_spark(spark, columns)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.schemas.avro.attributes import DEBEZIUM as SEMANTIC
-from frazil.schemas.avro.attributes import LOGICAL
+from frazil.schemas.avro.parser import DEBEZIUM as SEMANTIC
+from frazil.schemas.avro.parser import LOGICAL
 from frazil.schemas.avro.schema import PRIMITIVES
 from frazil.schemas.connect.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.json.json_schema import _FORMATS, _INTEGERS

@@ -29,7 +29,7 @@ from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Kafka as KafkaSettings
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import runner
 from frazil.ingest.guard import Outcome
@@ -209,7 +209,7 @@ class Shop:
         report = Reporter(self.events.append, chosen.name, self.topic, job.run, job.clock)
         of = envelope(chosen.envelope)
         return Ingestion(
-            chosen, job, WriterSchemas(chosen.topic, Registry.of(registry, Secrets({})), envelope=of), report
+            chosen, job, writer_schemas(chosen.topic, Registry.of(registry, Secrets({})), envelope=of), report
         )
 
     def drain(self, pipeline: Pipeline | None = None, **overrides: Any) -> Total:

@@ -23,9 +23,8 @@ from frazil.project import declaration_file, environments
 from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows, omissions
 from frazil.schemas.connect.connect_types import row_meaning
-from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.declared_columns import declared_type, with_unknown
 from frazil.schemas.evolution.merge import merge
-from frazil.schemas.json.unknown_fields import with_unknown
 from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.sources import source_problems

@@ -12,12 +12,12 @@ from frazil.errors import KafkaUnavailable, RegistryUnavailable, TopicMissing
 
 def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
     """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
-    from frazil.decode.writers.writer_schemas import WriterSchemas
+    from frazil.decode.writers.topic_writers import writer_schemas
     from frazil.envelopes.chosen_envelope import envelope
     from frazil.ingest.reporting.waiting import waiting
 
     topic = pipeline.topic
-    writers = WriterSchemas(topic, registry, envelope=envelope(pipeline.envelope))
+    writers = writer_schemas(topic, registry, envelope=envelope(pipeline.envelope))
     try:
         spans = kafka.offsets(topic.name, pipeline.isolation)
     except TopicMissing:

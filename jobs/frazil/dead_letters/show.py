@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
+from frazil.clients.registry.client import Registry
+from frazil.clients.registry.schemas import SchemaType
 from frazil.dead_letters.avro_body import avro_value
 from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
-from frazil.dead_letters.hexview import hexview
 from frazil.dead_letters.json_body import Written, fitting_json, json_of
 from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
@@ -21,40 +22,6 @@ from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, head
 from frazil.schemas.types import Type
 from frazil.schemas.wire_format import PREFIX_BYTES, Frame, FrameProblem, parse
-
-
-class RegisteredSchema(Protocol):
-    """A schema as the registry holds it."""
-
-    @property
-    def id(self) -> int:
-        """Its id."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """Its text, as it was registered."""
-        ...
-
-
-class Schemas(Protocol):
-    """What is asked of a schema registry."""
-
-    def schema(self, schema_id: int) -> RegisteredSchema | None:
-        """Return the schema of an id; None if the registry has no such id."""
-        ...
-
-    def subjects_of(self, schema_id: int) -> Iterable[str]:
-        """Return the subjects that have it as a version."""
-        ...
-
-    def id_of_guid(self, guid: str) -> int | None:
-        """Return the id of the schema with that GUID."""
-        ...
-
-    def resolve_references(self, schema: Any) -> Mapping[str, str]:
-        """Return the texts of all schemas that it uses, by name."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +92,7 @@ class DeadLetterView:
 
 
 def show(
-    pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Schemas | None = None
+    pipeline: Pipeline, lake: Lake, *, partition: int, offset: int, schemas: Registry | None = None
 ) -> DeadLetterView | None:
     """Return the dead letter of a record; None if that record is none.
 
@@ -154,7 +121,7 @@ def part(
     pipeline: Pipeline,
     data: bytes | None,
     headers: Sequence[tuple[str, bytes | None]],
-    schemas: Schemas | None,
+    schemas: Registry | None,
     *,
     is_key: bool = False,
 ) -> Part:
@@ -197,7 +164,7 @@ def _declared_part(data: bytes | None, written: ValueFormat | KeyFormat, declare
 
 
 def _writer(
-    frame: Frame | FrameProblem | None, schemas: Schemas | None
+    frame: Frame | FrameProblem | None, schemas: Registry | None
 ) -> tuple[Writer | None, avro.AvroSchema | None, Written | None]:
     """Return what the registry says of the schema that a frame names, and that schema, if it is Avro's, or its text."""
     if not isinstance(frame, Frame):
@@ -214,7 +181,7 @@ def _writer(
             return Writer(id=schema_id, problem="the registry has no such schema"), None, None
         subjects = tuple(schemas.subjects_of(schema_id))
         writer, references = Writer(id=schema_id, subjects=subjects), schemas.resolve_references(found)
-        if getattr(found, "type", "avro") != "avro":
+        if found.type is not SchemaType.AVRO:
             return writer, None, (found.text, references)
         return writer, avro.parse(found.text, references), None
     except (RegistryUnavailable, SchemaChanged, TokenUnavailable, UnreadableSchema) as error:
@@ -249,3 +216,25 @@ def _attempt(
 
 def _hex(data: bytes | None) -> str | None:
     return data.hex() if data is not None else None
+
+
+SHOWN_BYTES = 512
+WIDTH = 16
+
+
+def hexview(data: bytes, *, at_most: int = SHOWN_BYTES, start: int = 0) -> tuple[str, ...]:
+    """Return lines like `00000000: 0000 0000 2a06 666f 6f                   ....*.foo`, of up to `at_most` bytes from `start`.
+
+    `start` is rounded down to the beginning of its line. A last line says how many bytes follow that are not shown.
+    """
+    start = max(0, min(start, len(data))) // WIDTH * WIDTH
+    shown = data[start : start + at_most]
+    lines = [_line(start + at, shown[at : at + WIDTH]) for at in range(0, len(shown), WIDTH)]
+    rest = len(data) - start - len(shown)
+    return (*lines, f"… {rest} more bytes") if rest else tuple(lines)
+
+
+def _line(at: int, part: bytes) -> str:
+    pairs = " ".join(part[i : i + 2].hex() for i in range(0, len(part), 2))
+    text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
+    return f"{at:08x}: {pairs:<39}  {text}"

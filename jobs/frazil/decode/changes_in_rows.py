@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.envelopes import BEFORE_COLUMN
-from frazil.decode.decoder import Decoder
+from frazil.decode.decoder import Body
 from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE, WRITE_KIND
 from frazil.decode.spark_types import spark_type
 from frazil.decode.writers.record_type import RecordType
@@ -21,20 +21,19 @@ from frazil.schemas.types import Struct
 
 def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
     """Return the type of the rows in records of this type. Raises `InvalidInput` as the envelope does."""
-    decoder, form = record_type.decoder, envelope.unwrapped(record_type.row)
-    assert decoder is not None
-    return RecordType(
-        name=record_type.name,
-        row=form.row,
-        is_single_value=record_type.is_single_value,
-        omits=record_type.omits,
-        decoder=lambda target: _decoder(decoder(form.decoded(target)), form, target),
-    )
+    if not envelope.has_changes:
+        return record_type
+    form = envelope.unwrapped(record_type.row)
+
+    def body(target: Struct, *, is_closed: bool = False) -> Body:
+        return _unwrapped(record_type.body(form.decoded(target), is_closed=is_closed), form, target)
+
+    return replace(record_type, row=form.row, is_nullable=False, body=body)
 
 
-def check_order(envelope: Envelope | None, names: Sequence[str]) -> None:
-    """Raise `InvalidInput` if a table is to be ordered by other columns than those of the envelope's changes, if it has one."""
-    if envelope is None or tuple(names) == envelope.order:
+def check_order(envelope: Envelope, names: Sequence[str]) -> None:
+    """Raise `InvalidInput` if a table is to be ordered by other columns than those of the envelope's changes."""
+    if not envelope.has_changes or tuple(names) == envelope.order:
         return
     if not envelope.order:
         raise InvalidInput(
@@ -50,8 +49,8 @@ def check_order(envelope: Envelope | None, names: Sequence[str]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
-    """Return one decoder for all writers that are read and unwrapped alike."""
+def _unwrapped(of_record: Body, form: Unwrapped, target: Struct) -> Body:
+    """Return one body for all writers that are read and unwrapped alike."""
 
     # The operation is a step of its own: each column of the row asks for it.
     def operation(value: Column, *steps: Column) -> Column:
@@ -61,8 +60,7 @@ def _decoder(of_record: Decoder, form: Unwrapped, target: Struct) -> Decoder:
         record, operation = steps[-2:]
         return _row(record, replace(form.change(record, target), operation=operation), target)
 
-    thorough = _decoder(of_record.thorough, form, target) if of_record.thorough is not None else None
-    return replace(of_record, steps=(*of_record.steps, operation, row), thorough=thorough)
+    return of_record.then(operation).then(row)
 
 
 def _row(record: Column, change: Change, target: Struct) -> Column:

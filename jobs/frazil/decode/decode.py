@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
+from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import (
-    DECODED,
     DETAIL,
     KEY,
+    OPERATION,
     REASON,
     ROW,
     SCHEMA_ID,
@@ -19,138 +22,176 @@ from frazil.decode.decoding import (
     UNKNOWN_KEY,
     WAITING,
     WAITING_KEY,
-    Decoding,
+    as_read,
     is_truncate,
-    schema_id_of,
 )
-from frazil.decode.frames.frame_columns import (
-    body_of,
-    bytes_of,
-    choice,
-    id_in_frame,
-    step_columns,
-    unframed_columns,
-    with_frames,
-)
-from frazil.decode.json.nulls import as_read, without_framed_nulls, without_nulls
 from frazil.decode.keys.row_key import RowKey
-from frazil.decode.rejection import (
-    change_reason,
-    has_row,
-    has_valid_key,
-    key_reason_of,
-    missing_columns,
-    reason_of,
-    unknown_frame,
-    verdict_column,
-    verdict_of,
-    waiting_frame,
-)
 from frazil.decode.values.variants import as_variants, settled
+from frazil.envelopes.envelope import Operation
 from frazil.schemas.json_columns import has_variants
 from frazil.schemas.reasons import Reason
+from frazil.schemas.types import Struct
 
 _ONCE, _JUDGED, _TEXTS = "_frazil_once", "_frazil_judged", "_frazil_texts"
 
 
-def decode(records: DataFrame, decoding: Decoding) -> DataFrame:
-    """Return `records` with their row (null where there is none) and schema id.
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A condition of a decoded record's row, never null: a reason, as text, and what it is about, for records that break it."""
 
-    The row is computed once however often it is used: without the nondeterministic column beside it, Spark would push a filter on
-    the row below the projection and decode every record twice (measured: 1.7 times the CPU).
+    holds: Column
+    reason: Column | str
+    detail: Column | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordDecoder:
+    """How the records of a topic are decoded: values, keys if they are more than bytes, and the checks of a decoded record.
+
+    With `lands_truncates` a truncate is a row of its own, without a key. A value, not a record without one, is no row if one of
+    the columns `required` is null in it. Decoders make JSON text: where `variants`, the columns of the table, has a variant, the
+    row gets one in its place. With `row_key` a row has a valid key and order.
     """
-    for side in (decoding, decoding.key):
-        if side is not None and side.is_null is not None:
-            records = without_nulls(records, side.column, side.is_null)
-    records = without_framed_nulls(with_frames(records, decoding), decoding)
-    made = _TEXTS if has_variants(decoding.variants) else ROW
-    columns = {made: _row(decoding), SCHEMA_ID: _schema_id(decoding), _ONCE: F.spark_partition_id()}
-    if decoding.key is not None:
-        records = without_framed_nulls(with_frames(records, decoding.key), decoding.key)
-        columns[KEY] = _row(decoding.key)
-    records = records.withColumns(columns)
-    if made == ROW:
-        return records
-    records = records.withColumn(ROW, as_variants(F.col(_TEXTS), decoding.variants))
-    row = settled(F.col(ROW), F.col(_TEXTS), decoding.variants)
-    return records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
+
+    values: Decoder
+    keys: Decoder | None = None
+    tombstones: Tombstones = Tombstones.DEAD_LETTER
+    lands_truncates: bool = False
+    variants: Struct = Struct(())  # noqa: RUF009 # frozen
+    required: tuple[str, ...] = ()
+    row_key: RowKey | None = None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether rows say what they do to the row of their key."""
+        return self.values.side.has_changes
+
+    @property
+    def schema_ids(self) -> tuple[int, ...]:
+        """The ids of the schemas whose records are landed."""
+        return self.values.schema_ids
+
+    @property
+    def thorough(self) -> RecordDecoder:
+        """The same by thorough bodies; itself if there are none."""
+        values, keys = self.values.thorough, self.keys.thorough if self.keys is not None else None
+        return self if (values, keys) == (self.values, self.keys) else replace(self, values=values, keys=keys)
+
+    def rows(self, records: DataFrame, unplaced: Column | None = None) -> DataFrame:
+        """Return the records that have a row, in the column `ROW`, and the schema ids by which they were decoded.
+
+        `unplaced` says why the table's partitions cannot hold the row, null if they can.
+        """
+        holds = [check.holds for check in self._checks(unplaced)]
+        is_row = reduce(Column.__and__, holds, self.values.has_row(F.col(ROW)))
+        return self._decoded(records).where(is_row & (F.col(_ONCE) >= 0))
+
+    def rejected(
+        self, records: DataFrame, unavailable: Column | None = None, unplaced: Column | None = None
+    ) -> DataFrame:
+        """Return the records that have no row, with the reason, and in hex the frames that are unknown or wait.
+
+        `unavailable` says which of the others are changes that omit a value that is nowhere. `unplaced` is as in `rows`.
+        """
+        decoded = self._decoded(records).where(F.col(_ONCE) >= 0)
+        verdicts = {name: verdict for side in self._sides for name, verdict in side.verdicts().items()}
+        # Nondeterministic next to the verdicts, too: a filter below them would hold all that is refused several times.
+        decoded = decoded.withColumns({**verdicts, _JUDGED: F.spark_partition_id()}).where(F.col(_JUDGED) >= 0)
+        checks = [*self._checks(unplaced)]
+        if unavailable is not None:
+            checks.append(_Check(~unavailable, Reason.VALUE_UNAVAILABLE.value))
+        reason = F.when(~F.coalesce(self.values.has_row(F.col(ROW)), F.lit(False)), self.values.reason())
+        for check in checks:
+            reason = reason.when(~check.holds, check.reason)
+        details = [F.when(F.col(REASON) == each.reason, each.detail) for each in checks if each.detail is not None]
+        nothing = F.lit(None).cast("string")
+        unknown, waiting = self.values.open_frames(F.col(REASON), Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)
+        columns = {
+            DETAIL: F.coalesce(*details, nothing),
+            SCHEMA_ID: self.values.id_in_frame(as_read(decoded, self.values.side.name)),
+            UNKNOWN: unknown,
+            WAITING: waiting,
+            UNKNOWN_KEY: nothing,
+            WAITING_KEY: nothing,
+        }
+        if self.keys is not None:
+            columns[UNKNOWN_KEY], columns[WAITING_KEY] = self.keys.open_frames(F.col(REASON), Reason.KEY_SCHEMA)
+        return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
+
+    def key_of_rejected(self, row_key: RowKey) -> Column:
+        """Return the key that the row of a rejected record would have: the columns of the key, null where they cannot be read."""
+        has_row = F.coalesce(self.values.has_row(F.col(ROW)), F.lit(False))
+        found = row_key.of_rejected(has_row, F.lit(True) if self.keys is None else _has_valid_key(self.keys))
+        return F.struct(*(column.alias(name) for name, column in found.items()))
+
+    @property
+    def _sides(self) -> tuple[Decoder, ...]:
+        return (self.values,) if self.keys is None else (self.values, self.keys)
+
+    def _decoded(self, records: DataFrame) -> DataFrame:
+        """Return `records` with their row (null where there is none) and schema id.
+
+        The row is computed once however often it is used: without the nondeterministic column next to it, Spark would push a
+        filter on the row below the projection and decode every record twice (measured: 1.7 times the CPU).
+        """
+        for side in self._sides:
+            records = side.prepared(records)
+        row = self.values.row()
+        if self.tombstones is Tombstones.NULL_ROW:
+            empty = F.from_json(F.lit('{"_decoded":true}'), self.values.side.row_type)
+            row = F.when(self.values.side.bytes.isNull(), empty).otherwise(row)
+        keys = {} if self.keys is None else {KEY: self.keys.row()}
+        made = _TEXTS if has_variants(self.variants) else ROW
+        columns = {made: row, SCHEMA_ID: self.values.schema_id(), _ONCE: F.spark_partition_id(), **keys}
+        records = records.withColumns(columns)
+        if made == ROW:
+            return records
+        records = records.withColumn(ROW, as_variants(F.col(_TEXTS), self.variants))
+        row = settled(F.col(ROW), F.col(_TEXTS), self.variants)
+        return records.withColumns({ROW: row, _ONCE: F.spark_partition_id()})
+
+    def _checks(self, unplaced: Column | None) -> Iterator[_Check]:
+        """Yield what must hold for a decoded value to be a row, in the order in which reasons are given."""
+        if self.required:
+            missing = self._missing_columns()
+            yield _Check(missing.isNull(), Reason.REQUIRED_NULL.value, missing)
+        if self.has_changes:
+            reason = self._change_reason()
+            yield _Check(reason.isNull(), reason)
+        key = self.row_key
+        if key is not None and key.plain is not None:  # before its text, which a frame may spoil
+            is_exempt = is_truncate() if self.lands_truncates else F.lit(False)
+            yield _Check(~key.names_schema() | is_exempt, Reason.KEY_REGISTRY_FRAME.value)
+        if self.keys is not None:
+            yield _Check(_has_valid_key(self.keys), self.keys.key_reason())
+        if key is not None:
+            verdict = F.when(~is_truncate(), key.verdict()) if self.lands_truncates else key.verdict()
+            yield _Check(verdict.isNull(), verdict)
+        if unplaced is not None:
+            yield _Check(unplaced.isNull(), Reason.PARTITION_VALUE.value, unplaced)
+
+    def _missing_columns(self) -> Column:
+        """Return the names of the required columns that a decoded value lacks, null if it lacks none."""
+        row = F.col(ROW)
+        names = F.array_compact(F.array(*(F.when(row[name].isNull(), F.lit(name)) for name in self.required)))
+        has_value = self.values.side.bytes.isNotNull()
+        return F.when(has_value & (F.size(names) > 0), F.array_join(names, ", "))
+
+    def _change_reason(self) -> Column:
+        """Return why a decoded change is no row, and deletes none, null if it does either."""
+        operation = F.col(ROW)[OPERATION]
+        reason = F.when(self.values.side.bytes.isNull(), None)
+        reason = reason.when(operation.isNull(), Reason.OPERATION_UNKNOWN.value)
+        reason = reason.when(operation == Operation.NOTHING.value, Reason.NO_CHANGE.value)
+        reason = reason.when(operation == Operation.LACKS_BEFORE.value, Reason.BEFORE_MISSING.value)
+        if self.lands_truncates:
+            return reason
+        return reason.when(operation == Operation.TRUNCATE.value, Reason.TRUNCATED.value)
 
 
-def rows(
-    decoded: DataFrame,
-    decoding: Decoding | None = None,
-    row_key: RowKey | None = None,
-    unplaced: Column | None = None,
-) -> DataFrame:
-    """Return the records that have a row; with `decoding`, those whose key has one too, if keys are decoded.
-
-    With `row_key` they have a valid key. `unplaced` says why the table's partitions cannot hold the row, null if they can.
-    """
-    is_row = F.col(ROW)[DECODED]
-    if decoding is not None:
-        is_row = has_row(decoding)
-        if (missing := missing_columns(decoding)) is not None:
-            is_row = is_row & missing.isNull()
-        if (reason := change_reason(decoding)) is not None:
-            is_row = is_row & reason.isNull()
-        if decoding.key is not None:
-            is_row = is_row & has_valid_key(decoding.key)
-    if row_key is not None:
-        is_row = is_row & _verdict(row_key, decoding).isNull()
-    if unplaced is not None:
-        is_row = is_row & unplaced.isNull()
-    return decoded.where(is_row & (F.col(_ONCE) >= 0))
-
-
-def rejected(
-    decoded: DataFrame,
-    decoding: Decoding,
-    row_key: RowKey | None = None,
-    unavailable: Column | None = None,
-    unplaced: Column | None = None,
-) -> DataFrame:
-    """Return the records that have no row, with the reason, and in hex the frames that are unknown or wait.
-
-    `unavailable` says which of the others are changes that leave out a value that is nowhere. `unplaced` is as in `rows`.
-    """
-    sides = [side for side in (decoding, decoding.key) if side is not None and side.unframed is None]
-    verdicts = {verdict_column(side): verdict_of(side) for side in sides}
-    # Nondeterministic beside the verdicts, too: a filter below them would hold all that is refused several times.
-    decoded = decoded.where(F.col(_ONCE) >= 0).withColumns({**verdicts, _JUDGED: F.spark_partition_id()})
-    decoded = decoded.where(F.col(_JUDGED) >= 0)
-    reason = F.when(~F.coalesce(has_row(decoding), F.lit(False)), reason_of(decoding))
-    open_reasons = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)
-    columns = {
-        DETAIL: F.lit(None).cast("string"),
-        SCHEMA_ID: id_in_frame(decoding, as_read(decoded, decoding.column)),
-        UNKNOWN: unknown_frame(decoding, *open_reasons),
-        WAITING: waiting_frame(decoding, Reason.UNKNOWN_SCHEMA),
-        UNKNOWN_KEY: F.lit(None).cast("string"),
-        WAITING_KEY: F.lit(None).cast("string"),
-    }
-    if (missing := missing_columns(decoding)) is not None:
-        reason = reason.when(missing.isNotNull(), Reason.REQUIRED_NULL.value)
-        columns[DETAIL] = F.when(F.col(REASON) == Reason.REQUIRED_NULL.value, missing)
-    if (of_change := change_reason(decoding)) is not None:
-        reason = reason.when(of_change.isNotNull(), of_change)
-    if row_key is not None and row_key.plain is not None:  # before its text, which a frame may spoil
-        reason = reason.when(row_key.names_schema(), Reason.KEY_REGISTRY_FRAME.value)
-    if decoding.key is not None:
-        reason = reason.when(~has_valid_key(decoding.key), key_reason_of(decoding.key))
-        columns[UNKNOWN_KEY] = unknown_frame(decoding.key, Reason.KEY_SCHEMA)
-        columns[WAITING_KEY] = waiting_frame(decoding.key, Reason.KEY_SCHEMA)
-    verdicts_of_row = []
-    if row_key is not None:
-        verdicts_of_row.append(_verdict(row_key, decoding))
-    if unplaced is not None:
-        verdicts_of_row.append(F.when(unplaced.isNotNull(), Reason.PARTITION_VALUE.value))
-        of_value = F.when(F.col(REASON) == Reason.PARTITION_VALUE.value, unplaced)
-        columns[DETAIL] = F.coalesce(columns[DETAIL], of_value)
-    if unavailable is not None:
-        verdicts_of_row.append(F.when(unavailable, Reason.VALUE_UNAVAILABLE.value))
-    if verdicts_of_row:
-        reason = reason.otherwise(F.coalesce(*verdicts_of_row))
-    return decoded.withColumn(REASON, reason).where(F.col(REASON).isNotNull()).withColumns(columns)
+def _has_valid_key(keys: Decoder) -> Column:
+    """Return whether the key is null or has a row."""
+    return keys.side.bytes.isNull() | F.coalesce(keys.has_row(F.col(KEY)), F.lit(False))
 
 
 def with_bytes_as_read(rejected: DataFrame) -> DataFrame:
@@ -158,52 +199,7 @@ def with_bytes_as_read(rejected: DataFrame) -> DataFrame:
     return rejected.withColumns({column: as_read(rejected, column) for column in ("key", "value")})
 
 
-def key_of_rejected(decoding: Decoding, row_key: RowKey) -> Column:
-    """Return the key that the row of a rejected record would have: the columns of the key, null where they cannot be read."""
-    has_key = has_valid_key(decoding.key) if decoding.key is not None else F.lit(True)
-    found = row_key.of_rejected(F.coalesce(has_row(decoding), F.lit(False)), has_key)
-    return F.struct(*(column.alias(name) for name, column in found.items()))
-
-
-def _verdict(row_key: RowKey, decoding: Decoding | None) -> Column:
-    """Return why a decoded record has no row for its key or order, null if it has one; a truncate that lands has neither."""
-    verdict = row_key.verdict()
-    return F.when(~is_truncate(), verdict) if decoding is not None and decoding.lands_truncates else verdict
-
-
 def columns_of(target: Sequence[str], key: Mapping[str, Column] | None = None) -> list[Column]:
     """Return the row's fields as columns of their own; those of the `key` are the record's key."""
     of_key = key or {}
     return [of_key.get(name, F.col(ROW)[name]).alias(name) for name in target]
-
-
-def _row(decoding: Decoding) -> Column:
-    value = F.col(decoding.column)
-    # Null always; written so that Spark does not see it, which else drops the read from the plan, and fails to observe it.
-    nothing = F.when(F.spark_partition_id() < 0, F.from_json(F.lit("{}"), decoding.row_type))
-    if decoding.unframed is not None:
-        row = decoding.unframed.steps[-1](bytes_of(decoding), *map(F.col, unframed_columns(decoding)))
-    elif decoding.batched is not None:
-        number = choice(
-            decoding, lambda number: F.lit(number).cast("long"), F.lit(None).cast("long"), same=lambda number: number
-        )
-        row = decoding.batched(body_of(decoding), number)
-    else:
-        begun = step_columns(decoding)
-
-        def made(number: int) -> Column:
-            body = decoding.bodies[number]
-            return body.steps[-1](body_of(decoding), *map(F.col, begun.get(body, ())))
-
-        row = choice(decoding, made, nothing, same=lambda number: decoding.bodies[number])
-    if decoding.tombstones is Tombstones.NULL_ROW:
-        empty = F.from_json(F.lit('{"_decoded":true}'), decoding.row_type)
-        row = F.when(value.isNull(), empty).otherwise(row)
-    return row
-
-
-def _schema_id(decoding: Decoding) -> Column:
-    nothing = F.lit(None).cast("long")
-    if not decoding.has_ids:
-        return nothing
-    return choice(decoding, lambda number: F.lit(schema_id_of(number)).cast("long"), nothing, same=schema_id_of)

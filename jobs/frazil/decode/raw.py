@@ -2,55 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.decoder import Step
+from frazil.declaration.options import ValueFormat
+from frazil.decode.decoder import Body, Step, Unframed
 from frazil.decode.decoding import DECODED
 from frazil.decode.json.enclosing import NAME
+from frazil.decode.json.json_decoder import PlainJson
 from frazil.decode.spark_types import spark_type
-from frazil.schemas.types import Field
+from frazil.decode.writers.record_type import RecordType
+from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
+from frazil.errors import IncompatibleSchema
+from frazil.schemas.evolution.merge import same_field
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 
-def text(column: str = "value") -> Step:
-    """Return the decoder of UTF-8 text as one column."""
-
-    def body(value: Column) -> Column:
-        words = value.cast("string")
-        return F.struct(words.alias(column), F.when(F.is_valid_utf8(words), F.lit(True)).alias(DECODED))
-
-    return body
+def text(value: Column) -> tuple[Column, Column]:
+    """Return UTF-8 text, and whether the bytes are that."""
+    words = value.cast("string")
+    return words, F.is_valid_utf8(words)
 
 
-def raw(column: str = "value") -> Step:
-    """Return the decoder of bytes as one column."""
-    return lambda value: F.struct(value.alias(column), F.when(value.isNotNull(), F.lit(True)).alias(DECODED))
+def raw(value: Column) -> tuple[Column, Column]:
+    """Return the bytes, and whether there are any."""
+    return value, value.isNotNull()
 
 
-def among(step: Step, name: str, columns: Sequence[Field]) -> Step:
-    """Return the decoder of one column as a decoder of all `columns`, of which the others are null."""
-
-    def body(value: Column) -> Column:
-        row = step(value)
-        nulls = {c.name: F.lit(None).cast(spark_type(c.type)) for c in columns if c.name != name}
-        return F.struct(*(nulls.get(c.name, row[name]).alias(c.name) for c in columns), row[DECODED].alias(DECODED))
-
-    return step if len(columns) == 1 else body
-
-
-def json_text(column: str = "value") -> Step:
-    """Return the decoder of schemaless JSON as one column of validated text.
+def json_text(value: Column) -> tuple[Column, Column]:
+    """Return the text of schemaless JSON, and whether the bytes are that.
 
     Spark stops reading after a document. So `[BODY,"N"]` is read, whose second element is that name, which no body has, exactly if
     the body is one document.
     """
+    words = value.cast("string")
+    read = F.try_parse_json(F.concat(F.lit("["), words, F.lit(f',"{NAME}"]')))
+    return words, F.is_valid_utf8(words) & (F.try_variant_get(read, "$[1]", "string") == NAME)
 
-    def body(value: Column) -> Column:
-        words = value.cast("string")
-        read = F.try_parse_json(F.concat(F.lit("["), words, F.lit(f',"{NAME}"]')))
-        is_json = F.is_valid_utf8(words) & (F.try_variant_get(read, "$[1]", "string") == NAME)
-        return F.struct(words.alias(column), F.when(is_json, F.lit(True)).alias(DECODED))
 
-    return body
+RAW = {
+    ValueFormat.JSON: (Kind.STRING, json_text, PlainJson),
+    ValueFormat.TEXT: (Kind.STRING, text, Unframed),
+    ValueFormat.BYTES: (Kind.BINARY, raw, Unframed),
+}
+"""The type of the column, what it holds and whether the bytes are that, and the decoder."""
+
+
+def row_step(of: ValueFormat, name: str, columns: Sequence[Field]) -> Step:
+    """Return what makes rows of these columns, of which all but the one of this name are null."""
+
+    def row(value: Column) -> Column:
+        held, is_valid = RAW[of][1](value)
+        made = (held if c.name == name else F.lit(None).cast(spark_type(c.type)) for c in columns)
+        parts = (column.alias(c.name) for column, c in zip(made, columns, strict=True))
+        return F.struct(*parts, F.when(is_valid, F.lit(True)).alias(DECODED))
+
+    return row
+
+
+class RawWriters(WriterSchemas):
+    """The one writer of a format without schemas."""
+
+    has_columns = False
+
+    def __init__(self, of: ValueFormat, envelope: Envelope = NO_ENVELOPE, *, is_key: bool = False) -> None:
+        super().__init__(None, envelope, is_key=is_key)
+        self._format, self._column = of, Field("value", Primitive(RAW[of][0]))
+
+    @property
+    def types(self) -> Mapping[int, RecordType]:
+        """The one type, of one value."""
+
+        def body(target: Struct, *, is_closed: bool = False) -> Body:
+            columns = target.fields  # a table may have more: those of a key, or of another engine
+            name = (same_field(self._column, columns) or columns[0]).name
+            return Body((row_step(self._format, name, columns),))
+
+        return {0: RecordType(name="", row=Struct((self._column,)), is_single_value=True, body=body)}
+
+    def decoder(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False) -> Unframed:
+        """Return the decoder of the one column."""
+        return RAW[self._format][2](side=self.side(target), body=self.types[0].body(target))

@@ -48,6 +48,7 @@ class DebeziumEvents:
     """The events of a connector, as they are declared."""
 
     declared: Debezium
+    has_changes: ClassVar[bool] = True
     order: ClassVar[tuple[str, ...]] = ()
 
     def unwrapped(self, record: Struct) -> Unwrapped:

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from pyspark.sql import Column
 
@@ -91,6 +91,11 @@ class Envelope(Protocol):
     """A kind of change data."""
 
     @property
+    def has_changes(self) -> bool:
+        """Whether records are changes of rows; else a record is its row."""
+        ...
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The columns of the row that order the changes of a key, and that `order_by` must name.
 
@@ -105,3 +110,22 @@ class Envelope(Protocol):
     def record(self, row: Struct) -> Struct:
         """Return the type of records without a schema, whose rows have these declared columns."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoEnvelope:
+    """Records that are their rows."""
+
+    has_changes: ClassVar[bool] = False
+    order: ClassVar[tuple[str, ...]] = ()
+
+    def unwrapped(self, record: Struct) -> Unwrapped:
+        """Raise an error: there is nothing to unwrap."""
+        raise AssertionError("a record without an envelope is its row")
+
+    def record(self, row: Struct) -> Struct:
+        """Return the type itself."""
+        return row
+
+
+NO_ENVELOPE = NoEnvelope()

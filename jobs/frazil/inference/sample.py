@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.errors import InvalidInput
+from frazil.inference.inferred_schema import place_schema
 from frazil.inference.inferred_type import Inferred, add_record
 from frazil.inference.record_file import Line
-from frazil.inference.sampled_schema import place_schema
 from frazil.inference.schema_merge import shown_type
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from frazil.inference.inferred_schema import JSON_TYPES
+from frazil.inference.inferred_schema import JSON_TYPES, place_schema
 from frazil.inference.inferred_type import Inferred
-from frazil.inference.sampled_schema import place_schema
 
 _BY_HAND = frozenset(
     {

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.errors import (
     DecisionRequired,
@@ -63,7 +63,7 @@ def guarded(
     report, total = reporter(pipeline, job, sink), Total()
     try:
         ingestion = Ingestion(
-            pipeline, job, WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope)), report
+            pipeline, job, writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope)), report
         )
         total = ingestion.total
         job.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pipeline.name)

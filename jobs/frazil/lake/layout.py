@@ -18,11 +18,10 @@ from frazil.declaration.write_modes import identity
 from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import canonical
-from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.declared_columns import UNKNOWN, declared_type
 from frazil.schemas.evolution.column_names import folded, is_reserved
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
-from frazil.schemas.json.unknown_fields import UNKNOWN
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
 from frazil.schemas.types import Struct

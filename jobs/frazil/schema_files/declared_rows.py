@@ -9,10 +9,10 @@ from frazil.declaration.checks.problems import Problem
 from frazil.errors import FrazilError, UnreadableSchema
 from frazil.schemas import avro, protobuf
 from frazil.schemas.connect.connect_types import row_meaning
+from frazil.schemas.declared_columns import UNKNOWN, with_unknown
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.json import json_schema
-from frazil.schemas.json.unknown_fields import UNKNOWN, with_unknown
 from frazil.schemas.types import Struct
 
 

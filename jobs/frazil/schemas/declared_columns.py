@@ -8,6 +8,17 @@ from frazil.declaration.checks.column_notation import JSON, Column, ColumnType, 
 from frazil.schemas.connect.connect_types import NAMED, NUMBER, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
+UNKNOWN = "_unknown"
+"""Its name. A property of this name is one of the unknown fields."""
+_FIELD = Field(
+    UNKNOWN, Primitive(Kind.STRING), doc="the fields of the record that are no column, as JSON", as_json=True
+)
+
+
+def with_unknown(row: Struct, *, keeps: bool) -> Struct:
+    """Return the row type, with the column of unknown fields at its end if they are kept."""
+    return Struct((*row.fields, _FIELD), origins=row.origins) if keeps else row
+
 
 def declared_type(texts: Iterable[str]) -> Struct:
     """Return the type of records with these columns, in their order, as JSON holds them (`connect_types`)."""

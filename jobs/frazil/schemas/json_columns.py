@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from frazil.schemas.evolution.field_ids import made_of, origins
-from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Kind, Primitive, Struct, Type, inside, with_inside
 
 VARIANT = Primitive(Kind.VARIANT)
 _TEXT = Primitive(Kind.STRING)
@@ -23,13 +23,7 @@ def with_texts(row: Struct) -> Struct:
 
 def has_variants(of: Type) -> bool:
     """Return whether the type is a variant, or has one at any level."""
-    match of:
-        case Struct(fields):
-            return any(has_variants(field.type) for field in fields)
-        case ListOf(inner) | MapOf(_, inner):
-            return has_variants(inner)
-        case _:
-            return of == VARIANT
+    return of == VARIANT or any(map(has_variants, inside(of)))
 
 
 def variant_columns(row: Struct) -> tuple[str, ...]:
@@ -54,12 +48,4 @@ def _field(field: Field, json: Primitive) -> Field:
 
 
 def _type(of: Type, json: Primitive) -> Type:
-    match of:
-        case Struct():
-            return _structs(of, json)
-        case ListOf(element, required):
-            return ListOf(_type(element, json), required)
-        case MapOf(key, value, required):
-            return MapOf(key, _type(value, json), required)
-        case _:
-            return of
+    return _structs(of, json) if isinstance(of, Struct) else with_inside(of, lambda inner: _type(inner, json))

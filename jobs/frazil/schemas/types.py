@@ -6,7 +6,7 @@ Writer schemas are converted to a `Struct`; versions of one subject are merged t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast
@@ -125,3 +125,27 @@ class Struct:
 
 
 Type = Primitive | Decimal | ListOf | MapOf | Struct
+
+
+def inside(of: Type) -> tuple[Type, ...]:
+    """Return the types of a struct's fields, a list's elements or a map's values; empty for others."""
+    match of:
+        case Struct(fields):
+            return tuple(field.type for field in fields)
+        case ListOf(inner) | MapOf(_, inner):
+            return (inner,)
+        case _:
+            return ()
+
+
+def with_inside(of: Type, change: Callable[[Type], Type]) -> Type:
+    """Return the type with what is `inside` changed."""
+    match of:
+        case Struct(fields):
+            return replace(of, fields=tuple(replace(field, type=change(field.type)) for field in fields))
+        case ListOf(element):
+            return replace(of, element=change(element))
+        case MapOf(_, value):
+            return replace(of, value=change(value))
+        case _:
+            return of

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput, ServiceUnavailable, UnreadableSchema
+from frazil.inference.inferred_schema import sampled_columns
 from frazil.inference.sample import Sample
-from frazil.inference.sampled_schema import sampled_columns
 from frazil.status.format_guess import Form, Guess, guess, schema_ids
 from frazil.status.json_values import json_lines
 

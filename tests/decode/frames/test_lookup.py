@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.frames.lookup import lookup
+from frazil.decode.frames.framed import lookup
 
 pytestmark = pytest.mark.spark
 

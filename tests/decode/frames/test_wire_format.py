@@ -11,12 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode import rejection
-from frazil.decode.decoding import Decoding
-from frazil.decode.frames import frame_columns
+from frazil.decode.decoder import Side
+from frazil.decode.frames.registered import Registered
 from frazil.decode.frames.wire_format import DEPTH
+from frazil.decode.protobuf.protobuf_decoder import RegisteredProtobuf
 from frazil.schemas.reasons import Reason
-from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER, Frame, FrameProblem, parse, prefixed
+from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import VALUE_HEADER, Frame, FrameProblem, parse, prefixed
 
 pytestmark = pytest.mark.spark
 
@@ -45,21 +46,17 @@ def read(
 ) -> list[Frame | FrameProblem | Reason]:
     """What the data path makes of each record: a frame, or the reason why it has none."""
     column = "key" if key else "value"
-    prepared = Decoding(
-        row_type="struct<_decoded:boolean>",
-        is_protobuf=protobuf,
-        column=column,
-        header=KEY_HEADER if key else VALUE_HEADER,
-    )
+    made = RegisteredProtobuf if protobuf else Registered
+    decoder = made(side=Side(target=Struct(()), is_key=key))
     given = [(None if key else value, value if key else None, headers) for value, headers in records]
-    frame = frame_columns.with_frames(spark.createDataFrame(given, RECORDS).coalesce(1), prepared)
+    frame = decoder.framed(spark.createDataFrame(given, RECORDS).coalesce(1))
     found = (
-        frame.withColumn(rejection.verdict_column(prepared), rejection.verdict_of(prepared))
+        frame.withColumns(decoder.verdicts())
         .select(
             F.col(f"_frazil_{column}_frame").alias("frame"),
             F.col(f"_frazil_{column}_body").alias("body"),
-            rejection.reason_of(prepared).alias("reason"),
-            frame_columns.id_in_frame(prepared, F.col(prepared.column)).alias("id"),
+            decoder.reason().alias("reason"),
+            decoder.id_in_frame(F.col(column)).alias("id"),
         )
         .collect()
     )

@@ -10,15 +10,16 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.json.json_decoder import json_decoder
+from frazil.decode.json.json_decoder import json_body
 from frazil.decode.raw import json_text
 from frazil.decode.spark_types import spark_struct
+from frazil.inference.inferred_schema import sampled_schema
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
-from frazil.inference.sampled_schema import sampled_schema
 from frazil.schemas.json import json_schema
 from frazil.schemas.json.written_times import is_written
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from tests.support.bodies import at_once
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +38,7 @@ def decode(
     """Each body's row without `_decoded`; None if it was rejected."""
     raw = [(body.encode() if isinstance(body, str) else body,) for body in bodies]
     rows = spark.createDataFrame(raw, "body binary").select(
-        json_decoder(target, single_value=single_value).at_once(F.col("body")).alias("r")
+        at_once(json_body(target, single_value=single_value), F.col("body")).alias("r")
     )
     decoded = rows.select(F.when(F.col("r")["_decoded"], F.col("r")).alias("r")).collect()
     return [None if row.r is None else Row(*row.r[:-1]) for row in decoded]
@@ -386,7 +387,7 @@ def test_a_number_of_hundreds_of_digits_is_the_nearest_double_but_beside_json_te
 def test_a_value_of_more_than_20_million_characters_lands(spark: SparkSession) -> None:
     body = '{"x": "' + "é" * 21_000_000 + '"}'
     decoded = spark.createDataFrame([(body.encode(),)], "body binary").select(
-        json_decoder(Struct((column(STRING),))).at_once(F.col("body")).alias("r")
+        at_once(json_body(Struct((column(STRING),))), F.col("body")).alias("r")
     )
     assert decoded.select(F.length("r.x"), "r._decoded").first() == Row(21_000_000, True)
 
@@ -484,9 +485,7 @@ def test_the_struct_has_exactly_the_columns_of_the_target_and_decoded(spark: Spa
     every: list[Type | str] = [*map(Primitive, Kind), Decimal(9, 2), ListOf(DATE), MapOf(STRING, INSTANT), JSON]
     nested = Struct(tuple(column(of, f"n{i}", f"N{i}") for i, of in enumerate(every)))
     target = Struct((*[column(of, f"c{i}") for i, of in enumerate(every)], column(nested, "n")))
-    rows = spark.createDataFrame([(b"{}",)], "body binary").select(
-        json_decoder(target).at_once(F.col("body")).alias("r")
-    )
+    rows = spark.createDataFrame([(b"{}",)], "body binary").select(at_once(json_body(target), F.col("body")).alias("r"))
     assert rows.selectExpr("r.*").drop("_decoded").schema.simpleString() == spark_struct(target).simpleString()
     assert rows.selectExpr("r._decoded").schema.simpleString() == "struct<_decoded:boolean>"
 
@@ -502,7 +501,7 @@ def test_many_columns_are_read(spark: SparkSession, columns: int) -> None:
 def test_the_body_is_read_once_wherever_the_expression_stands(spark: SparkSession) -> None:
     target = Struct(tuple(column(DATE if i % 2 else LONG, f"c{i}") for i in range(20)))
     bodies = spark.createDataFrame([(b"{}",)], "body binary")
-    row = F.when(F.length("body") > 0, json_decoder(target).at_once(F.col("body")))
+    row = F.when(F.length("body") > 0, at_once(json_body(target), F.col("body")))
     rows = (
         bodies.withColumns({"r": row, "once": F.spark_partition_id()}).where("r._decoded and once >= 0").select("r.*")
     )

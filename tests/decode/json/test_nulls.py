@@ -4,34 +4,45 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from frazil.declaration.options import ValueFormat
-from frazil.decode.decode import decode
-from frazil.decode.decoding import Decoding
-from frazil.decode.json.json_decoder import json_decoder
-from frazil.decode.json.nulls import as_read, null_of, with_deletes, without_nulls
+from frazil.decode.connect_json.connect_decoder import EmbeddedConnectJson, PlainConnectJson, has_null_payload
+from frazil.decode.decoder import Decoder, Side, Step, Unframed
+from frazil.decode.decoding import as_read, without
+from frazil.decode.json.json_decoder import (
+    PlainJson,
+    PlainJsonSchema,
+    RegisteredJson,
+    is_framed_null,
+    is_null,
+    json_body,
+)
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 
 pytestmark = pytest.mark.spark
 
 FRAME = b"\0\0\0\0\7"
 ROW = Struct((Field("id", Primitive(Kind.LONG)),))
-PLAIN = Decoding(row_type="id bigint, _decoded boolean", unframed=json_decoder(ROW))
-FRAMED = Decoding(row_type="id bigint, _decoded boolean", frames={FRAME: 7}, bodies={7: json_decoder(ROW)})
-INSIDE = Decoding(row_type="id bigint, _decoded boolean", has_schemas_inside=True)
+SIDE = Side(target=ROW)
+PLAIN = PlainJson(side=SIDE, body=json_body(ROW))
+PLAIN_SCHEMA = PlainJsonSchema(side=SIDE, body=json_body(ROW))
+PLAIN_CONNECT = PlainConnectJson(side=SIDE, body=json_body(ROW))
+FRAMED = RegisteredJson(side=SIDE, frames={FRAME: 7}, bodies={7: json_body(ROW)})
+INSIDE = EmbeddedConnectJson(side=SIDE)
+OTHER = Unframed(side=SIDE, body=json_body(ROW))
 OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b",".join([b'{"type":"int64","field":"id"}'] * 9) + b"]},"
 
 
 @pytest.mark.parametrize(
-    ("value_format", "null", "kept"),
+    ("says_null", "null", "kept"),
     [
         (
-            ValueFormat.JSON,
+            is_null,
             [b"null", b" null\n"],
             [b"nulls", b'"null"', b"nul", b"[null]", b'{"a":null}', b"", b"null null", b" " * 80 + b"null"],
         ),
         (
-            ValueFormat.CONNECT_JSON,
+            has_null_payload,
             [
                 OF_SCHEMA + b'"payload":null}',
                 b'{"schema":null, "payload" : null }\n',
@@ -58,52 +69,43 @@ OF_SCHEMA = b'{"schema":{"type":"struct","fields":[' + b",".join([b'{"type":"int
             ],
         ),
         (
-            ValueFormat.JSON_SCHEMA,
+            is_framed_null,
             [b"null", b"\0\0\0\0\7null", b"\0\0\0\xc3\xa9null", b"\0\xff\xfe\n\rnull"],
             [b'\0\0\0\0\7{"a":null}', b"\0\0\0\0\7nulls", b'\0\0\0\0\7"null"', b"\1\0\0\0\7null", b"\0null\0"],
         ),
     ],
 )
-def test_a_null_of_json_is_no_value(
-    spark: SparkSession, value_format: ValueFormat, null: list[bytes], kept: list[bytes]
-) -> None:
+def test_a_null_of_json_is_no_value(spark: SparkSession, says_null: Step, null: list[bytes], kept: list[bytes]) -> None:
     given = [*null, *kept, None]
     frame = spark.createDataFrame([(number, value) for number, value in enumerate(given)], "n int, value binary")
-    is_null = null_of(value_format)
-    assert is_null is not None
-    records = without_nulls(frame, "value", is_null)
+    records = without(frame, "value", says_null(F.col("value")))
     found = records.select("n", "value", as_read(records, "value").alias("as_read")).orderBy("n").collect()
     assert [None if row.value is None else bytes(row.value) for row in found] == [*[None] * len(null), *kept, None]
     assert [None if row.as_read is None else bytes(row.as_read) for row in found] == given
 
 
 @pytest.mark.parametrize(
-    ("value_format", "decoding", "null", "kept"),
+    ("decoder", "null", "kept"),
     [
-        (ValueFormat.JSON, PLAIN, [b"null", b"\tnull "], [b"{}", b"", b'"null"', b'{"payload":null}']),
-        (ValueFormat.JSON_SCHEMA, PLAIN, [b"null", b" null\n"], [b"{}", b""]),
-        (ValueFormat.CONNECT_JSON, PLAIN, [b"null", b" null", b'{"payload":null}'], [b'{"payload":{}}', b""]),
-        (ValueFormat.CONNECT_JSON, INSIDE, [b"null", b'{"schema":null,"payload":null}'], [b'{"payload":"null"}']),
+        (PLAIN, [b"null", b"\tnull "], [b"{}", b"", b'"null"', b'{"payload":null}']),
+        (PLAIN_SCHEMA, [b"null", b" null\n"], [b"{}", b""]),
+        (PLAIN_CONNECT, [b"null", b" null", b'{"payload":null}'], [b'{"payload":{}}', b""]),
+        (INSIDE, [b"null", b'{"schema":null,"payload":null}'], [b'{"payload":"null"}']),
         (
-            ValueFormat.JSON_SCHEMA,
             FRAMED,
             [FRAME + b"null", FRAME + b" null\n"],
             [FRAME + b"{}", b"\0\0\0\0\x09null", b"null"],
         ),
-        (ValueFormat.TEXT, PLAIN, [], [b"null", b""]),
+        (OTHER, [], [b"null", b""]),
     ],
 )
 def test_in_a_keyed_table_jsons_null_is_a_delete_in_each_format(
-    spark: SparkSession, value_format: ValueFormat, decoding: Decoding, null: list[bytes], kept: list[bytes]
+    spark: SparkSession, decoder: Decoder, null: list[bytes], kept: list[bytes]
 ) -> None:
-    how = with_deletes(decoding, value_format)
     given = [(number, value, None) for number, value in enumerate([*null, *kept])]
     records = spark.createDataFrame(given, "n int, value binary, headers array<struct<key: string, value: binary>>")
     found = [
-        None if row["value"] is None else bytes(row["value"]) for row in decode(records, how).orderBy("n").collect()
+        None if row["value"] is None else bytes(row["value"])
+        for row in decoder.with_deletes().prepared(records).orderBy("n").collect()
     ]
     assert found == [*[None] * len(null), *kept]
-
-
-def test_other_formats_have_no_null() -> None:
-    assert {null_of(each) for each in ValueFormat if "json" not in each.value} == {None}

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.writers.record_type import declared_json
-from frazil.schemas.json.unknown_fields import UNKNOWN
+from frazil.schemas.declared_columns import UNKNOWN
+from tests.support.bodies import at_once
 
 pytestmark = pytest.mark.spark
 
@@ -18,10 +19,9 @@ REJECTED = "rejected"
 
 def unknown(spark: SparkSession, columns: tuple[str, ...], *bodies: bytes | str | None) -> list[Any]:
     made = declared_json(columns, in_payload=False, keeps_unknown=True)
-    assert made.decoder is not None
     rows = [(n, b.encode() if isinstance(b, str) else b) for n, b in enumerate(bodies)]
     read = spark.createDataFrame(rows, "n int, body binary").select(
-        "n", made.decoder(made.row).at_once(F.col("body")).alias("r")
+        "n", at_once(made.body(made.row), F.col("body")).alias("r")
     )
     found = {row.n: row.r for row in read.collect()}
     return [found[n][UNKNOWN] if found[n] and found[n]["_decoded"] else REJECTED for n in range(len(bodies))]

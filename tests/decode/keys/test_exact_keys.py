@@ -13,11 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 
-from frazil.declaration import ValueFormat
-from frazil.decode.avro.avro_decoder import avro_decoder
-from frazil.decode.decoder import Decoder
-from frazil.decode.json.json_decoder import json_decoder
-from frazil.decode.keys.closed_keys import decoder_of
+from frazil.decode.avro.avro_decoder import avro_body
+from frazil.decode.decoder import Body
+from frazil.decode.json.json_decoder import json_body
 from frazil.decode.protobuf.compiler import compile_proto
 from frazil.decode.protobuf.projection import reading
 from frazil.decode.protobuf.protobuf_decoder import decoded
@@ -26,22 +24,24 @@ from frazil.decode.writers.record_type import declared_json
 from frazil.schemas import avro
 from frazil.schemas.protobuf import row_type
 from frazil.schemas.types import Field, Kind, Primitive, Struct
+from tests.support.bodies import at_once
 
 REJECTED = "rejected"
 STRING = Primitive(Kind.STRING)
 
 
-def rows(spark: SparkSession, decoder: Decoder, *bodies: bytes) -> list[Any]:
+def rows(spark: SparkSession, decoder: Body, *bodies: bytes) -> list[Any]:
     """What the first column holds in each body, or `REJECTED`."""
     records = spark.createDataFrame([(n, bytearray(b)) for n, b in enumerate(bodies)], "n int, body binary")
-    found = {row["n"]: row["row"] for row in records.select("n", decoder.at_once(F.col("body")).alias("row")).collect()}
+    found = {
+        row["n"]: row["row"] for row in records.select("n", at_once(decoder, F.col("body")).alias("row")).collect()
+    }
     return [found[n][0] if found[n] and found[n]["_decoded"] else REJECTED for n in range(len(bodies))]
 
 
 def of_json(spark: SparkSession, column: str, *values: str) -> list[Any]:
     made = declared_json((column,), in_payload=False)
-    assert made.decoder is not None
-    return rows(spark, made.decoder(made.row.exact()), *(f'{{"x": {value}}}'.encode() for value in values))
+    return rows(spark, made.body(made.row.exact()), *(f'{{"x": {value}}}'.encode() for value in values))
 
 
 @pytest.mark.spark
@@ -65,19 +65,19 @@ def test_a_string_of_a_key_beside_json_text_and_integers_is_a_string(spark: Spar
     )
     long = "1" * 40
     bodies = (f'{{"x": {long}}}', f'{{"x": "{long}", "j": {long}, "n": 1.0, "lenient": 7}}', '{"x": 5, "n": 1.0}')
-    assert rows(spark, json_decoder(target), *map(str.encode, bodies)) == [REJECTED, long, REJECTED]
+    assert rows(spark, json_body(target), *map(str.encode, bodies)) == [REJECTED, long, REJECTED]
 
 
 @pytest.mark.spark
 def test_a_key_that_is_one_value_is_a_string_of_json(spark: SparkSession) -> None:
-    decoder = json_decoder(Struct((Field("k", STRING, source="value", is_exact=True),)), single_value=True)
+    decoder = json_body(Struct((Field("k", STRING, source="value", is_exact=True),)), single_value=True)
     assert rows(spark, decoder, b'"1"', b"1", b"1.0", b"[]", b"null") == ["1", REJECTED, REJECTED, REJECTED, None]
 
 
 @pytest.mark.spark
 def test_a_key_in_a_struct_of_an_event_is_exact(spark: SparkSession) -> None:
     row = Struct((Field("id", STRING, is_exact=True), Field("name", STRING)))
-    decoder = json_decoder(Struct((Field("after", row), Field("op", STRING))))
+    decoder = json_body(Struct((Field("after", row), Field("op", STRING))))
     bodies = (b'{"after": {"id": "1", "name": 2}}', b'{"after": {"id": 1}}', b'{"after": null}')
     assert rows(spark, decoder, *bodies) == [("1", "2"), REJECTED, None]
 
@@ -111,7 +111,7 @@ def test_nanoseconds_of_a_key_in_avro_are_not_cut(spark: SparkSession) -> None:
     field = {"name": "x", "type": {"type": "long", "connect.name": "io.debezium.time.NanoTimestamp"}}
     schema = avro.parse(json.dumps({"type": "record", "name": "K", "fields": [field]}), {}, connect_types=True)
     target = avro.row_type(schema).exact()
-    decoder = avro_decoder(avro.reader(schema, target), target)
+    decoder = avro_body(avro.reader(schema, target), target)
     assert rows(spark, decoder, b"\xd0\x0f", b"\xd2\x0f") == [datetime(1970, 1, 1, microsecond=1), REJECTED]
 
 
@@ -150,7 +150,7 @@ def test_a_message_with_fields_that_its_schema_does_not_know_is_no_key(is_closed
 @pytest.mark.spark
 def test_an_object_with_more_members_than_its_columns_is_no_key(spark: SparkSession) -> None:
     made = declared_json(("id long", "`a.b` string"), in_payload=False)
-    of = decoder_of(made, made.row.exact(), ValueFormat.JSON, is_closed=True)
+    of = made.body(made.row.exact(), is_closed=True)
     bodies = (
         b'{"id": 1, "a.b": "x"}',
         b' {"id": 1.0}\n',
@@ -166,6 +166,6 @@ def test_an_object_with_more_members_than_its_columns_is_no_key(spark: SparkSess
 @pytest.mark.spark
 def test_a_payload_with_more_members_than_its_columns_is_no_key(spark: SparkSession) -> None:
     made = declared_json(("id long",), in_payload=True)
-    of = decoder_of(made, made.row.exact(), ValueFormat.CONNECT_JSON, is_closed=True)
+    of = made.body(made.row.exact(), is_closed=True)
     bodies = ('{"schema": {"x": 1}, "payload": {"id": 1}}', '{"payload": {"id": 1, "x": 2}}', '{"payload": {"id": 1}, "payload": {"id": 2}}')  # fmt: skip
     assert rows(spark, of, *map(str.encode, bodies)) == [1, REJECTED, REJECTED]

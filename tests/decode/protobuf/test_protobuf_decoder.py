@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from frazil.decode.protobuf.assembly import assemble
 from frazil.decode.protobuf.compiler import compile_proto
 from frazil.decode.protobuf.projection import reading
-from frazil.decode.protobuf.protobuf_decoder import batch_of, decode_protobuf, decoded
+from frazil.decode.protobuf.protobuf_decoder import decode_protobuf, decoded
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.protobuf import ProtobufSchema, row_type
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct
@@ -550,8 +550,8 @@ def test_values_of_several_types_are_rows_in_spark_and_what_is_of_none_is_null(s
     text = 'syntax = "proto3"; package p; message A { int32 a = 1; message B { string b = 1; } } message C { repeated A c = 1; }'
     of = compile_proto(text)
     target = Struct((Field("a", INT), Field("b", STRING), Field("c", ListOf(Struct((Field("a", INT),))))))
-    readings = {7 + (place << 32): reading(of, name, target) for place, name in enumerate(["p.A", "p.A.B", "p.C"])}
-    first, second, third = readings
+    readings = [reading(of, name, target) for name in ("p.A", "p.A.B", "p.C")]
+    first, second, third = range(3)
     values = [
         (b"\x08\x05", first),
         (b"\x0a\x01x", second),
@@ -562,8 +562,8 @@ def test_values_of_several_types_are_rows_in_spark_and_what_is_of_none_is_null(s
         (b"\x08\x05", None),
         (None, first),
     ]
-    records = spark.createDataFrame(values, "body binary, number long").coalesce(1)
-    rows = records.select(batch_of(readings, target)(F.col("body"), F.col("number")).alias("r")).collect()
+    records = spark.createDataFrame(values, "body binary, number int").coalesce(1)
+    rows = records.select(decode_protobuf(F.col("body"), F.col("number"), readings, target).alias("r")).collect()
     assert [row.r and tuple(row.r) for row in rows] == [
         (5, None, None, True),
         (None, "x", None, True),

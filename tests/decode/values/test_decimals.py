@@ -19,6 +19,7 @@ from frazil.errors import UnreadableSchema
 from frazil.schemas.connect.connect_types import DECIMAL
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.types import Struct
+from tests.support.bodies import at_once
 from tests.support.variants import first_short
 
 REJECTED = "rejected"
@@ -183,9 +184,8 @@ def test_a_decimal_is_its_number_or_its_record_is_rejected(
     for at, (written, size, is_key) in enumerate(cases):
         made = type_of(written, leaf(written, precision, scale, size))
         target = landing(Struct(()), [(1, made.row)]).target
-        decoder = made.decoder and made.decoder(target.exact() if is_key else target)
-        assert decoder is not None
-        found_in.append(decoder.at_once(F.col(f"b{at}")).alias(f"r{at}"))
+        decoder = made.body(target.exact() if is_key else target)
+        found_in.append(at_once(decoder, F.col(f"b{at}")).alias(f"r{at}"))
         column: Any = target.fields[0].type
         for place, number in enumerate(given):
             value = value_of(number, scale)

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Debezium, Framing, Topic
-from frazil.declaration.options import Tombstones
 from frazil.decode.avro.plain_avro import END
-from frazil.decode.decode import decode, rejected, rows
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, Decoding
+from frazil.decode.decode import RecordDecoder
+from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.debezium import DebeziumEvents
 from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
@@ -41,12 +41,12 @@ JSON = {"type": "object", "properties": {"id": {"type": "integer"}, "note": {"ty
 
 
 def writers(*, keys: bool = False, **topic: Any) -> WriterSchemas:
-    return WriterSchemas(Topic("orders", **{"value_format": "avro", **topic}), None, keys=keys)
+    return writer_schemas(Topic("orders", **{"value_format": "avro", **topic}), None, keys=keys)
 
 
-def decoding(of: WriterSchemas) -> Decoding:
+def decoder(of: WriterSchemas) -> RecordDecoder:
     target = landing(Struct(()), of.versions).target
-    return of.decoding(target, {}, Tombstones.DEAD_LETTER)
+    return RecordDecoder(values=of.decoder(target, {}))
 
 
 def records(spark: SparkSession, values: Sequence[bytes | None], headers: Sequence[str] = ()) -> DataFrame:
@@ -56,13 +56,13 @@ def records(spark: SparkSession, values: Sequence[bytes | None], headers: Sequen
     ).coalesce(1)
 
 
-def landed(spark: SparkSession, how: Decoding, *values: bytes | None, headers: Sequence[str] = ()) -> list[Any]:
+def landed(spark: SparkSession, how: RecordDecoder, *values: bytes | None, headers: Sequence[str] = ()) -> list[Any]:
     """By offset, the row's values or the reason."""
-    decoded = decode(records(spark, values, headers), how)
+    given = records(spark, values, headers)
     found: dict[int, Any] = {
-        row["offset"]: tuple(row[ROW])[:-1] for row in rows(decoded, how).select("offset", ROW, SCHEMA_ID).collect()
+        row["offset"]: tuple(row[ROW])[:-1] for row in how.rows(given).select("offset", ROW, SCHEMA_ID).collect()
     }
-    away = rejected(decoded, how).select("offset", REASON, UNKNOWN, SCHEMA_ID).collect()
+    away = how.rejected(given).select("offset", REASON, UNKNOWN, SCHEMA_ID).collect()
     assert {(row[2], row[3]) for row in away} <= {(None, None)}  # nothing is asked of a registry
     found |= {row["offset"]: row[REASON] for row in away}
     assert sorted(found) == list(range(len(values)))
@@ -75,7 +75,7 @@ def test_no_end_of_the_mark_is_its_beginning() -> None:
 
 @pytest.mark.spark
 def test_a_plain_avro_body_is_a_row_if_it_fills_its_bytes(spark: SparkSession) -> None:
-    how = decoding(writers(schema=(avsc(ORDER),)))
+    how = decoder(writers(schema=(avsc(ORDER),)))
     order = avro(ORDER, {"id": -98, "note": "né"})  # begins as single-object encoding does
     empty = avro(ORDER, {"id": 0, "note": None})
     given = (order, empty, order + b"\0", order[:-1], order[:1], b"", None, empty + END, b"\x02\x02\x04\xff\xff")
@@ -94,7 +94,7 @@ def test_a_plain_avro_body_is_a_row_if_it_fills_its_bytes(spark: SparkSession) -
 def test_a_framed_record_is_no_plain_row_even_if_it_can_be_read_as_one(spark: SparkSession) -> None:
     body = avro(INTS, {"f0": 1, "f1": 2, "f2": 3, "f3": 4, "text": "x" * 16})
     framed = prefixed(21, b"", None)[:4] + b"\x2a" + body  # id 42 is read as the length of a text, 21
-    how = decoding(writers(schema=(avsc(INTS),)))
+    how = decoder(writers(schema=(avsc(INTS),)))
     plain = avro(INTS, {"f0": 0, "f1": 0, "f2": 0, "f3": 0, "text": "y" * 21})
     known, unknown = (
         single_object(INTS, {**dict.fromkeys(("f0", "f1", "f2", "f3"), 1), "text": ""}),
@@ -112,7 +112,7 @@ def test_a_framed_record_is_no_plain_row_even_if_it_can_be_read_as_one(spark: Sp
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_body_that_begins_with_0_is_not_taken_for_a_frame_when_it_is_cut_off(spark: SparkSession) -> None:
-    how = decoding(writers(schema=(avsc(ORDER),)))
+    how = decoder(writers(schema=(avsc(ORDER),)))
     body = avro(ORDER, {"id": 0, "note": "a" * 9})
     given = (body, body[:-1], prefixed(7, body), prefixed(2**24 - 1, body), prefixed(2**24, body))
     assert landed(spark, how, *given) == [
@@ -128,7 +128,7 @@ def test_a_body_that_begins_with_0_is_not_taken_for_a_frame_when_it_is_cut_off(s
 @pytest.mark.spark
 def test_a_broken_body_that_begins_as_a_frame_is_none_without_a_body_behind(spark: SparkSession) -> None:
     """Numbers of 0 begin so; no registry gives the id 0."""
-    how = decoding(writers(schema=(avsc(INTS),)))
+    how = decoder(writers(schema=(avsc(INTS),)))
     zeros = avro(INTS, {"f0": 0, "f1": 0, "f2": 0, "f3": 0, "text": "a" * 9})
     body = avro(INTS, {"f0": 1, "f1": 0, "f2": 0, "f3": 0, "text": ""})
     given = (zeros, zeros[:-1], zeros + b"\0", prefixed(7, body), prefixed(7, body[:-1]), prefixed(0, body))
@@ -144,7 +144,7 @@ def test_a_broken_body_that_begins_as_a_frame_is_none_without_a_body_behind(spar
 @pytest.mark.spark
 def test_a_registrys_header_makes_no_row_of_avro(spark: SparkSession) -> None:
     body = avro(ORDER, {"id": 1, "note": None})
-    how = decoding(writers(schema=(avsc(ORDER),)))
+    how = decoder(writers(schema=(avsc(ORDER),)))
     assert landed(spark, how, body, headers=["other"]) == [(1, None)]
     assert landed(spark, how, body, headers=[VALUE_HEADER]) == ["registry_frame"]
 
@@ -153,7 +153,7 @@ def test_a_registrys_header_makes_no_row_of_avro(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_single_object_encoding_names_the_version_of_each_record(spark: SparkSession) -> None:
     files = (avsc(ORDER, "v1.avsc"), avsc(LATER, "v2.avsc"))
-    how = decoding(writers(schema=files, framing=Framing.SINGLE_OBJECT))
+    how = decoder(writers(schema=files, framing=Framing.SINGLE_OBJECT))
     old, new = single_object(ORDER, {"id": 1, "note": "a"}), single_object(LATER, {"id": 2, "note": None, "price": 2.5})
     other = single_object(INTS, {**dict.fromkeys(("f0", "f1", "f2", "f3"), 1), "text": ""})
     plain = avro(ORDER, {"id": 1, "note": None})
@@ -178,16 +178,16 @@ def test_a_version_that_does_not_fit_rejects_its_records_alone(spark: SparkSessi
     other = {**ORDER, "fields": [{"name": "id", "type": "string"}]}
     of = writers(schema=(avsc(ORDER, "v1.avsc"), avsc(other, "v2.avsc")), framing=Framing.SINGLE_OBJECT)
     found = landing(Struct(()), of.versions)
-    how = of.decoding(found.target, found.incompatible, Tombstones.DEAD_LETTER)
+    how = RecordDecoder(values=of.decoder(found.target, found.incompatible))
     given = single_object(ORDER, {"id": 1, "note": None}), single_object(other, {"id": "1"})
     assert landed(spark, how, *given) == [(1, None), "incompatible_schema"]
     with pytest.raises(IncompatibleSchema, match="no"):
-        of.decoding(found.target, dict.fromkeys((0, 1), IncompatibleSchema("no")), Tombstones.DEAD_LETTER)
+        of.decoder(found.target, dict.fromkeys((0, 1), IncompatibleSchema("no")))
 
 
 @pytest.mark.spark
 def test_plain_json_lands_by_its_schema(spark: SparkSession) -> None:
-    how = decoding(writers(value_format="json_schema", schema=(json_file(JSON),)))
+    how = decoder(writers(value_format="json_schema", schema=(json_file(JSON),)))
     body = b' {"id": 1, "note": "a", "more": 2}\n'
     given = (body, b'{"id": "1"}', body + b"{}", body[:-3], prefixed(7, body), b"null", None)
     assert landed(spark, how, *given, headers=[VALUE_HEADER]) == [
@@ -202,13 +202,13 @@ def test_plain_json_lands_by_its_schema(spark: SparkSession) -> None:
 @pytest.mark.long
 @pytest.mark.spark
 def test_null_is_no_value_where_the_schema_allows_it(spark: SparkSession) -> None:
-    how = decoding(writers(value_format="json_schema", schema=(json_file({"oneOf": [{"type": "null"}, JSON]}),)))
+    how = decoder(writers(value_format="json_schema", schema=(json_file({"oneOf": [{"type": "null"}, JSON]}),)))
     assert landed(spark, how, b'{"id": 1}', b" null ") == [(1, None), "tombstone"]
 
 
 @pytest.mark.spark
 def test_plain_messages_land_by_their_descriptors(spark: SparkSession) -> None:
-    how = decoding(writers(value_format="protobuf", schema=(descriptors(PROTO),), record_name="shop.Order"))
+    how = decoder(writers(value_format="protobuf", schema=(descriptors(PROTO),), record_name="shop.Order"))
     body = protobuf(PROTO, {"id": 1, "note": "a"}, message="shop.Order")
     given = (body, b"", body[:-1], body + b"\xff", prefixed(7, body, (1,)), None)
     assert landed(spark, how, *given) == [(1, "a"), (0, ""), *("undecodable",) * 2, "registry_frame", "tombstone"]
@@ -219,10 +219,10 @@ def test_plain_messages_land_by_their_descriptors(spark: SparkSession) -> None:
 def test_keys_are_values_or_structs_of_their_schema(spark: SparkSession) -> None:
     of = writers(keys=True, key_format="avro", key_schema=(avsc("long", "key.avsc"),))
     assert of.is_single_value(0)
-    how = decoding(of)
+    how = decoder(of)
     key = spark.createDataFrame([(avro_long(7), b"x"), (avro_long(7) + b"\0", b"x")], "key binary, value binary")
     read = key.withColumn("headers", F.lit(None).cast("array<struct<key:string,value:binary>>"))
-    assert [row[0] for row in rows(decode(read, how)).select(f"{ROW}.value").collect()] == [7]
+    assert [row[0] for row in how.rows(read).select(f"{ROW}.value").collect()] == [7]
     assert not writers(keys=True, key_format="avro", key_schema=(avsc(ORDER),)).is_single_value(0)
 
 
@@ -233,7 +233,6 @@ def avro_long(number: int) -> bytes:
 def test_two_declared_versions_are_known_without_a_registry() -> None:
     of = writers(schema=(avsc(ORDER, "v1.avsc"), avsc(LATER, "v2.avsc")), framing=Framing.SINGLE_OBJECT)
     assert [number for number, _ in of.versions] == [0, 1]
-    assert not of.is_framed
     assert not of.refresh()
 
 
@@ -256,11 +255,11 @@ def test_an_envelope_unwraps_what_a_declared_schema_describes() -> None:
         {"name": "source", "type": {"type": "record", "name": "S", "fields": [{"name": "ts_ms", "type": "long"}]}},
     ]
     topic = Topic("orders", value_format="avro", schema=(avsc(event),))
-    of = WriterSchemas(topic, None, envelope=DebeziumEvents(Debezium()))
+    of = writer_schemas(topic, None, envelope=DebeziumEvents(Debezium()))
     assert [field.name for field in of.versions[0][1].fields] == ["id", "note"]
     other = Topic("orders", value_format="avro", schema=(avsc(INTS),))
     with pytest.raises(InvalidInput, match="flattened events"):
-        WriterSchemas(other, None, envelope=DebeziumEvents(Debezium(source_column=True)))
+        writer_schemas(other, None, envelope=DebeziumEvents(Debezium(source_column=True)))
 
 
 def test_the_head_of_a_record_is_that_of_the_official_library() -> None:

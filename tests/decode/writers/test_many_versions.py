@@ -6,17 +6,16 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Topic, ValueFormat
-from frazil.declaration.options import Tombstones
-from frazil.decode.decode import decode, rejected, rows
-from frazil.decode.decoding import Decoding
+from frazil.decode.decode import RecordDecoder
 from frazil.decode.writers.seen_frames import Met
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.batch import record_counts
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.reasons import Reason
@@ -53,55 +52,52 @@ def fastest(work: Callable[[], None]) -> float:
     return min(taken)
 
 
-def land(records: DataFrame, decoding: Decoding) -> None:
-    rows(decode(records, decoding)).select("_frazil_row.*").write.format("noop").mode("overwrite").save()
+def land(records: DataFrame, decoder: RecordDecoder) -> None:
+    decoder.rows(records).select("_frazil_row.*").write.format("noop").mode("overwrite").save()
 
 
-def reject(records: DataFrame, decoding: Decoding) -> None:
+def reject(records: DataFrame, decoder: RecordDecoder) -> None:
     observed = Observation()
-    lost = record_counts.observe_rejected(rejected(decode(records, decoding), decoding), observed, F.lit(False))
+    lost = record_counts.observe_rejected(decoder.rejected(records), observed, F.lit(False))
     lost.write.format("noop").mode("overwrite").save()
     assert record_counts.by_reason(observed.get, "rejected") == {"foreign_schema": 1}
 
 
-def decodings(registered: int) -> tuple[Decoding, list[int]]:
-    """The decoding of a topic of so many versions, after records of its last three were met."""
+def decoders(registered: int) -> tuple[RecordDecoder, list[int]]:
+    """The decoder of a topic of so many versions, after records of its last three were met."""
     registry = FakeRegistry()
     ids = [registry.register("orders-value", json.dumps(version(number))) for number in range(registered)]
-    writers = WriterSchemas(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
+    writers = writer_schemas(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
     writers.refresh()
     writers.learn(Met(waiting=tuple(prefixed(schema_id, b"") for schema_id in ids[-3:])))
     target = landing(Struct(()), writers.versions[-3:]).target  # of equal width, so that only plans are compared
-    return writers.decoding(target, {}, Tombstones.DEAD_LETTER), ids
+    return RecordDecoder(values=writers.decoder(target, {})), ids
 
 
 def test_300_versions_of_which_3_occur_cost_what_3_cost(spark: SparkSession) -> None:
     found = {}
     for registered in (3, 300):
-        decoding, ids = decodings(registered)
+        decoder, ids = decoders(registered)
         of = {ids[-n]: version(registered - n) for n in (1, 2, 3)}
         value = {"order_id": 1, "user": "u", "amount": None}
         values = [prefixed(i, written(of[i], value)) for i in list(of) * (ROWS // 3)]
         records = batch(spark, values)
-        land(records, decoding)  # warms
-        found[registered] = fastest(lambda r=records, d=decoding: land(r, d))  # type: ignore[misc]
+        land(records, decoder)  # warms
+        found[registered] = fastest(lambda r=records, d=decoder: land(r, d))  # type: ignore[misc]
         records.unpersist()
     print(f"seconds a batch by registered versions: {found}")
     assert found[300] <= 1.2 * found[3]
 
 
 def test_more_refused_frames_than_are_remembered_cost_what_one_costs(spark: SparkSession) -> None:
-    decoding, ids = decodings(3)
+    decoder, ids = decoders(3)
     foreign = [prefixed(n, b"") for n in range(1_000_000, 1_050_000)]
     last = prefixed(ids[-1], written(version(2), {"order_id": 1, "user": "u", "amount": None}))
     records = batch(spark, [*[last] * (ROWS - 1), foreign[0]])
     counts = (1, 5_000, 50_000)
     cases = {
-        count: Decoding(
-            row_type=decoding.row_type,
-            frames=decoding.frames,
-            bodies=decoding.bodies,
-            refused=dict.fromkeys(foreign[:count], Reason.FOREIGN_SCHEMA),
+        count: RecordDecoder(
+            values=replace(decoder.values, refused=dict.fromkeys(foreign[:count], Reason.FOREIGN_SCHEMA))
         )
         for count in counts
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.decode.writers.occurring import FEW, NEWEST, Occurring
+from frazil.decode.writers.writer_schemas import FEW, NEWEST, Occurring
 
 MANY = list(range(1, 31))
 

@@ -39,7 +39,6 @@ def test_a_message_is_one_type_of_its_file() -> None:
     )
     found = protobuf_type(file, "p.B")
     assert (found.name, found.is_single_value, [f.name for f in found.row.fields]) == ("p.B", False, ["b"])
-    assert found.decoder is None
     with pytest.raises(UnreadableSchema):
         protobuf_type(file, "p.C")
 

@@ -15,11 +15,11 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, KeyFormat, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.declaration.options import Tombstones
-from frazil.decode.decoding import Decoding, schema_id_of
-from frazil.decode.writers.occurring import NEWEST
+from frazil.decode.decoding import schema_id_of
+from frazil.decode.frames.registered import Registered
 from frazil.decode.writers.seen_frames import MOST, Met
-from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
+from frazil.decode.writers.writer_schemas import NEWEST, TooMany, WriterSchemas
 from frazil.envelopes.debezium import DebeziumEvents
 from frazil.errors import InvalidInput, RegistryUnavailable
 from frazil.schemas import avro
@@ -41,11 +41,13 @@ def writers(
     registry: FakeRegistry | Registry, value_format: ValueFormat = ValueFormat.AVRO, **declared: Any
 ) -> WriterSchemas:
     keys = declared.pop("keys", False)
-    return WriterSchemas(Topic("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
+    return writer_schemas(Topic("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
 
 
-def decoding(of: WriterSchemas) -> Decoding:
-    return of.decoding(landing(Struct(()), of.versions).target, {}, Tombstones.DEAD_LETTER)
+def decoder(of: WriterSchemas) -> Registered:
+    made = of.decoder(landing(Struct(()), of.versions).target, {})
+    assert isinstance(made, Registered)
+    return made
 
 
 def meet(of: WriterSchemas, *frames: bytes) -> bool:
@@ -69,10 +71,10 @@ def test_keys_that_name_rows_are_of_one_message(record_name: str | None, of: int
     first = registry.register("orders-key", KEYS, SchemaType.PROTOBUF)
     later = registry.register("orders-key", f"{KEYS} message More {{}}", SchemaType.PROTOBUF)
     topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=KeyFormat.PROTOBUF, key_record_name=record_name)
-    found = WriterSchemas(topic, registry, keys=True, of_one_type=True)  # type: ignore[arg-type]
+    found = writer_schemas(topic, registry, keys=True, of_one_type=True)  # type: ignore[arg-type]
     found.refresh()
     meet(found, *(frame(number, path) for number in (first, later) for path in range(3)))
-    how = decoding(found)
+    how = decoder(found)
     assert how.frames.keys() >= {frame(first, of), frame(later, of)}
     others = {frame(number, path) for number in (first, later) for path in range(3) if path != of}
     assert {how.refused[each] for each in others} == {Reason.FOREIGN_SCHEMA}
@@ -84,12 +86,12 @@ def test_keys_that_name_no_rows_are_of_any_message() -> None:
     found = writers(registry, key_format=KeyFormat.PROTOBUF, keys=True)
     found.refresh()
     meet(found, *(frame(number, path) for path in range(3)))
-    assert decoding(found).frames.keys() >= {frame(number, path) for path in range(3)}
+    assert decoder(found).frames.keys() >= {frame(number, path) for path in range(3)}
 
 
 @pytest.mark.parametrize("value_format", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
 def test_a_format_without_a_registry_has_one_column(value_format: ValueFormat) -> None:
-    ((_, row),) = WriterSchemas(Topic("orders", value_format=value_format), None).versions
+    ((_, row),) = writer_schemas(Topic("orders", value_format=value_format), None).versions
     assert [field.name for field in row.fields] == ["value"]
 
 
@@ -99,11 +101,11 @@ def test_versions_are_known_before_a_record_has_them_by_id_and_by_guid() -> None
     found = writers(registry)
     assert found.refresh()
     assert not found.refresh()
-    assert decoding(found).frames == {
+    assert decoder(found).frames == {
         frame(schema_id): schema_id,
         guid_header(registry.store.guid(schema_id)): schema_id,
     }
-    assert decoding(found).schema_ids == (schema_id,)
+    assert decoder(found).schema_ids == (schema_id,)
 
 
 def test_what_the_registry_does_not_have_is_unknown_until_it_has() -> None:
@@ -113,10 +115,10 @@ def test_what_the_registry_does_not_have_is_unknown_until_it_has() -> None:
     found.refresh()
     late = len(registry.store.schemas) + 1
     assert not meet(found, frame(late))  # the reason that its records have without a verdict is right
-    assert not {frame(late)} & {*decoding(found).frames, *decoding(found).refused}
+    assert not {frame(late)} & {*decoder(found).frames, *decoder(found).refused}
     assert registry.register("orders-value", json.dumps(LATER)) == late
     assert meet(found, frame(late))
-    assert frame(late) in decoding(found).frames
+    assert frame(late) in decoder(found).frames
 
 
 def test_another_subjects_schema_is_foreign_until_ours_has_it_too() -> None:
@@ -125,10 +127,10 @@ def test_another_subjects_schema_is_foreign_until_ours_has_it_too() -> None:
     found = writers(registry)
     for one in (frame(schema_id), guid_header(registry.store.guid(schema_id))):
         meet(found, one)
-        assert decoding(found).refused[one] is Reason.FOREIGN_SCHEMA
+        assert decoder(found).refused[one] is Reason.FOREIGN_SCHEMA
     registry.register("orders-value", json.dumps(ORDER))
     assert found.refresh()
-    assert decoding(found).refused == {}
+    assert decoder(found).refused == {}
 
 
 def test_an_outage_is_no_verdict() -> None:
@@ -138,7 +140,7 @@ def test_an_outage_is_no_verdict() -> None:
     for one in (frame(5), guid_header(str(uuid.uuid4()))):
         with pytest.raises(RegistryUnavailable):
             meet(found, one)
-    assert decoding(found).refused == {}
+    assert decoder(found).refused == {}
 
 
 def test_a_schema_that_cannot_be_read_is_refused_and_says_why() -> None:
@@ -147,7 +149,7 @@ def test_a_schema_that_cannot_be_read_is_refused_and_says_why() -> None:
     other = registry.register("orders-value", "{}", SchemaType.JSON)
     found = writers(registry)
     assert not found.refresh()
-    assert decoding(found).refused[frame(schema_id)] is Reason.UNREADABLE_SCHEMA
+    assert decoder(found).refused[frame(schema_id)] is Reason.UNREADABLE_SCHEMA
     assert set(found.problems) == {schema_id, other}
 
 
@@ -168,9 +170,9 @@ def test_a_schema_at_which_reading_fails_is_refused_and_ends_no_topic(
     monkeypatch.setattr("frazil.schemas.avro.parse", failing)
     found = writers(registry)
     assert found.refresh()
-    assert decoding(found).refused[frame(bad)] is Reason.UNREADABLE_SCHEMA
+    assert decoder(found).refused[frame(bad)] is Reason.UNREADABLE_SCHEMA
     assert found.problems[bad].startswith(type(error).__name__)
-    assert frame(good) in decoding(found).frames
+    assert frame(good) in decoder(found).frames
 
 
 JSON_ORDER = json.dumps({"type": "object", "properties": {"id": {"type": "integer"}}})
@@ -233,7 +235,7 @@ def test_one_version_holds_up_no_topic(
     found.refresh()
     path = (0,) if value_format is ValueFormat.PROTOBUF else ()
     meet(found, frame(bad, *path), frame(good, *path), frame(9_999, *path))
-    how = decoding(found)
+    how = decoder(found)
     assert frame(good, *path) in how.frames
     assert how.refused[frame(bad, *path)] is Reason.UNREADABLE_SCHEMA
     assert why in found.problems[bad]
@@ -249,12 +251,12 @@ def test_a_softly_deleted_version_lands_and_one_that_is_gone_is_unknown(value_fo
     registry.delete_subject("orders-value")
     found = writers(registry, value_format)
     found.refresh()
-    assert frame(schema_id, *path) in decoding(found).frames
+    assert frame(schema_id, *path) in decoder(found).frames
     registry.delete_subject("orders-value", permanent=True)
     found = writers(registry, value_format)
     found.refresh()
     assert not meet(found, frame(schema_id + 7, *path))
-    assert frame(schema_id + 7, *path) not in {**decoding(found).frames, **decoding(found).refused}
+    assert frame(schema_id + 7, *path) not in {**decoder(found).frames, **decoder(found).refused}
 
 
 def test_a_first_message_that_makes_no_columns_does_not_hide_the_others() -> None:
@@ -267,14 +269,14 @@ def test_a_first_message_that_makes_no_columns_does_not_hide_the_others() -> Non
     assert found.may_begin_without
     assert meet(found, frame(schema_id, 1))
     assert [row.fields[0].name for _, row in found.versions] == ["id"]
-    assert decoding(found).refused[frame(schema_id, 0)] is Reason.UNREADABLE_SCHEMA
+    assert decoder(found).refused[frame(schema_id, 0)] is Reason.UNREADABLE_SCHEMA
     assert "no fields" in found.problems[schema_id]
 
 
 def test_a_version_that_the_envelope_cannot_unwrap_stops_nothing_if_another_one_can() -> None:
     registry = FakeRegistry()
     envelope = DebeziumEvents(Debezium(operation_column=True))
-    ours = WriterSchemas(Topic("orders", value_format=ValueFormat.AVRO), registry, envelope=envelope)  # type: ignore[arg-type]
+    ours = writer_schemas(Topic("orders", value_format=ValueFormat.AVRO), registry, envelope=envelope)  # type: ignore[arg-type]
     first = registry.register("orders-value", json.dumps(ORDER))
     with pytest.raises(InvalidInput, match="flattened events do not have"):
         ours.refresh()
@@ -308,7 +310,7 @@ def test_a_message_type_becomes_a_writer_when_a_record_names_it() -> None:
     refused = {frame(schema_id, 9): Reason.BAD_MESSAGE_INDEX, frame(schema_id, 1): Reason.UNREADABLE_SCHEMA}
     for one in refused:
         meet(found, one)
-    assert decoding(found).refused == refused
+    assert decoder(found).refused == refused
 
 
 def test_frames_of_one_type_in_several_spellings_are_one_writer() -> None:
@@ -317,10 +319,10 @@ def test_frames_of_one_type_in_several_spellings_are_one_writer() -> None:
     found = writers(registry, ValueFormat.PROTOBUF)
     found.refresh()
     meet(found, frame(schema_id) + b"\x80\x00")
-    assert set(decoding(found).frames.values()) == {schema_id}
+    assert set(decoder(found).frames.values()) == {schema_id}
     guid = guid_header(registry.store.guid(schema_id))
     heads = (frame(schema_id), guid)
-    assert set(decoding(found).frames) == {h + i for h in heads for i in (b"\0", b"\x02\0")} | {heads[0] + b"\x80\x00"}
+    assert set(decoder(found).frames) == {h + i for h in heads for i in (b"\0", b"\x02\0")} | {heads[0] + b"\x80\x00"}
 
 
 def spellings(schema_id: int) -> list[bytes]:
@@ -330,7 +332,7 @@ def spellings(schema_id: int) -> list[bytes]:
 
 
 def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.decode.writers.known_writers.MOST", 10)
+    monkeypatch.setattr("frazil.decode.writers.known_messages.MOST", 10)
     registry = FakeRegistry()
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
     found = writers(registry, ValueFormat.PROTOBUF)
@@ -338,14 +340,14 @@ def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: py
     usual, *padded = spellings(schema_id)
     assert len(padded) == 124
     assert meet(found, usual)
-    known = set(decoding(found).frames)
+    known = set(decoder(found).frames)
     for first in range(0, len(padded), 10):
         assert meet(found, *padded[first : first + 10])
-    assert set(decoding(found).frames) == {*known, *padded[-10:]}
+    assert set(decoder(found).frames) == {*known, *padded[-10:]}
     assert len(found.versions) == 2
-    assert not decoding(found).waiting
+    assert not decoder(found).waiting
     assert meet(found, padded[0])  # one that was forgotten is found again
-    assert padded[0] in decoding(found).frames
+    assert padded[0] in decoder(found).frames
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 20))])
@@ -361,11 +363,11 @@ def test_a_batch_of_no_more_spellings_than_are_remembered_is_decoded_in_the_end(
     for _ in range(20):
         batch = random.sample(frames, 10)
         for _ in range(4):
-            unknown = [one for one in batch if one not in decoding(found).frames]
+            unknown = [one for one in batch if one not in decoder(found).frames]
             if not unknown:
                 break
             assert meet(found, *unknown)
-        assert set(batch) <= set(decoding(found).frames)
+        assert set(batch) <= set(decoder(found).frames)
 
 
 @pytest.mark.parametrize(
@@ -380,7 +382,7 @@ def test_the_declared_records_subject_is_known_before_a_record_is(strategy: Subj
     assert not found.may_begin_without
     other = registry.register(subject.replace("Order", "Refund"), json.dumps({**ORDER, "name": "Refund"}))
     meet(found, frame(other))
-    assert decoding(found).refused == {frame(other): Reason.FOREIGN_SCHEMA}
+    assert decoder(found).refused == {frame(other): Reason.FOREIGN_SCHEMA}
     assert [number for number, _ in found.versions] == [schema_id]
 
 
@@ -433,7 +435,7 @@ def test_more_ids_than_are_listed_are_unknown_unless_the_topics_versions_have_th
     late = registry.register("orders-value", json.dumps(LATER))
     assert found.learn(Met(unknown=(frame(7),), is_all=False))
     assert "subjects_of" not in registry.asked
-    assert late in decoding(found).schema_ids
+    assert late in decoder(found).schema_ids
 
 
 @pytest.mark.parametrize(
@@ -460,9 +462,9 @@ def test_verdicts_on_what_is_not_the_topics_are_forgotten_when_there_are_many(mo
     found = writers(registry)
     for first in range(0, len(foreign), 10):
         assert meet(found, *map(frame, foreign[first : first + 10]))
-    assert set(decoding(found).refused) == set(map(frame, foreign[-40:]))
+    assert set(decoder(found).refused) == set(map(frame, foreign[-40:]))
     assert meet(found, frame(foreign[0]))
-    assert decoding(found).refused[frame(foreign[0])] is Reason.FOREIGN_SCHEMA
+    assert decoder(found).refused[frame(foreign[0])] is Reason.FOREIGN_SCHEMA
 
 
 def test_an_outage_while_a_version_is_read_does_not_make_it_unknown() -> None:
@@ -474,7 +476,7 @@ def test_an_outage_while_a_version_is_read_does_not_make_it_unknown() -> None:
         found.refresh()
     registry.fails_at = ""
     assert meet(found, frame(schema_id))
-    assert frame(schema_id) in decoding(found).frames
+    assert frame(schema_id) in decoder(found).frames
 
 
 def test_only_the_newest_versions_and_those_that_were_met_have_a_decoder() -> None:
@@ -482,16 +484,16 @@ def test_only_the_newest_versions_and_those_that_were_met_have_a_decoder() -> No
     ids = [registry.register("orders-value", version(number)) for number in range(30)]
     found = writers(registry)
     found.refresh()
-    assert decoding(found).schema_ids == tuple(ids[-NEWEST:])
-    assert {frame(schema_id) for schema_id in ids[:-NEWEST]} <= set(decoding(found).waiting)
+    assert decoder(found).schema_ids == tuple(ids[-NEWEST:])
+    assert {frame(schema_id) for schema_id in ids[:-NEWEST]} <= set(decoder(found).waiting)
     registry.down = True  # and yet
     assert found.learn(Met(waiting=(frame(ids[3]), frame(ids[7]))))
-    assert decoding(found).schema_ids == (ids[3], ids[7], *ids[-NEWEST:])
-    assert not {frame(ids[3]), frame(ids[7])} & set(decoding(found).waiting)
+    assert decoder(found).schema_ids == (ids[3], ids[7], *ids[-NEWEST:])
+    assert not {frame(ids[3]), frame(ids[7])} & set(decoder(found).waiting)
     assert not found.forget()  # so few cost nothing
     assert found.learn(Met(waiting=tuple(map(frame, ids[:20]))))
     assert found.forget()
-    assert decoding(found).schema_ids == tuple(ids[-NEWEST:])
+    assert decoder(found).schema_ids == tuple(ids[-NEWEST:])
 
 
 def test_versions_that_are_read_alike_share_a_decoder() -> None:
@@ -500,18 +502,18 @@ def test_versions_that_are_read_alike_share_a_decoder() -> None:
     found = writers(registry)
     found.refresh()
     found.learn(Met(waiting=tuple(map(frame, ids))))
-    assert set(decoding(found).bodies) == set(ids)
-    assert len(set(decoding(found).bodies.values())) == 1
+    assert set(decoder(found).bodies) == set(ids)
+    assert len(set(decoder(found).bodies.values())) == 1
 
 
 def test_a_column_of_any_name_is_in_the_type_of_rows() -> None:
     """Another engine may name a column so; in DDL the name would be a syntax error, at which the topic stops."""
-    writers = WriterSchemas(Topic("t", value_format="json"), None)
+    writers = writer_schemas(Topic("t", value_format="json"), None)
     target = Struct(
         (
             Field("value", Primitive(Kind.STRING)),
             Field("dotted.m \u00fc", Struct((Field("x y", Primitive(Kind.LONG)),))),
         )
     )
-    found = writers.decoding(target, {}, Tombstones.DEAD_LETTER)
-    assert [field["name"] for field in json.loads(found.row_type)["fields"]][:2] == ["value", "dotted.m \u00fc"]
+    found = writers.decoder(target, {})
+    assert [field["name"] for field in json.loads(found.side.row_type)["fields"]][:2] == ["value", "dotted.m \u00fc"]

@@ -10,6 +10,7 @@ import pytest
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, Upsert
 from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest.batch.record_faults import fault
 from frazil.schemas.evolution.table_mapping import landing
@@ -32,7 +33,7 @@ def said(topic: Topic, writers: WriterSchemas, found: Record, reason: str) -> st
 )
 def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tuple[str, str], column: str) -> None:
     topic = Topic("mixed", value_format="connect_json", key_format="text")
-    writers, schemas = WriterSchemas(topic, None), []
+    writers, schemas = writer_schemas(topic, None), []
     for kind in kinds:
         fields = [{"type": kind, "optional": True, "field": "qty"}]
         schemas.append({"type": "struct", "optional": False, "fields": fields})
@@ -53,7 +54,7 @@ def test_a_version_is_named_by_number_subject_and_field() -> None:
     registry.register("orders-value", json.dumps(ORDER))
     other = {**ORDER, "fields": [*ORDER["fields"][:2], text]}
     schema_id = registry.register("orders-value", json.dumps(other))
-    writers = WriterSchemas(topic, registry)
+    writers = writer_schemas(topic, registry)
     writers.refresh()
     value = frame(schema_id, avro(other, {"order_id": 1, "user": "secret", "amount": "x"}))
     assert said(topic, writers, record(value), "incompatible_schema") == (
@@ -63,7 +64,7 @@ def test_a_version_is_named_by_number_subject_and_field() -> None:
 
 def test_bytes_that_do_not_fit_name_field_and_type_and_no_value() -> None:
     topic = Topic("clicks", value_format="json", key_format="json", columns=("id long",), key_columns=("id long",))
-    writers = WriterSchemas(topic, None)
+    writers = writer_schemas(topic, None)
     assert said(topic, writers, record(b'{"id": "secret"}'), "undecodable") == (
         "field id: the text is not a value of type long"
     )

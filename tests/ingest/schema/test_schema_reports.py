@@ -9,7 +9,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import KeyFormat, Topic, ValueFormat
 from frazil.declaration.options import MetadataColumns
 from frazil.decode.keys.key_column import Keys
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.schema_reports import SchemaReports
 from tests.support.fake_registry import FakeRegistry
@@ -33,7 +33,7 @@ def test_properties_that_land_in_no_column_are_reported_once_for_values_and_keys
         registry.register(subject, schema(), kind=SchemaType.JSON)
         registry.register(subject, schema(more={"type": "integer"}), kind=SchemaType.JSON)
     topic = Topic("orders", value_format=ValueFormat.JSON_SCHEMA, key_format=KeyFormat.JSON_SCHEMA)
-    values = WriterSchemas(topic, registry)  # type: ignore[arg-type]
+    values = writer_schemas(topic, registry)  # type: ignore[arg-type]
     keys = Keys.of(topic, registry, MetadataColumns.FLAT)  # type: ignore[arg-type]
     assert keys is not None
     for writers in (values, keys.writers):

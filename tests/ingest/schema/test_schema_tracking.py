@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import InvalidInput
 from frazil.ingest.schema.schema_reports import SchemaReports
 from frazil.ingest.schema.schema_tracking import Evolution
@@ -23,7 +23,7 @@ def test_the_order_of_changes_is_compared_where_columns_are_declared() -> None:
     """Declared columns are known from the start: no schema is asked for, and none is learned."""
     topic = Topic("orders", value_format="json", columns=("id long", "seq long", "op string"), key_format="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert(key="id"))
-    writers = WriterSchemas(topic, None, envelope=FieldsEvents(Fields(operation="op", key=("id",), order=("seq",))))
+    writers = writer_schemas(topic, None, envelope=FieldsEvents(Fields(operation="op", key=("id",), order=("seq",))))
     job: Any = SimpleNamespace(iceberg=None, clock=None, new_id=None)
     report: Any = None
     with pytest.raises(InvalidInput, match="ordered by seq"):
@@ -48,7 +48,7 @@ def test_a_later_version_with_a_column_of_frazils_own_does_not_end_its_pipeline(
     first = registry.register("orders-value", avro("id"))
     topic = Topic("orders", value_format="avro", key_format="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=write)
-    writers = WriterSchemas(topic, registry)
+    writers = writer_schemas(topic, registry)
     job: Any = SimpleNamespace(iceberg=None, clock=None, new_id=None)
     report: Any = None
     evolution = Evolution(pipeline, job, writers, report)
@@ -64,7 +64,7 @@ def test_a_later_version_with_a_column_of_frazils_own_does_not_end_its_pipeline(
     # If no version is another one, the declaration must change.
     alone: Any = FakeRegistry()
     alone.register("orders-value", avro("id", name))
-    evolution = Evolution(pipeline, job, WriterSchemas(topic, alone), report)
+    evolution = Evolution(pipeline, job, writer_schemas(topic, alone), report)
     evolution.refresh()
     with pytest.raises(InvalidInput, match="is Frazil's own"):
         evolution.made_of()

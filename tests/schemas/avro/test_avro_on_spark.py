@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.avro.avro_decoder import avro_decoder
+from frazil.decode.avro.avro_decoder import avro_body
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas import avro
 from frazil.schemas.avro.reader_schema import DECODED
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.schemas.avro.schemas import SCHEMAS, body, read
+from tests.support.bodies import at_once
 
 pytestmark = [pytest.mark.spark]
 
@@ -62,7 +63,7 @@ def rows_of(spark: SparkSession, schema: Any, target: Struct, *bodies: bytes) ->
     """Each record's row without `_decoded`; None if it was not decoded."""
     reader = avro.reader(avro.parse(json.dumps(schema)), target)
     records = spark.createDataFrame([(bytearray(body),) for body in bodies], "body binary")
-    decoded = records.select(avro_decoder(reader, target).at_once(F.col("body")).alias("row")).select("row.*")
+    decoded = records.select(at_once(avro_body(reader, target), F.col("body")).alias("row")).select("row.*")
     assert decoded.schema.simpleString() == spark_struct(Struct((*target.fields, MARK))).simpleString()
     found = [row.asDict(recursive=True) for row in decoded.collect()]
     return [row if row.pop(DECODED) else None for row in found]
@@ -75,7 +76,7 @@ def in_one_job(spark: SparkSession, bodies: Mapping[str, tuple[Any, bytes]]) -> 
         schema = record(field("x", kind))
         target = target_of(schema)
         reader = avro.reader(avro.parse(json.dumps(schema)), target)
-        columns.append(avro_decoder(reader, target).at_once(F.lit(bytearray(data))).alias(what))
+        columns.append(at_once(avro_body(reader, target), F.lit(bytearray(data))).alias(what))
     decoded = spark.range(1).select(*columns).collect()[0].asDict(recursive=True)
     return {what: row if row is not None and row.pop(DECODED) else None for what, row in decoded.items()}
 
@@ -409,7 +410,7 @@ def test_each_type_alone_lands_in_the_member_that_it_is_in_a_union(spark: SparkS
             schema = record(field("x", of))
             reader = avro.reader(avro.parse(json.dumps(schema)), target_of(union, schema))
             body = F.lit(bytearray(written(schema, {"x": value})))
-            columns.append(avro_decoder(reader, target).at_once(body)["x"].alias(f"{name}_{place}"))
+            columns.append(at_once(avro_body(reader, target), body)["x"].alias(f"{name}_{place}"))
     found = spark.range(1).select(*columns).collect()[0].asDict(recursive=True)
     (x,) = target.fields
     assert isinstance(x.type, Struct)
@@ -614,7 +615,7 @@ def test_a_list_of_many_elements_lands(spark: SparkSession) -> None:
     body = written("long", most) + bytes(most) + b"\0"
     records = spark.createDataFrame([(bytearray(body),)], "body binary")
     target = target_of(schema)
-    row = avro_decoder(avro.reader(avro.parse(json.dumps(schema)), target), target).at_once(F.col("body"))
+    row = at_once(avro_body(avro.reader(avro.parse(json.dumps(schema)), target), target), F.col("body"))
     assert records.select(F.size(row["x"])).first() == (most,)
 
 

@@ -4,14 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from frazil.errors import UnreadableSchema
 from frazil.schemas import avro
 from frazil.schemas.avro.parser import NESTING_LIMIT, TEXT_LIMIT
 from frazil.schemas.avro.schema import Array, Enum, Fixed, Named, Record, Simple, Union
 from frazil.schemas.types import Decimal
-from tests.schemas.avro.schemas import SCHEMAS
 
 
 def parsed(tree: Any, **references: Any) -> avro.AvroSchema:
@@ -144,25 +142,6 @@ def test_a_reference_may_be_called_otherwise_than_the_type_it_brings() -> None:
 def test_a_reference_may_use_the_type_that_refers_to_it() -> None:
     line = {"type": "record", "name": "Line", "fields": [{"name": "of", "type": ["null", "R"]}]}
     assert parsed(record({"name": "l", "type": "Line"}), Line=line).recursive == {"R", "Line"}
-
-
-def test_the_text_of_a_schema_stands_alone() -> None:
-    money = {"type": "fixed", "name": "shop.Money", "size": 8, "logicalType": "decimal", "precision": 9, "scale": 2}
-    schema = parsed(
-        record({"name": "m", "type": "shop.Money", "aliases": ["n"]}, {"name": "o", "type": ["null", "shop.Money"]}),
-        **{"shop.Money": money},
-    )
-    again = avro.parse(schema.text)
-    assert again.root == schema.root
-    assert again.types == schema.types
-
-
-@settings(deadline=None)
-@given(SCHEMAS)
-def test_every_schemas_text_says_the_same_schema(tree: Any) -> None:
-    schema = parsed(tree)
-    again = avro.parse(schema.text)
-    assert (again.root, dict(again.types)) == (schema.root, dict(schema.types))
 
 
 ENUM = {"type": "enum", "name": "E", "symbols": ["A"]}

@@ -1,33 +1,44 @@
 """Avro bodies that fill their bytes: without a frame nothing else says that a declared schema wrote them.
 
 Spark's `from_avro` reads over what follows a body. Here each body is read as the first of two fields: the second one is a mark,
-which is put behind the bytes, and is found again only if the body ends where the bytes do.
+which is put after the bytes, and is found again only if the body ends where the bytes do.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache, reduce
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
-from frazil.decode.avro.avro_decoder import row_step
-from frazil.decode.decoder import Decoder
+from frazil.decode.avro.avro_decoder import is_readable, row_step
+from frazil.decode.decoder import Body, Headerless, Step
+from frazil.decode.frames.framed import Framed
+from frazil.decode.frames.wire_format import begins_with_small_id
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, MAGIC
+from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
-from frazil.schemas.wire_format import ID_MAGIC, PREFIX_BYTES
+from frazil.schemas.wire_format import PREFIX_BYTES
 
 END = bytes.fromhex("b9de3d5f8b3a4fbd5a2a33bdfb26d6c5")
 """The mark. No end of it is its beginning, so bytes between a body and the mark are seen, however few."""
 _ALL = 2_147_483_647
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainBody(Body):
+    """A body that fills its bytes. `is_framed` says of other bytes that they are a registry's frame and such a body."""
+
+    is_framed: Step
+
+
 @lru_cache(maxsize=256)
-def body_decoder(reader: Reader, target: Struct) -> Decoder:
+def complete_body(reader: Reader, target: Struct) -> PlainBody:
     """Decode bytes that are one body of a writer schema, and nothing more, into `target`."""
     schemas = _with_mark(reader.writer), _with_mark(reader.reader)
 
@@ -37,11 +48,13 @@ def body_decoder(reader: Reader, target: Struct) -> Decoder:
     def body(value: Column, parsed: Column) -> Column:
         return F.when(_is_complete(value, parsed), parsed["body"])
 
-    return _with_row(Decoder((parse, body), is_framed=lambda value: _is_framed(value, *schemas)), reader, target)
+    return _with_row(
+        PlainBody(steps=(parse, body), is_framed=lambda value: _is_framed(value, *schemas)), reader, target
+    )
 
 
 @lru_cache(maxsize=256)
-def plain_decoder(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> Decoder:
+def plain_body(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> PlainBody:
     """Decode such bytes where they may also be framed, which makes them no rows.
 
     Some frames can be read as the beginning of a body. So bytes are framed, too, if what follows a registry's frame, or that of
@@ -52,32 +65,18 @@ def plain_decoder(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> D
     def parse(value: Column) -> Column:
         return _read(value, *schemas)
 
-    def behind(value: Column, parsed: Column) -> Column:
-        rest = F.when(begins_with_small_id(value), _behind_frame(value))
+    def after_frame(value: Column, parsed: Column) -> Column:
+        rest = F.when(begins_with_small_id(value), _after_frame(value))
         rest = rest.when(begins_as_single_object(value), F.substring(value, F.lit(HEAD_BYTES + 1), F.lit(_ALL)))
         return _read(rest, *schemas)
 
-    def body(value: Column, parsed: Column, behind: Column) -> Column:
-        is_framed = F.coalesce(_is_complete(value, behind), F.lit(False))
+    def body(value: Column, parsed: Column, after_frame: Column) -> Column:
+        is_framed = F.coalesce(_is_complete(value, after_frame), F.lit(False))
         is_framed |= F.substring(value, 1, HEAD_BYTES).isin([bytearray(head) for head in heads])
         return F.when(_is_complete(value, parsed) & ~is_framed, parsed["body"])
 
-    decoder = Decoder((parse, behind, body), is_framed=lambda value: _is_framed(value, *schemas))
-    return _with_row(decoder, reader, target)
-
-
-def begins_as_registered(value: Column) -> Column:
-    """Return whether bytes begin with what may be a registry's frame: byte 0 and a schema id."""
-    return (F.length(value) >= PREFIX_BYTES) & (F.substring(value, 1, 1) == F.lit(bytearray([ID_MAGIC])))
-
-
-def begins_with_small_id(value: Column) -> Column:
-    """Return whether that is so and the id has at most 24 bits and is not 0, as registries count them.
-
-    Many bodies begin with 0, such as change events without `before`, and to read each of them twice would take twice the time.
-    """
-    none = F.substring(value, 2, PREFIX_BYTES - 1) == F.lit(bytearray(PREFIX_BYTES - 1))
-    return begins_as_registered(value) & (F.substring(value, 2, 1) == F.lit(bytearray([0]))) & ~none
+    made = PlainBody(steps=(parse, after_frame, body), is_framed=lambda value: _is_framed(value, *schemas))
+    return _with_row(made, reader, target)
 
 
 def begins_as_single_object(value: Column) -> Column:
@@ -86,12 +85,12 @@ def begins_as_single_object(value: Column) -> Column:
 
 
 def _is_framed(value: Column, writer: str, reader: str) -> Column:
-    """Return whether bytes are a registry's frame and a body behind it; a body that is broken may begin as a frame, too."""
-    rest = F.when(begins_with_small_id(value), _behind_frame(value))
+    """Return whether bytes are a registry's frame and a body after it; a body that is broken may begin as a frame, too."""
+    rest = F.when(begins_with_small_id(value), _after_frame(value))
     return F.coalesce(_is_complete(value, _read(rest, writer, reader)), F.lit(False))
 
 
-def _behind_frame(value: Column) -> Column:
+def _after_frame(value: Column) -> Column:
     return F.substring(value, F.lit(PREFIX_BYTES + 1), F.lit(_ALL))
 
 
@@ -104,13 +103,63 @@ def _is_complete(value: Column, parsed: Column) -> Column:
     return (parsed["end"] == mark) & ~F.contains(value, mark)
 
 
-def _with_row(body: Decoder, reader: Reader, target: Struct) -> Decoder:
+def _with_row(body: PlainBody, reader: Reader, target: Struct) -> PlainBody:
     make = row_step(reader, target)
-    return body if make is None else replace(body, steps=(*body.steps, lambda value, *steps: make(steps[-1])))
+    return body if make is None else body.then(lambda value, *steps: make(steps[-1]))
 
 
 def _with_mark(schema: str) -> str:
-    """Return the schema of records of this schema, with the mark behind them."""
+    """Return the schema of records of this schema, with the mark after them."""
     end = {"type": "fixed", "name": "plain.end", "size": len(END)}
     fields = [{"name": "body", "type": json.loads(schema)}, {"name": "end", "type": end}]
     return json.dumps({"type": "record", "name": "plain.t", "fields": fields})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainAvro(Headerless):
+    """The decoder of bodies of one declared schema."""
+
+    def has_row(self, row: Column) -> Column:
+        """Return whether the body is a row that can be read."""
+        return is_readable(row, self.side.target)
+
+    def framed(self) -> Iterable[tuple[Column, Reason]]:
+        """Return whether a registry's client wrote the bytes, or one of single-object encoding."""
+        is_registered = is_framed(self.side.bytes, [self.body]) | self.side.header.isNotNull()
+        yield is_registered, Reason.REGISTRY_FRAME
+        yield begins_as_single_object(self.side.bytes), Reason.SINGLE_OBJECT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleObjectAvro(Framed):
+    """The decoder of single-object encoding: a frame is its mark and the fingerprint of a declared schema."""
+
+    def framed(self, records: DataFrame) -> DataFrame:
+        """Return the records with the frames, and the bodies after them."""
+        value = self.side.bytes
+        frame = F.when(begins_as_single_object(value), F.substring(value, 1, HEAD_BYTES))
+        records = records.withColumn(self.side.part("frame"), frame)
+        return records.withColumn(self.side.part("body"), F.substring(value, F.lit(HEAD_BYTES + 1), F.lit(_ALL)))
+
+    def has_row(self, row: Column) -> Column:
+        """Return whether the body is a row that can be read."""
+        return is_readable(row, self.side.target)
+
+    def reason(self) -> Column:
+        """Return whether the frame is missing, of another schema, or the body is invalid."""
+        has_frame, is_known = self.side.frame.isNotNull(), self.is_one_of(self.frames.keys())
+        reason = F.when(self.side.bytes.isNull(), Reason.TOMBSTONE.value)
+        is_registered = is_framed(self.side.bytes, self.bodies.values())
+        reason = reason.when(~has_frame & is_registered, Reason.REGISTRY_FRAME.value)
+        reason = reason.when(~has_frame, Reason.NO_FINGERPRINT.value).when(self.verdict.isNotNull(), self.verdict)
+        return reason.when(~is_known, Reason.UNKNOWN_FINGERPRINT.value).otherwise(Reason.UNDECODABLE.value)
+
+    def open_frames(self, reason: Column, waits: Reason, *others: Reason) -> tuple[Column, Column]:
+        """Return nulls: each fingerprint is declared, or unknown for good."""
+        return F.lit(None).cast("string"), F.lit(None).cast("string")
+
+
+def is_framed(value: Column, bodies: Iterable[Body]) -> Column:
+    """Return whether bytes are a registry's frame and one of these bodies."""
+    tests = [body.is_framed(value) for body in bodies if isinstance(body, PlainBody)]
+    return reduce(Column.__or__, tests, F.lit(False))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.schemas.wire_format import GUID_BYTES, PREFIX_BYTES, VARINT_BYTES
+from frazil.schemas.wire_format import GUID_BYTES, ID_MAGIC, PREFIX_BYTES, VARINT_BYTES
 
 DEPTH = 32
 """The deepest message index that is read; a deeper one is a bad one. Protoc allows some more, but real types are never so deep."""
@@ -64,3 +64,17 @@ def schema_id(value: Column, in_header: Column) -> Column:
     named = F.coalesce(in_header, value)
     number = F.conv(F.hex(F.substring(named, 2, 4)), 16, 10).cast("long")
     return F.when((F.length(named) >= PREFIX_BYTES) & (F.substring(named, 1, 1) == F.lit(_ID)), number)
+
+
+def begins_as_registered(value: Column) -> Column:
+    """Return whether bytes begin with what may be a registry's frame: byte 0 and a schema id."""
+    return (F.length(value) >= PREFIX_BYTES) & (F.substring(value, 1, 1) == F.lit(bytearray([ID_MAGIC])))
+
+
+def begins_with_small_id(value: Column) -> Column:
+    """Return whether that is so and the id has at most 24 bits and is not 0, as registries count them.
+
+    Many bodies begin with 0, such as change events without `before`, and to read each of them twice would take twice the time.
+    """
+    none = F.substring(value, 2, PREFIX_BYTES - 1) == F.lit(bytearray(PREFIX_BYTES - 1))
+    return begins_as_registered(value) & (F.substring(value, 2, 1) == F.lit(bytearray([0]))) & ~none

@@ -9,14 +9,19 @@ that are half a character, is looked at again in the text (`json_doubts`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
+from typing import Self
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.decode.decoder import Decoder
+from frazil.decode.decoder import Body, Unframed
+from frazil.decode.decoding import without
+from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.json import doubts, integers
 from frazil.decode.json.enclosing import CORRUPT, Envelope, around_anything, around_objects
 from frazil.decode.json.read_types import (
@@ -27,11 +32,61 @@ from frazil.decode.json.read_types import (
     written,
 )
 from frazil.decode.json.reading import Reading
-from frazil.decode.json.unknown_members import UnknownFields
 from frazil.decode.spark_types import spark_type
+from frazil.schemas.declared_columns import UNKNOWN
 from frazil.schemas.json.json_schema import VALUE_COLUMN
-from frazil.schemas.json.unknown_fields import UNKNOWN
+from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Struct
+
+_MEMBERS = "map<string, variant>"
+_NOT_KEPT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFields:
+    """The first two steps of a body that keeps fields whose names are not known, as JSON text. `options` are those of `from_json`.
+
+    `from_json` ignores what its type does not name. So the names at the top of the document are compared, and only a document with
+    another name is read once more, each of its members as a variant. The steps are projections of their own: Spark interprets what
+    they do, so an expression that is used twice would be done twice.
+    """
+
+    known: Sequence[str]
+    options: dict[str, str]
+
+    @property
+    def steps(self) -> tuple[Callable[..., Column], ...]:
+        """The document, and the object of its unknown fields: null if there are none, empty if they cannot be kept unchanged."""
+        return (lambda body: F.try_validate_utf8(body.cast("string")), self._others)
+
+    def _others(self, body: Column, document: Column) -> Column:
+        names = F.array(*map(F.lit, self.known)).cast("array<string>")
+        has_unknown = F.size(F.array_except(F.json_object_keys(document), names)) > 0
+        members = F.from_json(doubts.with_long_integers_as_strings(document), _MEMBERS, self.options)
+        others = F.to_json(F.map_filter(members, lambda name, _: ~F.array_contains(names, name)))
+        return F.when(has_unknown, F.coalesce(F.when(doubts.is_json(document), others), F.lit(_NOT_KEPT)))
+
+    @staticmethod
+    def text(made: Column) -> Column:
+        """Return the column: text that is written again, without spaces, and numbers as a variant has them."""
+        return doubts.digits(made)
+
+    @staticmethod
+    def is_kept(made: Column) -> Column:
+        """Return whether the record may land; never null."""
+        return made.isNull() | (made != _NOT_KEPT)
+
+    def before(self, steps: Sequence[Callable[..., Column]]) -> tuple[Callable[..., Column], ...]:
+        """Return these steps, and behind them others, which take no notice of them."""
+
+        def after(step: Callable[..., Column]) -> Callable[..., Column]:
+            def of_later(body: Column, *earlier: Column) -> Column:
+                return step(body, *earlier[len(self.steps) :])
+
+            return of_later
+
+        return (*self.steps, *map(after, steps))
+
 
 LONGEST_STRING = 1 << 30
 """Characters of one string value; Jackson's own limit, 20 million, is less than a topic may allow."""
@@ -45,8 +100,14 @@ OPTIONS = {
 """How each document is read: what is no JSON, or not of the type, is in the column `CORRUPT`."""
 
 
+SPACE = r"[ \t\r\n]*"
+"""White space of JSON, as a regular expression."""
+LONGEST_NULL = 64
+"""Bytes at the end of a value that are looked at: no null is longer."""
+
+
 @lru_cache(maxsize=1024)
-def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: bool = False) -> Decoder:
+def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool = False) -> Body:
     """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
@@ -116,8 +177,8 @@ def json_decoder(target: Struct, *, single_value: bool = False, keeps_unknown: b
         return F.struct(*columns, decoded.alias("_decoded"))
 
     before = unknown.before if keeps_unknown else tuple[Callable[..., Column], ...]
-    thorough = Decoder((*before((text, parse, again, settled, *last)), row)) if has.integers else None
-    return Decoder((*before((text, parse, *last)), row), thorough)
+    thorough = Body((*before((text, parse, again, settled, *last)), row)) if has.integers else None
+    return Body((*before((text, parse, *last)), row), thorough)
 
 
 def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:
@@ -133,3 +194,56 @@ def _envelope(document: Field | None, *, single_value: bool, by_source: bool = T
 
 def _null(field: Field) -> Column:
     return F.lit(None).cast(spark_type(field.type))
+
+
+def is_null(value: Column, *, frame: str = "") -> Column:
+    """Return whether a value, after a frame that matches the expression, is JSON's null.
+
+    Kafka Connect's JSON converters write one where a record has a schema and no value: such is a delete of
+    `ExtractNewRecordState`, and in keyed tables of any producer. In append tables it is no value where the schema allows it:
+    Confluent's converter writes an optional struct as `oneOf` of null and an object.
+    """
+    space = SPACE if not frame else ""
+    return (F.length(value) <= LONGEST_NULL) & value.cast("string").rlike(f"(?s)^{frame}{space}null{space}$")
+
+
+def is_framed_null(value: Column) -> Column:
+    """Return whether a value is JSON's null, framed or not; the four bytes of a frame are as many characters, or fewer."""
+    return is_null(value, frame=r"(\x00.{1,4})?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainJson(Unframed):
+    """The decoder of JSON whose columns are declared, or that is one column."""
+
+    def with_deletes(self) -> Self:
+        """Return the decoder of values of which a null is none."""
+        return replace(self, is_null=is_null)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainJsonSchema(PlainJson):
+    """The decoder of JSON that one declared schema describes."""
+
+    def framed(self) -> Iterable[tuple[Column, Reason]]:
+        """Return whether a registry's client wrote the bytes: no JSON begins so."""
+        yield begins_as_registered(self.side.bytes), Reason.REGISTRY_FRAME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredJson(Registered):
+    """The decoder of JSON by the registry's schemas. A null after one of the `nullable` frames is no value."""
+
+    nullable: Collection[bytes] = ()
+
+    def framed(self, records: DataFrame) -> DataFrame:
+        """Return the records with their frames and bodies, and without a value where it is null and its schema allows that."""
+        records = Registered.framed(self, records)
+        if not self.nullable:
+            return records
+        is_none = self.is_one_of(self.nullable) & F.coalesce(is_null(self.side.body), F.lit(False))
+        return without(records, self.side.name, is_none)
+
+    def with_deletes(self) -> Self:
+        """Return the decoder of values of which a null is none, whatever its schema says."""
+        return replace(self, nullable=tuple(self.frames))

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from frazil.decode.spark_types import spark_type
 from frazil.schemas.json.written_times import WRITTEN
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,10 @@ def is_read_as_is(of: Type) -> bool:
             return kind not in WRITTEN
         case Decimal():
             return False
-        case ListOf(element):
-            return is_read_as_is(element)
-        case MapOf(_, value):
-            return is_read_as_is(value)
         case Struct(fields):
             return all(not f.as_json and not is_exact_text(f) and is_read_as_is(f.type) for f in fields)
+        case _:
+            return all(map(is_read_as_is, inside(of)))
 
 
 def has_no_checks(of: Type) -> bool:
@@ -115,13 +113,6 @@ def has_times(field: Field) -> bool:
 
 def is_ambiguous(of: Type) -> bool:
     """Return whether a struct has sources that differ in case only: Spark finds fields without regard to case."""
-    match of:
-        case ListOf(element):
-            return is_ambiguous(element)
-        case MapOf(_, value):
-            return is_ambiguous(value)
-        case Struct(fields):
-            folded = {f.source.upper().lower() for f in fields}
-            return len(folded) < len(fields) or any(is_ambiguous(f.type) for f in fields)
-        case _:
-            return False
+    fields = of.fields if isinstance(of, Struct) else ()
+    folded = {field.source.upper().lower() for field in fields}
+    return len(folded) < len(fields) or any(map(is_ambiguous, inside(of)))

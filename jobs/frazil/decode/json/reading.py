@@ -7,8 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.json import doubts
-from frazil.decode.json.decimals import decimal, is_exact, is_text
+from frazil.decode.json import doubts, integers
 from frazil.decode.json.read_types import (
     Has,
     has_no_checks,
@@ -18,9 +17,40 @@ from frazil.decode.json.read_types import (
 )
 from frazil.decode.spark_types import spark_type
 from frazil.decode.values.leaves import Leaves, leaves
+from frazil.decode.values.semantic_types import scaled
 from frazil.decode.values.years import in_years
+from frazil.schemas.connect.connect_types import NumberOrBytes
 from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, with_inside
+
+
+def decimal(raw: Column, of: Decimal) -> Column:
+    """Return the decimal that a variant is; null if it is none that the type holds."""
+    number = F.try_variant_get(raw, "$", f"decimal({of.precision},{of.scale})")
+    if not isinstance(of, NumberOrBytes):
+        return number
+    octets = F.try_to_binary(F.try_variant_get(raw, "$", "string"), F.lit("base64"))
+    return F.when(is_text(raw), scaled(octets, of, of.zeros)).otherwise(number)
+
+
+def is_exact(raw: Column, of: Decimal, text: Column) -> Column:
+    """Return whether the variant's number, in the document `text`, has no more digits than the decimal; or whether it is its bytes.
+
+    A number with an exponent is a variant's double.
+    """
+    kind, value = F.schema_of_variant(raw), decimal(raw, of)
+    scale = F.regexp_extract(kind, r"^DECIMAL\(\d+,(\d+)\)$", 1)
+    is_same = value.cast("double") == F.try_variant_get(raw, "$", "double")
+    is_double = (kind == "DOUBLE") & is_same & integers.keeps_digits(raw, text)
+    is_decimal = kind.startswith("DECIMAL") & (scale.try_cast("int") <= of.scale)
+    is_number = (kind == "BIGINT") | is_decimal | is_double
+    return value.isNotNull() & (is_number | is_text(raw) if isinstance(of, NumberOrBytes) else is_number)
+
+
+def is_text(raw: Column) -> Column:
+    """Return whether a variant is a string."""
+    return F.schema_of_variant(raw) == "STRING"
+
 
 _TIMES = (Primitive(Kind.TIMESTAMP), Primitive(Kind.TIMESTAMPTZ))
 
@@ -125,18 +155,10 @@ class Reading:
 
     def _as_read(self, of: Type) -> Type:
         """Return the type with the names that `from_json` was given, without what is read as a variant."""
-        match of:
-            case ListOf(element):
-                return ListOf(self._as_read(element))
-            case MapOf(key, value):
-                return MapOf(key, self._as_read(value))
-            case Struct(fields):
-                plain = (f for f in fields if not f.as_json and not is_exact_text(f))
-                return Struct(
-                    tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain)
-                )
-            case _:
-                return of
+        if not isinstance(of, Struct):
+            return with_inside(of, self._as_read)
+        plain = (f for f in of.fields if not f.as_json and not is_exact_text(f))
+        return Struct(tuple(Field(f.source if self.by_source else f.name, self._as_read(f.type)) for f in plain))
 
     def _exact_texts(self, raw: Column, field: Field) -> list[Column]:
         """Return the strings of a key; those of an event are in structs."""

@@ -13,11 +13,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
-from frazil.declaration.options import KeyFormat, MetadataColumns, Tombstones
+from frazil.declaration.options import KeyFormat, MetadataColumns
 from frazil.declaration.topic import Topic
-from frazil.decode.decoding import DECODED, KEY, Decoding
-from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.envelopes.envelope import Envelope
+from frazil.decode.decoder import Decoder
+from frazil.decode.decoding import DECODED, KEY
+from frazil.decode.writers.topic_writers import writer_schemas
+from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.evolution.merge import brief, incompatible, merge
 from frazil.schemas.evolution.schema_changes import Change, CommentColumn
@@ -48,11 +49,11 @@ class Keys:
         topic: Topic,
         registry: Registry | None,
         layout: MetadataColumns = MetadataColumns.FLAT,
-        envelope: Envelope | None = None,
+        envelope: Envelope = NO_ENVELOPE,
         *,
         name_rows: bool = False,
     ) -> None:
-        self.writers = WriterSchemas(topic, registry, keys=True, envelope=envelope, of_one_type=name_rows)
+        self.writers = writer_schemas(topic, registry, keys=True, envelope=envelope, of_one_type=name_rows)
         self._path = _path(layout)
 
     @classmethod
@@ -61,7 +62,7 @@ class Keys:
         topic: Topic,
         registry: Registry | None,
         layout: MetadataColumns,
-        envelope: Envelope | None = None,
+        envelope: Envelope = NO_ENVELOPE,
         *,
         name_rows: bool = False,
     ) -> Keys | None:
@@ -109,13 +110,13 @@ class Keys:
             is_single_value=self.is_single_value,
         )
 
-    def decoding(self, landed: KeyLanding, *, is_exact: bool = False, is_closed: bool = False) -> Decoding:
-        """Return how keys are decoded into the column.
+    def decoder(self, landed: KeyLanding, *, is_exact: bool = False, is_closed: bool = False) -> Decoder:
+        """Return the decoder of keys into the column.
 
         With `is_exact` no value of theirs becomes another one, with `is_closed` they have nothing besides the column.
         """
         target = landed.target.exact() if is_exact else landed.target
-        return self.writers.decoding(target, landed.incompatible, Tombstones.DEAD_LETTER, is_closed=is_closed)
+        return self.writers.decoder(target, landed.incompatible, is_closed=is_closed)
 
     @property
     def is_single_value(self) -> bool:

@@ -1,4 +1,4 @@
-"""The key of a row in a table of current state: its columns, what they hold, and which records have no valid key."""
+"""The key of a row in an upsert table: its columns, what they hold, and which records have no valid key."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
 from frazil.declaration.options import KeyFormat
 from frazil.decode.decoding import KEY, ROW, is_delete
+from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.keys.key_column import KeyLanding
-from frazil.decode.keys.plain_keys import names_schema
 from frazil.decode.keys.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
@@ -94,18 +94,19 @@ class RowKey:
 
     def verdict(self) -> Column:
         """Return why a record has no row in spite of a decoded key and value, its order included; null if it has one."""
+        reason = self._reason_of_value() if self.is_of_value else self._reason_of_record()
         if self.order is None:
-            return self.reason()
-        missing = F.when(self.order.is_missing(self.values()), Reason.ORDER_MISSING.value)
-        return F.coalesce(self.reason(), missing)
-
-    def reason(self) -> Column:
-        """Return why a record has no row in spite of a decoded key and value; null if it has one."""
-        return self._reason_of_value() if self.is_of_value else self._reason_of_record()
+            return reason
+        return F.coalesce(reason, F.when(self.order.is_missing(self.values()), Reason.ORDER_MISSING.value))
 
     def names_schema(self) -> Column:
-        """Return whether the record's key names a schema, though none describes it: two versions of one key are two keys."""
-        return names_schema(self.plain)
+        """Return whether the record's key names a schema for certain, though none describes it: two versions of one key are two.
+
+        Text that begins with byte 0 and an id does. Bytes may begin so and be a number.
+        """
+        if self.plain is not KeyFormat.TEXT:
+            return F.lit(False)
+        return F.coalesce(begins_as_registered(F.col("key")), F.lit(False))
 
     def _reason_of_value(self) -> Column:
         has_null = reduce(Column.__or__, (value.isNull() for value in self.values().values()))
@@ -125,10 +126,7 @@ class RowKey:
     def _reason_of_record(self) -> Column:
         found = self.values()
         has_null = reduce(Column.__or__, (value.isNull() for value in found.values()))
-        reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value)
-        if self.plain is not None:
-            reason = reason.when(self.names_schema(), Reason.KEY_REGISTRY_FRAME.value)
-        reason = reason.when(has_null, Reason.KEY_NULL.value)
+        reason = F.when(F.col("key").isNull(), Reason.KEY_MISSING.value).when(has_null, Reason.KEY_NULL.value)
         if self.shared:
             differs = reduce(Column.__or__, (F.col(ROW)[name] != found[name] for name in sorted(self.shared)))
             reason = reason.when(differs, Reason.KEY_MISMATCH.value)
@@ -155,6 +153,11 @@ class RowKey:
 
 _OF_RECORD = "Choose write=Append(), or give the topic's records another key"
 _OF_VALUE = "Name other columns with Upsert(key=…), or choose write=Append()"
+
+
+def plain_key(of: KeyFormat) -> KeyFormat | None:
+    """Return the format of keys of one value that no schema describes; None for others."""
+    return of if of in (KeyFormat.BYTES, KeyFormat.TEXT) else None
 
 
 def check_type(column: str, of: Type, *, do: str = _OF_RECORD) -> None:

@@ -1,4 +1,4 @@
-"""The order of the records of one key in a table of current state: what it is made of, and which records have none."""
+"""The order of the records of one key in an upsert table: what it is made of, and which records have none."""
 
 from __future__ import annotations
 

@@ -12,10 +12,44 @@ from pathlib import Path, PurePosixPath
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from frazil.decode.protobuf.imports import CONFLUENT
 from frazil.errors import UnreadableSchema
 from frazil.schema_files.descriptors import described
 from frazil.schemas.protobuf import ProtobufSchema
+
+_META = """syntax = "proto3";
+package confluent;
+
+import "google/protobuf/descriptor.proto";
+
+message Meta {
+  string doc = 1;
+  map<string, string> params = 2;
+  repeated string tags = 3;
+}
+
+extend google.protobuf.FileOptions { Meta file_meta = 1088; }
+extend google.protobuf.MessageOptions { Meta message_meta = 1088; }
+extend google.protobuf.FieldOptions { Meta field_meta = 1088; }
+extend google.protobuf.EnumOptions { Meta enum_meta = 1088; }
+extend google.protobuf.EnumValueOptions { Meta enum_value_meta = 1088; }
+"""
+
+_DECIMAL = """syntax = "proto3";
+package confluent.type;
+
+message Decimal {
+  bytes value = 1;
+  uint32 precision = 2;
+  int32 scale = 3;
+}
+"""
+
+CONFLUENT: Mapping[str, str] = {"confluent/meta.proto": _META, "confluent/type/decimal.proto": _DECIMAL}
+"""Import name -> text, of what Confluent's clients bring themselves, so that no registry lists it among a schema's references.
+
+https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/serdes-protobuf.html
+"""
+
 
 TEXT_LIMIT = 4 * 1024 * 1024
 """Characters of a schema and its references together; registries allow 1 MB by default."""

@@ -6,10 +6,10 @@ that record is alone; the official library then says what it means, or that it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,32 +19,56 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
+from frazil.decode.decoder import Body, Headerless
+from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.protobuf.assembly import assemble
 from frazil.decode.protobuf.official import canonical, has_unknown_fields, pool_of
 from frazil.decode.protobuf.projection import ROOT, Reading
 from frazil.decode.spark_types import spark_struct
+from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
 _T = TypeVar("_T")
 _CONFIG = PtarsConfig(list_nullable=True, map_nullable=True)
 
 
-def batch_of(
-    readings: Mapping[int, Reading], target: Struct, *, is_closed: bool = False
-) -> Callable[[SparkColumn, SparkColumn], SparkColumn]:
-    """Return the function of bodies, and the number in `readings` of each one's type, that makes the rows of `target`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageBody(Body):
+    """A body of one message type, which `reading` describes."""
 
-    See `decode_protobuf`. With `is_closed` each reading is.
-    """
-    numbers, made = list(readings), [replace(one, is_closed=is_closed) for one in readings.values()]
+    reading: Reading = field(compare=False)
 
-    def batch(body: SparkColumn, number: SparkColumn) -> SparkColumn:
-        which = F.lit(None).cast("int")
-        for place, known in enumerate(numbers):
-            which = F.when(number == known, F.lit(place)).otherwise(which)
-        return decode_protobuf(body, which, made, target)
 
-    return batch
+def message_body(reading: Reading, target: Struct, *, is_closed: bool) -> MessageBody:
+    """Return how messages of one type are decoded; `is_closed` is that of `Reading`."""
+    made = replace(reading, is_closed=is_closed)
+    return MessageBody(steps=(lambda body: decode_protobuf(body, F.lit(0), [made], target),), reading=made)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainProtobuf(Headerless):
+    """The decoder of messages of one declared type."""
+
+    def framed(self) -> Iterable[tuple[SparkColumn, Reason]]:
+        """Return whether a registry's client wrote the bytes: no message begins so."""
+        yield begins_as_registered(self.side.bytes) | self.side.header.isNotNull(), Reason.REGISTRY_FRAME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredProtobuf(Registered):
+    """The decoder of messages by the registry's schemas, all types at once: see `decode_protobuf`."""
+
+    has_message_index: ClassVar[bool] = True
+
+    def row(self) -> SparkColumn:
+        """Return the row of a message of the type that its frame names."""
+        numbers = list(self.bodies)
+        which = self.choice(
+            lambda number: F.lit(numbers.index(number)), F.lit(None).cast("int"), same=lambda each: each
+        )
+        readings = [body.reading for body in self.bodies.values() if isinstance(body, MessageBody)]
+        return decode_protobuf(self.side.body, which, readings, self.side.target)
 
 
 def decode_protobuf(body: SparkColumn, which: SparkColumn, readings: Sequence[Reading], target: Struct) -> SparkColumn:

@@ -3,45 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
-from frazil.declaration.options import ValueFormat
-from frazil.decode.decoding import Decoding
-from frazil.decode.json.nulls import null_of
-from frazil.decode.keys.closed_keys import decoder_of
-from frazil.decode.writers.occurring import Occurring
-from frazil.decode.writers.record_type import UNREADABLE, RecordType, why
+from frazil.decode.connect_json.connect_decoder import EmbeddedConnectJson, has_null_payload
+from frazil.decode.writers.record_type import UNREADABLE, RecordType, embedded_type, why
 from frazil.decode.writers.seen_frames import MOST, Met
+from frazil.decode.writers.writer_schemas import Occurring, WriterSchemas, framed_parts
+from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
 
-class EmbeddedWriters:
-    """The writers of a topic's values, or keys, in the order in which they were met. The number of each is its place.
+class EmbeddedWriters(WriterSchemas):
+    """The writers of a topic's values, or keys, in the order in which they were met. A frame is the text of a schema."""
 
-    `made` returns the record type of a schema's text. A frame is that text.
-    """
+    is_in_records = True
 
-    def __init__(self, made: Callable[[str], RecordType]) -> None:
-        self._made = made
+    def __init__(self, envelope: Envelope = NO_ENVELOPE, *, is_key: bool = False) -> None:
+        super().__init__(None, envelope, is_key=is_key)
         self._types: list[RecordType] = []
         self._frames: dict[bytes, int] = {}
-        self._refused: dict[bytes, Reason] = {}
+        self._bad: dict[bytes, Reason] = {}
         self._occurring = Occurring()
-        self.problems: dict[int, str] = {}
+        self._problems: dict[int, str] = {}
 
     @property
-    def versions(self) -> tuple[tuple[int, Struct], ...]:
-        """The row type of each, by its number."""
-        return tuple(enumerate(each.row for each in self._types))
+    def types(self) -> Mapping[int, RecordType]:
+        """The types in the order in which they were met."""
+        return dict(enumerate(self._types))
 
-    def is_single_value(self, number: int) -> bool:
-        """Return whether this writer's records are no objects of fields but one value each."""
-        return self._types[number].is_single_value
+    @property
+    def problems(self) -> Mapping[int, str]:
+        """Why schemas cannot be read, by their numbers."""
+        return self._problems
 
-    def number_of(self, value: bytes) -> int | None:
+    @property
+    def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
+        """No omissions: all that these schemas describe lands."""
+        return ()
+
+    def number_inside(self, value: bytes) -> int | None:
         """Return the writer whose schema a record holds; None if it is not known."""
         try:
             inside = json.loads(value)["schema"]
@@ -50,50 +52,42 @@ class EmbeddedWriters:
             return None
 
     def learn(self, met: Met) -> bool:
-        """Read the schemas that records have and that `decoding` left out; return whether `decoding` differs then.
+        """Read the schemas that records have and that `decoder` left out; return whether `decoder` differs then.
 
         Raises `InvalidInput` if there are more than a topic can have, or if the envelope unwraps none of them.
         """
         for text in met.unknown:
             self._read(text)
         self._occurring.meet(self._frames[text] for text in (*met.unknown, *met.waiting) if text in self._frames)
+        self._check_envelope()
         return bool(met)
 
     def forget(self) -> bool:
-        """Forget which writers were met, if they are more than a few; whether `decoding` has fewer then."""
+        """Forget which writers were met, if they are more than a few; whether `decoder` has fewer then."""
         return self._occurring.forget()
 
     def _read(self, text: bytes) -> None:
-        if text in self._frames or text in self._refused:
+        if text in self._frames or text in self._bad:
             return
-        if len(self._frames) + len(self._refused) == MOST:
+        if len(self._frames) + len(self._bad) == MOST:
             raise InvalidInput(
                 f"the records have more than {MOST} schemas, so each may have another one",
                 where="the member schema of records of format connect_json",
                 do="Declare columns or key_columns: then the schema in the record is not read",
             )
         try:
-            made = self._made(text.decode())
+            made = self._unwrapped(embedded_type(text.decode()))
         except UNREADABLE as problem:
-            self._refused[text], self.problems[len(self.problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
+            self._bad[text], self._problems[len(self._problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
             return
         self._frames[text] = len(self._types)
         self._types.append(made)
 
-    def decoding(
-        self, base: Decoding, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool
-    ) -> Decoding:
-        """Return `base` with how these writers' records are decoded into `target`; those in `unfit` are refused."""
-        fitting = {number: each for number, each in enumerate(self._types) if number not in unfit}
-        decoded = self._occurring.of(list(fitting))
-        misfits = {text: Reason.INCOMPATIBLE_SCHEMA for text, number in self._frames.items() if number in unfit}
-        of = ValueFormat.CONNECT_JSON
-        return replace(
-            base,
-            frames={text: number for text, number in self._frames.items() if number in decoded},
-            waiting={text for text, number in self._frames.items() if number in fitting.keys() - decoded},
-            refused={**self._refused, **misfits},
-            bodies={n: decoder_of(fitting[n], target, of, is_closed=is_closed) for n in sorted(decoded)},
-            is_null=null_of(of),
-            has_schemas_inside=True,
+    def decoder(
+        self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
+    ) -> EmbeddedConnectJson:
+        """Return the decoder of records by the schemas that were met."""
+        parts = framed_parts(
+            self._frames, self._bad, self.types, self._occurring, target, unfit.keys(), is_closed=is_closed
         )
+        return EmbeddedConnectJson(side=self.side(target), is_null=has_null_payload, **parts)

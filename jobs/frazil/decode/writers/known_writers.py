@@ -3,63 +3,63 @@
 from __future__ import annotations
 
 import uuid
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from typing import TypeVar
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.retry import several
-from frazil.declaration.options import SubjectStrategy, ValueFormat
-from frazil.decode.writers.recent import Recent
-from frazil.decode.writers.record_type import UNREADABLE, RecordType, protobuf_type, why
+from frazil.clients.registry.schemas import RegisteredSchema, SubjectVersion
+from frazil.declaration.options import ValueFormat
+from frazil.decode.writers.record_type import UNREADABLE, RecordType, why
 from frazil.decode.writers.seen_frames import MOST
 from frazil.decode.writers.subjects import Ownership
 from frazil.errors import UnreadableSchema
 from frazil.schemas.reasons import Reason
-from frazil.schemas.wire_format import (
-    GUID_BYTES,
-    GUID_MAGIC,
-    PREFIX_BYTES,
-    FrameProblem,
-    guid_header,
-    is_padded,
-    message_index,
-    prefixed,
-)
+from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES, guid_header, prefixed
 
-if TYPE_CHECKING:
-    from frazil.clients.registry.schemas import SubjectVersion
-    from frazil.schemas.protobuf import ProtobufSchema
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 _MAY_CHANGE = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)  # by what is registered later
-_FIRST = (0,)
+FIRST = (0,)
+"""The message index of a file's first message."""
+
+
+class Recent(dict[K, V]):
+    """A dict of at most `most` entries: those that were set last. Only `[]=` and `del` change it."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        while len(self) > self._most:
+            del self[next(iter(self))]
 
 
 class KnownWriters:
     """What the registry said of a topic's schemas: writers, the frames that name them, and the verdict on all others.
 
-    `made` returns the record type of a schema, unless it is Protobuf's: text and references. With `of_one_type`, records are of one
-    message type of Protobuf: the declared one, or the one that is known first.
+    `made` returns the record type of a schema in this `language`: of its text and references.
 
-    Of schemas of other subjects, and of ids that the registry does not have, the newest few thousand are remembered, and of
-    padded indexes the newest `MOST`. Others are unknown, and asked for.
+    Of schemas of other subjects, and of ids that the registry does not have, the newest few thousand are remembered. Others are
+    unknown, and asked for.
     """
 
     def __init__(
         self,
+        language: str,
         value_format: ValueFormat,
         owner: Ownership,
         registry: Registry | None,
-        made: Callable[[str, Mapping[str, str]], RecordType],
-        *,
-        of_one_type: bool = False,
+        made: Callable[[str, Mapping[str, str]], RecordType] | None = None,
     ) -> None:
-        self._of_one_type = of_one_type
-        self._format, self._owner, self._registry, self._made = value_format, owner, registry, made
+        self._language, self._format, self._owner = language, value_format, owner
+        self._registry, self._made = registry, made
         self.writers: dict[int, RecordType] = {}
-        self._files: dict[int, ProtobufSchema] = {}
-        self._padded: Recent[bytes, int] = Recent(MOST)  # of one path there may be thousands
-        self.frames: ChainMap[bytes, int] = ChainMap({}, self._padded)
+        self.frames: MutableMapping[bytes, int] = {}
         self.guids: Recent[bytes, int] = Recent(10 * MOST)
         self.refused: Recent[bytes, Reason] = Recent(4 * MOST)
         self._verdicts: dict[int, Reason | None] = {}  # by schema id; None: its records can be read
@@ -68,18 +68,9 @@ class KnownWriters:
         self.problems: dict[int, str] = {}
 
     @property
-    def is_protobuf(self) -> bool:
-        """Whether frames hold the path of a message type."""
-        return self._format is ValueFormat.PROTOBUF
-
-    @property
     def may_begin_without(self) -> bool:
-        """Whether no message type that is known at once can be read, and records may name another one of its file."""
-        return (
-            not self.writers
-            and self._owner.record_name is None
-            and any(len(f.indexes) > 1 for f in self._files.values())
-        )
+        """Whether no type that is known at once can be read, and records may name another one."""
+        return False
 
     def is_undecided(self, schema_id: int, subject: str) -> bool:
         """Return whether a version of a subject is new, and may change the verdict on its schema."""
@@ -134,10 +125,9 @@ class KnownWriters:
             if self._strangers.get(schema_id) is Reason.FOREIGN_SCHEMA:
                 self.refused[frame] = Reason.FOREIGN_SCHEMA
             return
-        head = PREFIX_BYTES
         if frame[0] == GUID_MAGIC:
-            head, self.guids[frame] = GUID_BYTES, schema_id
-        self._name(frame, schema_id, message_index(frame, head) if self.is_protobuf else (_FIRST, head))
+            self.guids[frame] = schema_id
+        self._name(frame, schema_id)
 
     def _add(self, schema_id: int, subjects: set[str]) -> None:
         """Read a schema; its types become writers as they are named. An outage leaves nothing behind."""
@@ -147,83 +137,53 @@ class KnownWriters:
             if schema is None:  # deleted between the two questions
                 return
             references = self._registry.resolve_references(schema)
-            if schema.type.value != _LANGUAGES[self._format]:
+            if schema.type.value != self._language:
                 raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self._format}")
-            if self.is_protobuf:
-                from frazil.decode.protobuf.compiler import compile_proto  # loads Protobuf
-
-                self._files[schema_id] = compile_proto(schema.text, references)
-            else:
-                written = self._made(schema.text, references)
-                if not self._owner.owns(written.name, subjects):
-                    self._verdicts[schema_id] = Reason.FOREIGN_SCHEMA
-                else:
-                    self.writers[schema_id], self._verdicts[schema_id] = written, None
-            self._verdicts.setdefault(schema_id, None)
+            self._verdicts[schema_id] = self._read(schema, references, subjects)
         except UNREADABLE as problem:
             self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
         self._judged |= {(schema_id, subject) for subject in subjects}
 
+    def _read(self, schema: RegisteredSchema, references: Mapping[str, str], subjects: set[str]) -> Reason | None:
+        """Read a schema; return why its records cannot be read."""
+        assert self._made is not None
+        written = self._made(schema.text, references)
+        if not self._owner.owns(written.name, subjects):
+            return Reason.FOREIGN_SCHEMA
+        self.writers[schema.id] = written
+        return None
+
     def _name_first(self, schema_id: int, guid: str | None) -> None:
         """Note the frames of the schema's type that is known at once."""
-        paths: Sequence[tuple[int, ...] | None] = [None]
-        if schema_id in self._files:
-            named = self._files[schema_id].indexes.items()
-            paths = [path for path, name in named if name == self._owner.record_name or path == _FIRST][-1:]
-        for path in paths:
+        for path in self._paths(schema_id):
             heads = [prefixed(schema_id, b"", path), *([guid_header(guid, path)] if guid else [])]
-            if path == _FIRST:
+            if path == FIRST:
                 heads += [head[:-1] + b"\x02\x00" for head in heads]  # the long form
             for head in heads:
-                self._name(head, schema_id, (path or _FIRST, len(head)))
+                self._name(head, schema_id)
                 if head[0] == GUID_MAGIC:
                     self.guids[head] = schema_id
 
-    def _name(self, frame: bytes, schema_id: int, index: tuple[tuple[int, ...], int] | FrameProblem) -> None:
+    def _paths(self, schema_id: int) -> Sequence[tuple[int, ...] | None]:
+        """Return the message index of the type that is known at once; None for a schema of one type."""
+        return [None]
+
+    def _name(self, frame: bytes, schema_id: int) -> None:
         """Note which writer a frame names, or why it is refused."""
         verdict = self._verdicts[schema_id]
-        if verdict is None and not self.is_protobuf:
-            self.frames[frame] = schema_id
-            return
-        number = verdict if verdict is not None else self._type(schema_id, index)
+        number = verdict if verdict is not None else self._writer(frame, schema_id)
         if isinstance(number, Reason):
             self.refused[frame] = number
         else:
-            of_path = frame[GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES :]
-            (self._padded if is_padded(of_path) else self.frames)[frame] = number
+            self._note(frame, number)
 
-    def _type(self, schema_id: int, index: tuple[tuple[int, ...], int] | FrameProblem) -> int | Reason:
-        """Return the number of the writer of a message type, added if it is new; or the reason why it cannot be one."""
-        file = self._files[schema_id]
-        name = file.indexes.get(index[0]) if not isinstance(index, FrameProblem) else None
-        if name is None:
-            return Reason.BAD_MESSAGE_INDEX
-        number = list(file.indexes.values()).index(name) << 32 | schema_id
-        if number in self.writers:
-            return number
-        wanted = self._owner.record_name
-        if wanted is None and self._of_one_type and self.writers:
-            wanted = next(iter(self.writers.values())).name
-        if wanted not in (None, name):
-            return Reason.FOREIGN_SCHEMA
-        if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.owns(
-            name, self._subjects_of(schema_id)
-        ):
-            return Reason.FOREIGN_SCHEMA
-        try:
-            self.writers[number] = protobuf_type(file, name, is_key=self._owner.is_key)
-        except UNREADABLE as problem:
-            self.problems[schema_id] = why(problem)
-            return Reason.UNREADABLE_SCHEMA
-        return number
+    def _writer(self, frame: bytes, schema_id: int) -> int | Reason:
+        """Return the number of the writer that a frame names, or why there is none."""
+        return schema_id
 
-    def _subjects_of(self, schema_id: int) -> set[str]:
-        assert self._registry is not None
-        return set(self._registry.subjects_of(schema_id))
+    def _note(self, frame: bytes, number: int) -> None:
+        self.frames[frame] = number
 
 
 def _id_in(frame: bytes) -> int:
     return int.from_bytes(frame[1:PREFIX_BYTES], "big")
-
-
-_LANGUAGES = {ValueFormat.AVRO: "avro", ValueFormat.JSON_SCHEMA: "json", ValueFormat.PROTOBUF: "protobuf"}

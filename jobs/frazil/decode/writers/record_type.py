@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from frazil.decode.avro.avro_decoder import avro_decoder
-from frazil.decode.connect_json.connect_decoder import connect_decoder
-from frazil.decode.decoder import Decoder
+from frazil.decode.avro.avro_decoder import avro_body
+from frazil.decode.connect_json.connect_decoder import connect_body
+from frazil.decode.decoder import Body
 from frazil.decode.json.enclosing import NAME
-from frazil.envelopes.envelope import Envelope
+from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import UnreadableSchema
 from frazil.schemas import avro
 from frazil.schemas.connect import connect_schema
 from frazil.schemas.connect.connect_types import held, only, row_meaning
-from frazil.schemas.declared_columns import declared_type
+from frazil.schemas.declared_columns import declared_type, with_unknown
 from frazil.schemas.json import json_schema
-from frazil.schemas.json.unknown_fields import with_unknown
 from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
-    from frazil.decode.protobuf.projection import Reading
     from frazil.schemas.protobuf import ProtobufSchema
 
 
@@ -38,13 +35,25 @@ def why(problem: Exception) -> str:
     return str(problem) if isinstance(problem, UnreadableSchema) else f"{type(problem).__name__}: {problem}"
 
 
+class MakeBody(Protocol):
+    """How the records of a type are decoded."""
+
+    def __call__(self, target: Struct, *, is_closed: bool = False) -> Body:
+        """Return the body for rows of type `target`.
+
+        With `is_closed`, an object of JSON that has other members than `target` is not decoded, nor is a message of Protobuf that
+        has fields which its type does not know.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordType:
     """A record type.
 
     `name` is its full name, a JSON Schema's its title; empty if it has none. `is_single_value` says that a record is no object of
     fields but one value, in the column `value`, `is_nullable` that JSON's null is a record without a value. `omits` says which
-    properties the schema describes that land in no column. Into a target it is read by `decoder`, or, in Protobuf, by `reading`.
+    properties the schema describes that land in no column.
     """
 
     name: str
@@ -52,8 +61,7 @@ class RecordType:
     is_single_value: bool = False
     is_nullable: bool = False
     omits: tuple[str, ...] = ()
-    decoder: Callable[[Struct], Decoder] | None = None
-    reading: Callable[[Struct], Reading] | None = None
+    body: MakeBody
 
 
 def avro_type(
@@ -61,9 +69,9 @@ def avro_type(
     references: Mapping[str, str],
     *,
     connect_types: bool = False,
-    made: Callable[[avro.Reader, Struct], Decoder] | None = None,
+    made: Callable[[avro.Reader, Struct], Body] = avro_body,
 ) -> RecordType:
-    """Return the type of an Avro schema, whose decoder is `made`; `connect_types` is that of `avro.parse`.
+    """Return the type of an Avro schema, whose body is `made`; `connect_types` is that of `avro.parse`.
 
     Raises `UnreadableSchema`.
     """
@@ -72,7 +80,7 @@ def avro_type(
         name="" if schema.is_single_value else schema.root.name,
         row=avro.row_type(schema),
         is_single_value=schema.is_single_value,
-        decoder=lambda target: (made or _avro_decoder)(avro.reader(schema, target), target),
+        body=lambda target, *, is_closed=False: made(avro.reader(schema, target), target),
     )
 
 
@@ -87,60 +95,62 @@ def json_type(
     is_single_value = json_schema.is_single_value(schema, connect_types=connect_types)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
     written = with_unknown(json_schema.row_type(schema, connect_types=connect_types), keeps=keeps_unknown)
+
+    def body(target: Struct, *, is_closed: bool = False) -> Body:
+        only, of = _members(target) if is_closed else None, held(target, written)
+        return connect_body(of, target, single_value=is_single_value, keeps_unknown=keeps_unknown, only=only)
+
     return RecordType(
         name=title if isinstance(title, str) else "",
         row=row_meaning(written),
         is_single_value=is_single_value,
         is_nullable=json_schema.is_nullable(schema, connect_types=connect_types),
         omits=json_schema.omitted(schema, connect_types=connect_types, keeps_unknown=keeps_unknown),
-        decoder=lambda target: connect_decoder(
-            held(target, written), target, single_value=is_single_value, keeps_unknown=keeps_unknown
-        ),
+        body=body,
     )
 
 
 def embedded_type(text: str) -> RecordType:
-    """Return the type of a schema that records of Kafka Connect's JSON hold beside their payload. Raises `UnreadableSchema`."""
+    """Return the type of a schema that records of Kafka Connect's JSON hold next to their payload. Raises `UnreadableSchema`."""
     schema = connect_schema.parse(text)
     written, is_single_value = schema.row, schema.is_single_value
+
+    def body(target: Struct, *, is_closed: bool = False) -> Body:
+        only, of = _members(target) if is_closed else None, held(target, written)
+        return connect_body(of, target, single_value=is_single_value, in_payload=True, only=only)
+
     return RecordType(
         name=schema.name,
         row=row_meaning(written),
         is_single_value=is_single_value,
         is_nullable=schema.is_nullable,
-        decoder=lambda target: connect_decoder(
-            held(target, written), target, single_value=is_single_value, in_payload=True
-        ),
+        body=body,
     )
 
 
 def declared_json(
-    texts: Iterable[str], *, in_payload: bool, envelope: Envelope | None = None, keeps_unknown: bool = False
+    texts: Iterable[str], *, in_payload: bool, envelope: Envelope = NO_ENVELOPE, keeps_unknown: bool = False
 ) -> RecordType:
-    """Return the type of JSON whose columns are declared. With an `envelope` they are those of its rows.
+    """Return the type of JSON whose columns are declared: those of the rows in the `envelope`.
 
     With `in_payload` they are in Kafka Connect's object of schema and payload. With `keeps_unknown` one more has unknown fields.
     """
-    written = with_unknown(declared_type(texts), keeps=keeps_unknown)
-    if envelope is not None:
-        written = envelope.record(written)
-    return RecordType(
-        name="",
-        row=row_meaning(written),
-        decoder=lambda target: _declared_decoder(target, written, in_payload=in_payload, keeps_unknown=keeps_unknown),
-    )
+    written = envelope.record(with_unknown(declared_type(texts), keeps=keeps_unknown))
+
+    def body(target: Struct, *, is_closed: bool = False) -> Body:
+        """Return the body of declared columns; others of the table are null, whatever properties records have."""
+        known, members = (
+            only(target, written, lambda number: f"{NAME}_{number}"),
+            _members(target) if is_closed else None,
+        )
+        of = held(known, written)
+        return connect_body(of, known, in_payload=in_payload, keeps_unknown=keeps_unknown, only=members)
+
+    return RecordType(name="", row=row_meaning(written), body=body)
 
 
-def _declared_decoder(target: Struct, written: Struct, *, in_payload: bool, keeps_unknown: bool) -> Decoder:
-    """Return the decoder of declared columns; others of the table are null, whatever properties records have."""
-    known = only(target, written, lambda number: f"{NAME}_{number}")
-    return connect_decoder(held(known, written), known, in_payload=in_payload, keeps_unknown=keeps_unknown)
-
-
-@lru_cache(maxsize=256)
-def _avro_decoder(reader: avro.Reader, target: Struct) -> Decoder:
-    """Return one body for all versions that are read alike, as those are that differ in comments only."""
-    return avro_decoder(reader, target)
+def _members(target: Struct) -> tuple[str, ...]:
+    return tuple(field.source for field in target.fields)
 
 
 def protobuf_type(schema: ProtobufSchema, message: str, *, is_key: bool = False) -> RecordType:
@@ -148,8 +158,9 @@ def protobuf_type(schema: ProtobufSchema, message: str, *, is_key: bool = False)
     from frazil.decode.protobuf.projection import reading  # loads Protobuf, which most drivers do not need
     from frazil.schemas.protobuf import row_type
 
-    return RecordType(
-        name=message,
-        row=row_type(schema, message, is_key=is_key),
-        reading=lambda target: reading(schema, message, target, is_key=is_key),
-    )
+    def body(target: Struct, *, is_closed: bool = False) -> Body:
+        from frazil.decode.protobuf.protobuf_decoder import message_body  # loads Arrow and Protobuf
+
+        return message_body(reading(schema, message, target, is_key=is_key), target, is_closed=is_closed)
+
+    return RecordType(name=message, row=row_type(schema, message, is_key=is_key), body=body)

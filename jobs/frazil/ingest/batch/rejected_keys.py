@@ -10,8 +10,8 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decode import key_of_rejected
-from frazil.decode.decoding import KEY, REASON, ROW, Decoding
+from frazil.decode.decode import RecordDecoder
+from frazil.decode.decoding import KEY, REASON, ROW
 from frazil.decode.keys.row_key import RowKey
 from frazil.schemas.reasons import Reason
 from frazil.upsert.fold import KAFKA_OFFSET, KAFKA_PARTITION
@@ -25,9 +25,9 @@ _KEY = "_frazil_rejected_key"
 
 
 @contextmanager
-def kept(rejected: DataFrame, decoding: Decoding, row_key: RowKey) -> Iterator[DataFrame]:
+def kept(rejected: DataFrame, decoding: RecordDecoder, row_key: RowKey) -> Iterator[DataFrame]:
     """Keep rejected records with their keys, so that these and the dead letters are of one reading of the topic."""
-    records = rejected.withColumn(_KEY, key_of_rejected(decoding, row_key)).drop(ROW, KEY)
+    records = rejected.withColumn(_KEY, decoding.key_of_rejected(row_key)).drop(ROW, KEY)
     records.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield records

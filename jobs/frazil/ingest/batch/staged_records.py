@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from frazil.clients.kafka_records import Record
-from frazil.decode.decoding import Decoding
+from frazil.decode.decode import RecordDecoder
 from frazil.ingest.batch.record_counts import Read, Rejected
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.plan.plan import Plan
@@ -29,8 +29,8 @@ class StagedRows:
 
     plan: Plan
     by_driver: Sequence[Record]
-    decoding: Decoding
-    thorough: Decoding
+    decoding: RecordDecoder
+    thorough: RecordDecoder
     files: Staged
     read: Read
     at: datetime

@@ -14,8 +14,8 @@ from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Deletion, MetadataColumns
 from frazil.declaration.write_modes import Changelog, Upsert, tombstones
-from frazil.decode.decode import columns_of, decode, rejected, rows, with_bytes_as_read
-from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, Decoding, is_delete
+from frazil.decode.decode import RecordDecoder, columns_of, with_bytes_as_read
+from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete
 from frazil.decode.keys.key_column import KeyLanding, key_column
 from frazil.decode.keys.row_key import RowKey
 from frazil.ingest.batch import record_counts, rejected_keys, truncates
@@ -48,7 +48,7 @@ class Staging:
 
     pipeline: Pipeline
     job: JobContext
-    decoding: Decoding
+    decoding: RecordDecoder
     columns: tuple[str, ...]
     table: Struct
     key: KeyLanding | None = None
@@ -101,9 +101,8 @@ class Staging:
         records = record_counts.observe_records(
             records, observed, planned.ranges, with_key_ids=may_be_framed(self.pipeline)
         )
-        decoded = decode(records, decoding)
         self.job.failpoint("stage.started")
-        landed, table = rows(decoded, decoding, self.row_key, self.unplaced()), self.pipeline.table
+        landed, table = decoding.rows(records, self.unplaced()), self.pipeline.table
         changes: StagedChanges | None = None
         if self.row_key is None or isinstance(self.pipeline.write, Changelog):
             files = stage(
@@ -178,8 +177,7 @@ class Staging:
             listed = listed.withColumn(_UNRESOLVED, F.lit(True))
             records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
             unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
-        decoded = decode(records, staged.thorough)
-        rejects = rejected(decoded, staged.thorough, self.row_key, unavailable, self.unplaced())
+        rejects = staged.thorough.rejected(records, unavailable, self.unplaced())
         rejects = record_counts.observe_rejected(rejects, observed, skipped)
         if staged.changes is None or self.row_key is None:
             letters = rejects.where(~skipped)

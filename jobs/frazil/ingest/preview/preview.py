@@ -17,10 +17,10 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import Append, Changelog, tombstones
-from frazil.decode.decode import decode, rejected, rows
 from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.writers.seen_frames import UnknownSchemas
+from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest.batch import record_counts
@@ -114,7 +114,7 @@ def preview(
             notes.append(str(event["message"]))
 
     report = Reporter(noted, pipeline.name, pipeline.topic.name, job.run, job.clock)
-    writers = WriterSchemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
+    writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
     evolution = _Unwritten(pipeline, job, writers, report)
     if pipeline.envelope is not None:
         infer_no_constraints(job.spark)
@@ -174,8 +174,7 @@ def _refused(
 ) -> tuple[tuple[PreviewedReject, ...], record_counts.Rejected]:
     pipeline, thorough, observed = staging.pipeline, staging.decoding.thorough, Observation()
     skipped = record_counts.skips(F.col(REASON), pipeline.on_error, tombstones(pipeline.write))
-    decoded = decode(_frame(staging, records), thorough)
-    rejects = rejected(decoded, thorough, staging.row_key, unplaced=staging.unplaced())
+    rejects = thorough.rejected(_frame(staging, records), unplaced=staging.unplaced())
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
     of_place = {(record.partition, record.offset): record for record in records}
     found = rejects.select("partition", "offset", REASON, SCHEMA_ID, DETAIL, skipped.alias("skipped")).collect()
@@ -195,7 +194,7 @@ def _refused(
 
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
     thorough, write = staging.decoding.thorough, staging.pipeline.write
-    decoded = rows(decode(_frame(staging, records), thorough), thorough, staging.row_key, staging.unplaced())
+    decoded = thorough.rows(_frame(staging, records), staging.unplaced())
     values = staging.values()
     if staging.row_key is not None and not isinstance(write, Changelog):
         values += state_values(staging.table, staging.row_key)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.decode.connect_json.schemas_inside import frame_inside
+from frazil.decode.connect_json.connect_decoder import frame_inside
 from frazil.decode.keys.key_column import Keys
 from frazil.decode.writers.seen_frames import Met
 from frazil.decode.writers.writer_schemas import WriterSchemas

@@ -11,10 +11,9 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
 from frazil.decode.changes_in_rows import check_order
-from frazil.decode.json.nulls import with_deletes
+from frazil.decode.decode import RecordDecoder
 from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
-from frazil.decode.keys.plain_keys import plain_key
-from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, row_key, value_key
+from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import row_order
 from frazil.decode.writers.seen_frames import MOST, Met, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
@@ -158,20 +157,26 @@ class Evolution:
         of_key = identity.names if identity is not None and self._names is not None else ()
         order = identity.order.columns.values() if identity is not None and identity.order is not None else ()
         target = landed.target.exact({*of_key, *order})
-        decoding = self._writers.decoding(with_texts(target), landed.incompatible, tombstones(self._pipeline.write))
-        decoding = replace(decoding, variants=target)
+        values, of_keys = self._writers.decoder(with_texts(target), landed.incompatible), None
         if self._is_keyed:
-            decoding = with_deletes(decoding, self._pipeline.topic.value_format)
+            values = values.with_deletes()
         if self._keys is not None and keys is not None:
             is_closed = self._is_keyed and not self._names
-            of_keys = self._keys.decoding(keys, is_exact=self._is_keyed, is_closed=is_closed)
-            decoding = replace(decoding, key=of_keys)
+            of_keys = self._keys.decoder(keys, is_exact=self._is_keyed, is_closed=is_closed)
+        decoding = RecordDecoder(
+            values=values,
+            keys=of_keys,
+            tombstones=tombstones(self._pipeline.write),
+            lands_truncates=self._is_changelog and values.side.has_changes,
+            variants=target,
+            required=self._writers.required(values.side.target),
+            row_key=identity,
+        )
         columns, limits = tuple(f.name for f in landed.target.fields), self._limits(there)
         if identity is None:
             return Staging(
                 self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness, limits=limits
             )
-        decoding = replace(decoding, lands_truncates=self._is_changelog and decoding.has_changes)
         keyless = Keyless(is_possible=self._names is None and not self._has_records())
         self._index = None if self._left_out.is_met else self._index
         remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from frazil.schemas.avro.placeholders import type_name
 from frazil.schemas.avro.row_type import collapsed
-from frazil.schemas.avro.scalars import LEGAL_NAME, UNNAMED, Once, Sides, branch_name, leaf, leaf_type
+from frazil.schemas.avro.scalars import LEGAL_NAME, UNNAMED, Once, Sides, branch_name, leaf, leaf_type, type_name
 from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union, short
 from frazil.schemas.evolution.column_names import claimed
 from frazil.schemas.evolution.field_ids import MEMBER

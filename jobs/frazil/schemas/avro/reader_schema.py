@@ -14,14 +14,24 @@ from itertools import count
 from typing import Any
 
 from frazil.schemas.avro.json_text import Texts
-from frazil.schemas.avro.placeholders import Absent, legal_names, type_name
 from frazil.schemas.avro.row_type import collapsed, names_of, only_null
-from frazil.schemas.avro.scalars import UNNAMED, Sides, branch_name, leaf, leaf_type, number, settled
+from frazil.schemas.avro.scalars import (
+    UNNAMED,
+    Absent,
+    Sides,
+    branch_name,
+    leaf,
+    leaf_type,
+    legal_names,
+    number,
+    settled,
+    type_name,
+)
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
 from frazil.schemas.evolution.field_ids import MEMBER, is_union, member
 from frazil.schemas.evolution.merge import brief, incompatible, same_field
 from frazil.schemas.evolution.type_promotion import holds
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
 
 OPTIONS: Mapping[str, str] = {
     "mode": "PERMISSIVE",
@@ -225,15 +235,9 @@ _STRING = Primitive(Kind.STRING)
 
 
 def _texts(of: Type) -> int:
-    match of:
-        case Struct(fields):
-            return sum(1 if field.as_json else _texts(field.type) for field in fields)
-        case ListOf(element):
-            return _texts(element)
-        case MapOf(_, value):
-            return _texts(value)
-        case _:
-            return 0
+    if isinstance(of, Struct):
+        return sum(1 if field.as_json else _texts(field.type) for field in of.fields)
+    return sum(map(_texts, inside(of)))
 
 
 def _bare(of: Type) -> Type:

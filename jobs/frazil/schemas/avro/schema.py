@@ -5,11 +5,9 @@ A named type is a `Named` in the tree; `AvroSchema.types` holds its definition. 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from frazil.schemas.types import Decimal
 
@@ -129,11 +127,6 @@ class AvroSchema:
     def __post_init__(self) -> None:
         object.__setattr__(self, "recursive", _recursive(self.types))
 
-    @property
-    def text(self) -> str:
-        """Return the schema as one self-contained JSON text, references included."""
-        return json.dumps(_rendered(Named(self.root.name), self.types, set()), separators=(",", ":"))
-
 
 def is_null(node: Node) -> bool:
     """Return whether the node is the type null."""
@@ -199,40 +192,3 @@ def _recursive(types: Mapping[str, NamedType]) -> frozenset[str]:
         return False
 
     return frozenset(name for name in types if reaches_itself(name))
-
-
-def _rendered(node: Node, types: Mapping[str, NamedType], defined: set[str]) -> Any:
-    match node:
-        case Simple(name, logical, decimal, zeros):
-            return {"type": name, **_annotation(logical, decimal, zeros)} if logical else name
-        case Array(items):
-            return {"type": "array", "items": _rendered(items, types, defined)}
-        case Map(values):
-            return {"type": "map", "values": _rendered(values, types, defined)}
-        case Union(branches):
-            return [_rendered(branch, types, defined) for branch in branches]
-        case Named(name):
-            if name in defined:
-                return name
-            defined.add(name)
-            namespace, _, own = name.rpartition(".")
-            head = {"name": own, "namespace": namespace}
-            match types[name]:
-                case Record(_, fields, doc):
-                    members = [
-                        {"name": f.name, "type": _rendered(f.type, types, defined)}
-                        | ({"doc": f.doc} if f.doc else {})
-                        | ({"aliases": list(f.aliases)} if f.aliases else {})
-                        for f in fields
-                    ]
-                    return {"type": "record", **head, **({"doc": doc} if doc else {}), "fields": members}
-                case Enum(_, symbols):
-                    return {"type": "enum", **head, "symbols": list(symbols)}
-                case Fixed(_, size, logical, decimal, zeros):
-                    annotation = _annotation(logical, decimal, zeros) if logical else {}
-                    return {"type": "fixed", **head, "size": size, **annotation}
-
-
-def _annotation(logical: str, decimal: Decimal | None, zeros: int) -> dict[str, Any]:
-    digits = {"precision": decimal.precision - zeros, "scale": decimal.scale - zeros} if decimal else {}
-    return {"logicalType": logical, **digits}

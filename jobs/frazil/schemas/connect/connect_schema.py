@@ -21,7 +21,7 @@ from frazil.schemas.connect.connect_types import (
     named,
 )
 from frazil.schemas.json.json_schema import NESTING, VALUE_COLUMN
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
 
 _TEXT = Primitive(Kind.STRING)
 _KINDS: Mapping[str, Kind] = {
@@ -122,15 +122,7 @@ def _struct(schema: Mapping[str, Any], where: str, depth: int) -> Type | None:
 
 def _fields(of: Type) -> int:
     """Return the number of fields at any depth."""
-    match of:
-        case Struct(fields):
-            return len(fields) + sum(_fields(field.type) for field in fields)
-        case ListOf(element):
-            return _fields(element)
-        case MapOf(_, value):
-            return _fields(value)
-        case _:
-            return 0
+    return (len(of.fields) if isinstance(of, Struct) else 0) + sum(map(_fields, inside(of)))
 
 
 def _part(schema: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, with_inside
 
 
 class Notation(StrEnum):
@@ -125,14 +125,10 @@ def meaning(of: Type) -> Type:
             return Decimal(precision, scale)
         case Number():
             return Primitive(Kind.STRING)
-        case ListOf(element):
-            return ListOf(meaning(element), of.element_required)
-        case MapOf(key, value):
-            return MapOf(key, meaning(value), of.value_required)
         case Struct():
             return row_meaning(of)
         case _:
-            return of
+            return with_inside(of, meaning)
 
 
 def row_meaning(of: Struct) -> Struct:
@@ -213,11 +209,9 @@ def as_text(of: Struct) -> Struct:
 
 def _texts(of: Type) -> Type:
     match of:
-        case ListOf(element):
-            return ListOf(_texts(element), of.element_required)
-        case MapOf(key, value):
-            return MapOf(key, _texts(value), of.value_required)
-        case Struct() if not isinstance(of, Number):
+        case Number():
+            return of
+        case Struct():
             return as_text(of)
         case _:
-            return of
+            return with_inside(of, _texts)

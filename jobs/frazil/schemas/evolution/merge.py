@@ -22,7 +22,7 @@ from frazil.schemas.evolution.field_ids import (
     with_ids,
 )
 from frazil.schemas.evolution.type_promotion import becomes, holds
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type, with_inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,12 +262,6 @@ def column_kind(field: Field) -> str:
 
 
 def _folded(of: Type) -> Type:
-    match of:
-        case Struct():
-            return replace(adopted(of, top=False), origins=of.origins)
-        case ListOf(element, required):
-            return ListOf(_folded(element), required)
-        case MapOf(key, value, required):
-            return MapOf(key, _folded(value), required)
-        case _:
-            return of
+    if isinstance(of, Struct):
+        return replace(adopted(of, top=False), origins=of.origins)
+    return with_inside(of, _folded)

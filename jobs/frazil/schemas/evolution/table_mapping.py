@@ -20,7 +20,7 @@ from frazil.schemas.evolution.merge import (
 )
 from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
 from frazil.schemas.evolution.type_promotion import holds
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type, inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +98,7 @@ def _as_members(column: Type, value: Type) -> Type:
 
 
 def _has_unions(of: Type) -> bool:
-    match of:
-        case Struct(fields):
-            return is_union(of) or any(_has_unions(field.type) for field in fields)
-        case ListOf(inner) | MapOf(_, inner):
-            return _has_unions(inner)
-        case _:
-            return False
+    return is_union(of) or any(map(_has_unions, inside(of)))
 
 
 def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
