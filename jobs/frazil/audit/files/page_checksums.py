@@ -26,6 +26,8 @@ BATCH_BYTES = 64 * 1024 * 1024
 """Bytes of rows that are decoded at a time, about."""
 
 _MAGIC = b"\xd1\xd3\x39\x64"
+_LINEAGE = {2147483540: "_row_id", 2147483539: "_last_updated_sequence_number"}
+"""The columns of row lineage, by their ids: a compaction of a table of version 3 writes them, and no schema has them."""
 _I32 = 0x15
 """A 32-bit number whose field follows the one before it, in Thrift's compact protocol."""
 
@@ -82,7 +84,7 @@ def check_columns(fields: Sequence[Any], names: Mapping[int, set[str]]) -> None:
     """Raise `ValueError` if Arrow fields of a file have an id twice, or one that the table never had by that name."""
     seen = set[int]()
     for number, name in _identified(fields):
-        if number in seen or name not in names.get(number, ()):
+        if number in seen or name not in (*names.get(number, ()), _LINEAGE.get(number)):
             raise ValueError(f"its footer has a column {name} with id {number}, which the table never had")
         seen.add(number)
 
