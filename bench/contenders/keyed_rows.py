@@ -16,7 +16,7 @@ from frazil.lake import layout, tables
 from frazil.lake.constant import constant
 from frazil.lake.iceberg_java import Iceberg
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from frazil.upsert.scan_resolver import IS_DELETE
+from frazil.upsert.resolver import IS_DELETE
 
 ROWS_A_FILE = 500_000
 BATCH = 30_000

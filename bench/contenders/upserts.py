@@ -30,9 +30,11 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Counts
-from frazil.lake.stage import Staged, empty_commit
-from frazil.upsert.index_resolver import IndexedSearch
-from frazil.upsert.scan_resolver import IS_DELETE
+from frazil.lake.stage import Staged, TableWriter, empty_commit
+from frazil.upsert.index_resolver import IndexResolver
+from frazil.upsert.key_changes import UpsertBatch
+from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.scan_resolver import ScanResolver
 from frazil.upsert.staged_changes import StagedChanges, stage_changes
 from tests.support.agreeing_index import Free
 
@@ -77,12 +79,11 @@ def _rounds(
 ) -> list[dict[str, Any]]:
     found, changes = [], Changes(size, np.random.default_rng(size))
     names = {way: f"{job.table}_{way}_{size}_v{version}" for way in ("ours", "indexed", "merge")}
-    index = IndexedSearch(
-        shared.iceberg,
-        clock=shared.clock,
-        new_id=shared.new_id,
-        report=lambda event, facts: indexes.append({"event": event, "version": version, **facts}),
-        cost=Free(),
+    index = IndexResolver(
+        ScanResolver(shared.iceberg, names["indexed"]),
+        shared,
+        lambda event, facts: indexes.append({"event": event, "version": version, **facts}),
+        Free(),
     )
     ways = {"ours": _ours, "indexed": partial(_ours, index=index), "merge": _merge}
     for way, name in names.items():
@@ -165,13 +166,12 @@ def give(shared: JobContext, name: str, base: str, *, rows: int) -> None:
     publish(shared, staged, request(0, 1), extra={ledger.KEYS: str(KeyAccount(rows=rows))})
 
 
-def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexedSearch | None) -> StagedChanges:
-    return stage_changes(
-        shared.iceberg, name, batch, key=["id"], pipeline=PIPELINE, new_id=shared.new_id, at=shared.clock(), index=index
-    )
+def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexResolver | None) -> StagedChanges:
+    writer = TableWriter(shared.iceberg, name, shared.new_id, PIPELINE)
+    return stage_changes(writer, batch, ["id"], UpsertBatch(at=shared.clock()), index)
 
 
-def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: IndexedSearch | None = None) -> None:
+def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: IndexResolver | None = None) -> None:
     staged = _staged(shared, name, batch, index)
     publish(shared, staged.files, request(number + 1, number + 2), changes=staged.changes)
 

@@ -23,7 +23,7 @@ KEYS = 6
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have an index pay at once, compared with the search for each batch; and few deleted rows be many."""
-    monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)
+    monkeypatch.setattr(key_index, "IndexResolver", AgreeingIndex)
     monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
     monkeypatch.setattr(between_batches, "SHARE_OF_TIME", 1.0)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 2)

@@ -273,7 +273,7 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     version: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(key_index, "IndexedSearch", AgreeingIndex)  # keys are found by an index, and by the search too
+    monkeypatch.setattr(key_index, "IndexResolver", AgreeingIndex)  # keys are found by an index, and by the search too
     made, declared = LIVES[kind]
 
     def life() -> KeyedLife | CapturedLife:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from frazil.lake.delete_files.staged_deletes import Found
+from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
-from frazil.upsert.index_resolver import Cost, IndexedSearch
+from frazil.upsert.index_resolver import Cost, IndexJob, IndexResolver
+from frazil.upsert.resolver import BatchKeys, Head, KeyPositionResolver, Remembered
+from frazil.upsert.scan_resolver import ScanResolver
 from tests.support.jobs import job
 
 
@@ -19,14 +21,20 @@ class Free(Cost):
         return 0.0
 
 
-class AgreeingIndex(IndexedSearch):
+class AgreeingIndex(IndexResolver):
     """An index that has the search find the same, and counts what happens: `built`, `dropped` with the reasons, and `answers`."""
 
-    def __init__(self, iceberg: Iceberg, cost: Cost | None = None, **named: Any) -> None:
-        context, report = job(iceberg), named.pop("report", lambda *_: None)
+    def __init__(
+        self,
+        scan: KeyPositionResolver,
+        context: IndexJob,
+        report: Callable[[str, Mapping[str, Any]], None] = lambda *_: None,
+        cost: Cost | None = None,
+        folder: str | None = None,
+    ) -> None:
         self.built: list[Mapping[str, Any]] = []
         self.dropped: list[str] = []
-        self.answers = 0
+        self.answers = self.searched = 0
 
         def noted(event: str, facts: Mapping[str, Any]) -> None:
             if event == "built":
@@ -35,22 +43,36 @@ class AgreeingIndex(IndexedSearch):
                 self.dropped.append(str(facts["why"]))
             report(event, facts)
 
-        own = {"clock": context.clock, "new_id": context.new_id, "report": noted, "cost": cost or Free()}
-        super().__init__(iceberg, **{**own, **named})
+        self._search = scan
+        super().__init__(_Noting(scan, self), context, noted, cost or Free(), folder)
 
-    def find(self, *asked: Any, search: Callable[[], Found], **named: Any) -> Found:
+    def find(self, head: Head, keys: BatchKeys, remembered: Remembered = Remembered()) -> Found:  # noqa: B008 # frozen
         """Return what the index finds; assert that the search finds it too."""
-        searched: list[Found] = []
-
-        def noted() -> Found:
-            searched.append(search())
-            return searched[-1]
-
-        found = super().find(*asked, search=noted, **named)
-        if not searched:
+        before = self.searched
+        found = super().find(head, keys, remembered)
+        if self.searched == before:
             self.answers += 1
-            assert facts(found) == facts(search())
+            assert facts(found) == facts(self._search.find(head, keys, remembered))
         return found
+
+
+def agreeing(iceberg: Iceberg, table: str, cost: Cost | None = None) -> AgreeingIndex:
+    """Return an index of a table's keys."""
+    return AgreeingIndex(ScanResolver(iceberg, table), job(iceberg), cost=cost)
+
+
+class _Noting:
+    """A search that the index counts."""
+
+    def __init__(self, scan: KeyPositionResolver, index: AgreeingIndex) -> None:
+        self._scan, self._index = scan, index
+
+    def find(self, head: Head, keys: BatchKeys, remembered: Remembered) -> Found:
+        self._index.searched += 1
+        return self._scan.find(head, keys, remembered)
+
+    def wrote(self, deletes: StagedDeletes) -> None:
+        """See `KeyPositionResolver`."""
 
 
 def facts(found: Found) -> dict[str, Any]:

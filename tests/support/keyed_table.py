@@ -22,10 +22,10 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Counts
-from frazil.lake.stage import Staged, empty_commit, stage
+from frazil.lake.stage import Staged, TableWriter, empty_commit, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from frazil.upsert.key_changes import KeyChanges, KeyIndex
-from frazil.upsert.scan_resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH
+from frazil.upsert.key_changes import KeyChanges, UpsertBatch
+from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, KeyPositionResolver
 from frazil.upsert.spark_key_hash import key_hash
 from tests.support import oracle
 from tests.support.jobs import job
@@ -61,7 +61,7 @@ class KeyedTable:
     at: int = 0
     is_alone: bool = True
     """Whether no other engine has changed rows: the account knows nothing of such."""
-    index: KeyIndex | None = None
+    index: KeyPositionResolver | None = None
     by: PartitionField = PartitionField(Transform.IDENTITY, "day")  # noqa: RUF009 # frozen
 
     def create(self) -> KeyedTable:
@@ -112,8 +112,13 @@ class KeyedTable:
         keys = self._arrow(marks, f"id long, {IS_DELETE} boolean, {PARTITION} int")
         hashes = {HASH: key_hash(keys, ["id"]), SECOND_HASH: key_hash(keys, ["id"], is_second=True)}
         keys = keys.withColumns(hashes)
-        changes = KeyChanges(self.iceberg, self.name, keys.toArrow(), keys.schema, index=self.index)
+        changes = self.changes(keys)
         return Batch(staged, changes, self.at, self.at + 1)
+
+    def changes(self, keys: DataFrame) -> KeyChanges:
+        """Return the changes of these keys."""
+        writer = TableWriter(self.iceberg, self.name, lambda: uuid.uuid4().hex)
+        return KeyChanges(writer, BatchKeys(keys.toArrow(), keys.schema), UpsertBatch(at=0.0), self.index)
 
     def _frame(self, rows: Mapping[int, Row]) -> DataFrame:
         days, words = [row[0] for row in rows.values()], [row[1] for row in rows.values()]

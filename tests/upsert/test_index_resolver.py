@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,9 +20,9 @@ from frazil.lake.delete_files.staged_deletes import Found
 from frazil.lake.iceberg_java import Iceberg
 from frazil.upsert.index.places import KeyedRows, PlacesOfKeys
 from frazil.upsert.index_resolver import Cost
-from frazil.upsert.scan_resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, find
+from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, Head
 from frazil.upsert.spark_key_hash import key_hash
-from tests.support.agreeing_index import AgreeingIndex
+from tests.support.agreeing_index import AgreeingIndex, agreeing
 from tests.support.keyed_table import KeyedTable, Row
 from tests.support.variants import first_short
 from tests.upsert.test_key_changes import KEYS
@@ -36,7 +35,7 @@ def table(
     request: pytest.FixtureRequest, spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str
 ) -> KeyedTable:
     made = KeyedTable(spark, iceberg, lake_environment, f"keyed.{name}", int(request.param))
-    made.index = AgreeingIndex(iceberg)
+    made.index = agreeing(iceberg, made.name)
     return made.create()
 
 
@@ -280,7 +279,7 @@ def test_a_table_that_is_made_again_has_its_keys_read_again(table: KeyedTable) -
 
 @pytest.mark.long
 def test_no_index_is_made_where_searches_take_no_time(table: KeyedTable) -> None:
-    index = AgreeingIndex(table.iceberg, Cost())
+    index = agreeing(table.iceberg, table.name, Cost())
     table.index = index
     for n in range(3):
         table.apply(some(n))
@@ -305,7 +304,7 @@ def test_keys_of_each_type_are_found_also_after_a_promotion(
 ) -> None:
     """The table is partitioned by the key, and another engine wrote a row without one."""
     (sql, values), table = KEYS[kind], f"keyed.{name}"
-    index, columns = AgreeingIndex(iceberg), ["k", "other"] if kind == "two columns" else ["k"]
+    index, columns = agreeing(iceberg, table), ["k", "other"] if kind == "two columns" else ["k"]
     iceberg.create_namespace("keyed")
     spark.sql(f"CREATE TABLE lake.{table} (k {sql}, other string, n int) USING iceberg PARTITIONED BY (k)")
 
@@ -316,8 +315,7 @@ def test_keys_of_each_type_are_found_also_after_a_promotion(
         keys = keys.withColumns(hashes)
         loaded, wide = iceberg.load(table), keys.toArrow()
         head = loaded.currentSnapshot().snapshotId()
-        search = partial(find, spark, f"lake.{table}", head, wide, keys.schema)
-        return index.find(loaded, head, wide, keys.schema, until=0, account=None, search=search)
+        return index.find(Head(loaded, head), BatchKeys(wide, keys.schema))
 
     rows = ", ".join(f"(CAST({v} AS {sql}), 'o', {n})" for n, v in enumerate(values))
     spark.sql(f"INSERT INTO lake.{table} VALUES {rows}, (NULL, 'o', 99)")
@@ -335,7 +333,7 @@ def test_files_without_field_ids_are_read_by_their_names(
     spark: SparkSession, iceberg: Iceberg, name: str, tmp_path: Path
 ) -> None:
     """Rows of files that another tool wrote and added: all would be missing if their keys were read as null."""
-    table, index = f"keyed.{name}", AgreeingIndex(iceberg)
+    table, index = f"keyed.{name}", agreeing(iceberg, f"keyed.{name}")
     iceberg.create_namespace("keyed")
     spark.sql(f"CREATE TABLE lake.{table} (id bigint) USING iceberg")
     pq.write_table(pa.table({"id": pa.array(range(9), pa.int64())}), tmp_path / "added.parquet")
@@ -345,6 +343,5 @@ def test_files_without_field_ids_are_read_by_their_names(
     keys = keys.withColumns(hashes)
     loaded = iceberg.load(table)
     head = loaded.currentSnapshot().snapshotId()
-    search = partial(find, spark, f"lake.{table}", head, keys.toArrow(), keys.schema)
-    found = index.find(loaded, head, keys.toArrow(), keys.schema, until=0, account=None, search=search)
+    found = index.find(Head(loaded, head), BatchKeys(keys.toArrow(), keys.schema))
     assert (found.rows, index.answers) == (4, 1)

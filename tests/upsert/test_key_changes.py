@@ -16,9 +16,9 @@ from frazil.errors import Fault
 from frazil.lake.iceberg_java import Iceberg
 from frazil.local.duckdb_query import ask
 from frazil.upsert import scan_resolver as positions
-from frazil.upsert.key_changes import KeyChanges
 from frazil.upsert.key_literals import LISTED_AT_MOST
-from frazil.upsert.scan_resolver import HASH, IS_DELETE, PARTITION, broadcast, find
+from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, BatchKeys, broadcast
+from frazil.upsert.scan_resolver import find
 from frazil.upsert.spark_key_hash import key_hash
 from tests.support.keyed_table import KeyedTable
 from tests.support.variants import first_short
@@ -211,7 +211,7 @@ def test_keys_of_each_type_are_found(
     )
     keys = keys.withColumn(HASH, key_hash(keys, columns))
     head = iceberg.load(table).currentSnapshot().snapshotId()
-    found = find(spark, f"lake.{table}", head, keys.toArrow(), keys.schema)
+    found = find(spark, f"lake.{table}", head, BatchKeys(keys.toArrow(), keys.schema))
     assert (found.rows, found.deleted) == (len(values) - 1, 1)
 
 
@@ -225,7 +225,7 @@ def test_a_promoted_key_keeps_its_hash(spark: SparkSession) -> None:
 def test_the_positions_of_no_key_are_none(table: KeyedTable) -> None:
     table.apply({1: (1, "x")})
     empty = table.spark.createDataFrame([], f"id long, {IS_DELETE} boolean, {PARTITION} int, {HASH} long")
-    changes = KeyChanges(table.iceberg, table.name, empty.toArrow(), empty.schema)
+    changes = table.changes(empty)
     loaded = table.iceberg.load(table.name)
     assert changes.on(loaded, loaded.currentSnapshot().snapshotId()).added == ()
 

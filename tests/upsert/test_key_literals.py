@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 
 from frazil.lake.iceberg_java import Iceberg
 from frazil.upsert import key_literals, pruned_scan
-from frazil.upsert.key_changes import partition_sources
 from frazil.upsert.key_literals import LISTED_AT_MOST, Truncation, conditions, intervals
 from frazil.upsert.pruned_scan import check_omitted, pruned
+from frazil.upsert.scan_resolver import partition_sources
 from tests.support.variants import first_short
 
 DAY, MOMENT = date(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)

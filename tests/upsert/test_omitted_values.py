@@ -11,7 +11,7 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.upsert.fold import IS_LAST, UNRESOLVED, Rules, fold
-from frazil.upsert.scan_resolver import IS_DELETE, LACKS, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, LACKS, LEFT_OUT
 
 pytestmark = pytest.mark.spark
 NAMES = ("a", "b")

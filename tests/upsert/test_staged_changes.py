@@ -16,10 +16,11 @@ from frazil.declaration.environment import Environment
 from frazil.lake import tables
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.stage import TableWriter
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from frazil.upsert import staged_changes
-from frazil.upsert.scan_resolver import IS_DELETE
-from frazil.upsert.staged_changes import ROWS_A_TASK, StagedChanges, stage_changes
+from frazil.upsert.key_changes import ROWS_A_TASK, UpsertBatch
+from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.staged_changes import StagedChanges, stage_changes
 
 pytestmark = pytest.mark.spark
 
@@ -48,14 +49,10 @@ def test_a_batch_has_as_many_files_as_its_records_need(
         given, schema=f"id long, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean"
     )
     staged = stage_changes(
-        iceberg,
-        table,
+        TableWriter(iceberg, table, lambda: uuid.uuid4().hex, "p"),
         rows,
-        key=["id"],
-        pipeline="p",
-        new_id=lambda: uuid.uuid4().hex,
-        at=1000.0,
-        records=records,
+        ["id"],
+        UpsertBatch(at=1000.0, records=records),
     )
     assert (len(staged.files.files), staged.files.rows, staged.records) == (files, count, count)
 
@@ -85,7 +82,7 @@ def test_rows_and_keys_of_two_readings_are_not_committed(
             names=["id", "_kafka_partition", "_kafka_offset", IS_DELETE],
         )
 
-    stage = staged_changes.stage
+    stage = TableWriter.stage
 
     def staged(*given: Any, **named: Any) -> Any:
         found = stage(*given, **named)
@@ -93,13 +90,14 @@ def test_rows_and_keys_of_two_readings_are_not_committed(
         held.write_text(json.dumps(second))
         return found
 
-    monkeypatch.setattr(staged_changes, "stage", staged)
+    monkeypatch.setattr(TableWriter, "stage", staged)
     rows = spark.range(0, 1, numPartitions=1).mapInArrow(
         read, f"id long, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean"
     )
 
     def again() -> StagedChanges:
-        return stage_changes(iceberg, table, rows, key=["id"], pipeline="p", new_id=lambda: uuid.uuid4().hex, at=1000.0)
+        writer = TableWriter(iceberg, table, lambda: uuid.uuid4().hex, "p")
+        return stage_changes(writer, rows, ["id"], UpsertBatch(at=1000.0))
 
     if second == [0, 1, 2, 3]:
         assert again().records == 4

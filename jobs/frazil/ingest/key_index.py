@@ -8,11 +8,12 @@ from typing import Any
 from frazil.declaration import Pipeline, Upsert
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.job.context import JobContext
-from frazil.upsert.index_resolver import IndexedSearch
+from frazil.upsert.index_resolver import IndexResolver
+from frazil.upsert.scan_resolver import ScanResolver
 from frazil.write.state_columns import rules
 
 
-def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexedSearch | None:
+def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexResolver | None:
     """Return the search by an index, for the batches of one run; None for a table whose batches would not use it.
 
     A batch that depends on more of its rows than their place searches the table.
@@ -23,4 +24,4 @@ def key_index(pipeline: Pipeline, job: JobContext, report: Reporter) -> IndexedS
     def reported(event: str, facts: Mapping[str, Any]) -> None:
         report(Event(f"key_index_{event}"), table=pipeline.table.identifier, **facts)
 
-    return IndexedSearch(job.iceberg, clock=job.clock, new_id=job.new_id, report=reported)
+    return IndexResolver(ScanResolver(job.iceberg, pipeline.table.identifier), job, reported)

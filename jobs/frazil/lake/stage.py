@@ -8,7 +8,7 @@ orphans, and orphan removal deletes them after days.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -215,6 +215,21 @@ def stage(
         bytes=sum(f.fileSizeInBytes() for f in files),
         at=at,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TableWriter:
+    """Stages rows of one table, as `stage` does; `new_id` returns a new `unique_id`, and `pipeline` is for messages."""
+
+    iceberg: Iceberg
+    table: str
+    new_id: Callable[[], str]
+    pipeline: str = ""
+    sort: tuple[Column, ...] = ()
+
+    def stage(self, rows: DataFrame, at: float) -> Staged:
+        """Write `rows` to data files in no snapshot; `at` is when staging began, in seconds since 1970."""
+        return stage(self.iceberg, self.table, rows, unique_id=self.new_id(), at=at, sort=self.sort)
 
 
 def write_files(iceberg: Iceberg, target: Java, rows: DataFrame, *, unique_id: str) -> tuple[Java, ...]:

@@ -26,8 +26,8 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger.remembered_deletes import ROWS_A_FILE, KeyColumn, KeyFile, RememberedDeletes
 from frazil.lake.row_offsets import files_read
 from frazil.lake.stage import write_files
-from frazil.upsert.key_changes import check_names
-from frazil.upsert.scan_resolver import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
+from frazil.upsert.resolver import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
+from frazil.upsert.scan_resolver import check_names
 
 if TYPE_CHECKING:
     import pyarrow as pa

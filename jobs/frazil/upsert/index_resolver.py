@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -23,7 +23,7 @@ from frazil.upsert.index.head_changes import commits_between, follow
 from frazil.upsert.index.keyed_files import KeyColumns, RowsLacking, keyed_rows
 from frazil.upsert.index.places import NOWHERE, Places, PlacesOfKeys
 from frazil.upsert.index.sorted_entries import BYTES
-from frazil.upsert.scan_resolver import (
+from frazil.upsert.resolver import (
     FILE,
     HASH,
     IS_DELETE,
@@ -31,8 +31,11 @@ from frazil.upsert.scan_resolver import (
     PARTITION,
     POSITION,
     SECOND_HASH,
+    BatchKeys,
+    Head,
+    KeyPositionResolver,
+    Remembered,
     grouped,
-    key_names,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +69,22 @@ class Cost:
         return replace(self, fixed_seconds=4 * self.fixed_seconds)
 
 
+class IndexJob(Protocol):
+    """The part of a job that an index needs; `JobContext` is one."""
+
+    @property
+    def iceberg(self) -> Iceberg:
+        """The catalog."""
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The time, in seconds since 1970."""
+
+    @property
+    def new_id(self) -> Callable[[], str]:
+        """Return a new name that no other file has."""
+
+
 class NoIndex(Exception):  # it says what happened
     """The index cannot be made or cannot follow; the message says why."""
 
@@ -83,7 +102,7 @@ class _Index:
     made: list[tuple[StagedDeletes, Places]] = field(default_factory=list)
 
 
-class IndexedSearch:
+class IndexResolver:
     """The search for the keys of one table, by an index as soon as it pays; for one run.
 
     `report` is called with `built` when an index was made, and its rows, seconds and bytes; with `dropped` and the reason when it
@@ -92,52 +111,39 @@ class IndexedSearch:
 
     def __init__(
         self,
-        iceberg: Iceberg,
-        *,
-        clock: Callable[[], float],
-        new_id: Callable[[], str],
+        scan: KeyPositionResolver,
+        job: IndexJob,
         report: Callable[[str, Mapping[str, Any]], None],
         cost: Cost | None = None,
         folder: str | None = None,
     ) -> None:
-        self._iceberg, self._clock, self._new_id, self._report = iceberg, clock, new_id, report
+        self._scan, self._job, self._report = scan, job, report
+        self._iceberg, self._clock, self._new_id = job.iceberg, job.clock, job.new_id
         self._cost, self._folder = cost or Cost(), folder
         self._index: _Index | None = None
         self._spent = 0.0
         self._has_room = True
 
-    def find(
-        self,
-        table: Java,
-        head: int,
-        keys: pa.Table,
-        schema: Any,
-        *,
-        until: int,
-        account: KeyAccount | None,
-        search: Callable[[], Found],
-    ) -> Found:
-        """Return where the live rows of `keys` are in the snapshot `head` of the loaded `table`, as `search` does.
-
-        `keys`, `schema` and `until` are as in `positions.find`; the keys have a second hash. `account` is that of the head.
-        """
-        index = self._ready(table, head, schema, until, account)
+    def find(self, head: Head, keys: BatchKeys, remembered: Remembered = Remembered()) -> Found:  # noqa: B008 # frozen
+        """See `KeyPositionResolver`; the keys have a second hash."""
+        index = self._ready(head, keys)
         if index is not None:
-            return _found(index, keys)
+            return _found(index, keys.rows)
         began = self._clock()
-        found = search()
+        found = self._scan.find(head, keys, remembered)
         self._spent += max(self._clock() - began - self._cost.batch_seconds, 0.0)
         return found
 
-    def made(self, deletes: StagedDeletes) -> None:
+    def wrote(self, deletes: StagedDeletes) -> None:
         """Remember the deletes of the rows that were found last: a commit that has them is the driver's own."""
         index = self._index
         if index is not None and index.snapshot_id == deletes.snapshot_id and index.looked is not None:
             index.made.append((deletes, index.looked))
 
-    def _ready(self, table: Java, head: int, schema: Any, until: int, account: KeyAccount | None) -> _Index | None:
+    def _ready(self, on: Head, keys: BatchKeys) -> _Index | None:
         """Return the index of the head; None if there is none."""
-        columns = KeyColumns.of(self._iceberg.schema_json(table), key_names(schema), until)
+        table, head, account = on.table, on.snapshot_id, on.account
+        columns = KeyColumns.of(self._iceberg.schema_json(table), keys.names, on.until)
         try:
             if columns is None:
                 if self._index is None:

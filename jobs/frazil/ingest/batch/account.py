@@ -19,7 +19,6 @@ from frazil.job.context import JobContext
 from frazil.lake.commit.check import CommitRequest, StageAgain
 from frazil.lake.ledger.last_records import LastRecords
 from frazil.lake.ledger.totals import Counts
-from frazil.upsert.resolved_changes import ResolvedChanges
 
 
 def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, rejected: Rejected) -> CommitRequest:
@@ -60,9 +59,7 @@ def _of_state(staged: StagedRows) -> dict[str, Any]:
     changes, written = staged.changes, staged.files.rows
     if changes is None:
         return {"written": written}
-    late, marked, ties = 0, 0, staged.ties
-    if isinstance(changes, ResolvedChanges):
-        late, marked, ties = changes.late, changes.marked, ties + changes.found.ties
+    late, marked, ties = changes.late, changes.marked, staged.ties + changes.tied
     written -= marked
     superseded = staged.landed - written - changes.deletes - staged.repeated - late
     found = {

@@ -15,7 +15,7 @@ from frazil.decode.decoding import KEY, REASON, ROW
 from frazil.decode.keys.row_key import RowKey
 from frazil.schemas.reasons import Reason
 from frazil.upsert.fold import KAFKA_OFFSET, KAFKA_PARTITION
-from frazil.upsert.scan_resolver import HASH
+from frazil.upsert.resolver import HASH
 from frazil.upsert.spark_key_hash import key_hash
 from frazil.upsert.stale_keys import Places, RejectedKeys
 

@@ -28,11 +28,12 @@ from frazil.ingest.plan.plan import Plan
 from frazil.ingest.schema.framed_keys import may_be_framed
 from frazil.job.context import JobContext
 from frazil.lake.sort_order import order
-from frazil.lake.stage import PartitionLimits, Staged, stage
+from frazil.lake.stage import PartitionLimits, Staged, TableWriter, stage
 from frazil.schemas.types import Struct
 from frazil.upsert.fold import Rules
-from frazil.upsert.index_resolver import IndexedSearch
-from frazil.upsert.scan_resolver import IS_DELETE, LEFT_OUT
+from frazil.upsert.index_resolver import IndexResolver
+from frazil.upsert.key_changes import UpsertBatch
+from frazil.upsert.resolver import IS_DELETE, LEFT_OUT
 from frazil.upsert.staged_changes import StagedChanges, stage_changes
 from frazil.write.state_columns import changelog_values, rules, state_values
 
@@ -57,7 +58,7 @@ class Staging:
     keyless: Keyless = field(default_factory=Keyless)
     left_out: LeftOut = field(default_factory=LeftOut)
     truncated: Truncated = field(default_factory=Truncated)
-    index: IndexedSearch | None = None
+    index: IndexResolver | None = None
     limits: PartitionLimits = PartitionLimits()  # noqa: RUF009 # frozen
 
     def needs_rows(self, planned: Plan) -> bool:
@@ -116,8 +117,13 @@ class Staging:
         else:
             of_state = truncates.Landed.of(landed, self.pipeline, planned, self.truncated)
             changes = stage_changes(
-                self.job.iceberg,
-                table.identifier,
+                TableWriter(
+                    self.job.iceberg,
+                    table.identifier,
+                    self.job.new_id,
+                    self.pipeline.name,
+                    tuple(order(table.sort_fields)),
+                ),
                 route(
                     of_state.behind,
                     self.values(),
@@ -128,15 +134,9 @@ class Staging:
                         *([F.col(ROW)[UNAVAILABLE].alias(LEFT_OUT)] if decoding.has_changes else []),
                     ],
                 ),
-                key=self.row_key.names,
-                pipeline=self.pipeline.name,
-                new_id=self.job.new_id,
-                at=at.timestamp(),
-                sort=order(table.sort_fields),
-                records=planned.rows,
-                rules=rules_of_batch,
-                clears=of_state.clears,
-                index=self.index,
+                self.row_key.names,
+                UpsertBatch(at=at.timestamp(), records=planned.rows, rules=rules_of_batch, clears=of_state.clears),
+                self.index,
             )
             changes = replace(changes, records=changes.records + of_state.before)
             files = changes.files

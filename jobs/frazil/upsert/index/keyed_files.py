@@ -19,7 +19,7 @@ from frazil.lake.row_offsets import tasks_read
 from frazil.upsert.index.places import NOWHERE, KeyedRows
 from frazil.upsert.index.positioned_table import positioned_table
 from frazil.upsert.key_hash import U64, hashes
-from frazil.upsert.scan_resolver import FILE, POSITION
+from frazil.upsert.resolver import FILE, POSITION
 from frazil.upsert.spark_key_hash import key_hash
 
 ROWS_AT_ONCE = 1_000_000

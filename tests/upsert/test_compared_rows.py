@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake.delete_files.staged_deletes import Found
+from frazil.upsert.compared_changes import ComparedChanges
+from frazil.upsert.compared_rows import _not_left_out, rows_to_write
 from frazil.upsert.fold import IS_BARE, Rules
 from frazil.upsert.key_literals import Truncation
-from frazil.upsert.resolved_changes import ResolvedChanges
-from frazil.upsert.resolved_rows import _not_left_out, rows_to_write
-from frazil.upsert.scan_resolver import IS_DELETE, LACKS, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, LACKS, LEFT_OUT
 
 pytestmark = pytest.mark.spark
 VALUES = ("a", "b", "c")
@@ -31,6 +31,7 @@ class Compared:
 
     ids: list[int]
     lacks: bool
+    rules: Rules
     key: list[str] = field(default_factory=lambda: ["id"])
 
     @property
@@ -54,9 +55,9 @@ def written(
     last = spark.createDataFrame(list(changes), schema).withColumns(
         {LACKS: F.lit(lacks), IS_BARE: F.lit(False), "_deleted_at": F.lit(None).cast("timestamp")}
     )
-    compared = cast(ResolvedChanges, Compared([change[0] for change in changes], lacks))
+    compared = cast(ComparedChanges, Compared([change[0] for change in changes], lacks, rules))
     columns = ["id", *VALUES, *(["_deleted_at"] if rules.soft else [])]
-    return rows_to_write(last, columns, VALUES, spark.read.parquet(str(folder)), compared, rules, 1)
+    return rows_to_write(last, columns, VALUES, spark.read.parquet(str(folder)), compared, 1)
 
 
 def read_columns(rows: DataFrame) -> set[str]:

@@ -8,11 +8,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from frazil.schemas.metadata import DELETED_AT, NEWEST_ROW
-from frazil.upsert.fold import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED, Rules
+from frazil.upsert.compared_changes import ComparedChanges
+from frazil.upsert.fold import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED
 from frazil.upsert.key_literals import conditions
 from frazil.upsert.pruned_scan import pruned
-from frazil.upsert.resolved_changes import ResolvedChanges
-from frazil.upsert.scan_resolver import IS_DELETE, LACKS, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, LACKS, LEFT_OUT
 
 _HELD, _AGE, _RANK = "_frazil_held_", "_frazil_age", "_frazil_rank"
 
@@ -22,8 +22,7 @@ def rows_to_write(
     columns: Sequence[str],
     values: Sequence[str],
     stored: DataFrame,
-    changes: ResolvedChanges,
-    rules: Rules,
+    changes: ComparedChanges,
     tasks: int,
 ) -> DataFrame:
     """Return the rows of the folded changes `last`, with those of the `columns` that the table has.
@@ -37,6 +36,7 @@ def rows_to_write(
     kinds.
     """
     columns = [name for name in columns if name not in (IS_DELETE, LEFT_OUT)]
+    rules = changes.rules
     late, kept = changes.found.late, changes.found.kept
     is_delete, lacks = F.col(IS_DELETE), F.col(LACKS)
     has_row = F.when(is_delete, F.lit(rules.soft) & (~lacks | F.lit(rules.ordered))).otherwise(~lacks)
@@ -108,7 +108,7 @@ def _needed(lacking: DataFrame, values: Sequence[str]) -> Sequence[str]:
     return values if row["deletes"] else [name for name in values if name in row["names"]]
 
 
-def unresolved_of(folded: DataFrame, changes: ResolvedChanges) -> frozenset[tuple[int, int]]:
+def unresolved_of(folded: DataFrame, changes: ComparedChanges) -> frozenset[tuple[int, int]]:
     """Return partition and offset of the changes that leave out values which no change before them and no live row has."""
     gone = folded.where(UNRESOLVED)
     if changes.unresolved:
@@ -122,7 +122,7 @@ def unresolved_of(folded: DataFrame, changes: ResolvedChanges) -> frozenset[tupl
     return frozenset((int(row[0]), int(row[1])) for row in at)
 
 
-def _keys(last: DataFrame, changes: ResolvedChanges, numbers: Collection[int]) -> DataFrame:
+def _keys(last: DataFrame, changes: ComparedChanges, numbers: Collection[int]) -> DataFrame:
     """Return the key columns of the keys with these numbers."""
     of = last.select(*changes.key)
     return last.sparkSession.createDataFrame(changes.keys_of(numbers), schema=of.schema)
