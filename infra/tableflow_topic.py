@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from frazil.declaration import ErrorMode, Upsert, WriteMode
+from frazil.declaration import ErrorMode, WriteMode
 from infra.confluent.resource import Credentials, Declared, Id
 from infra.confluent.tableflow import CatalogIntegration, ErrorHandling, Glue, OwnBucket
 from infra.confluent.tableflow import TableflowTopic as Arguments
@@ -53,7 +53,7 @@ class TableflowTopic(Construct):
             ),
             credentials=credentials,
         ).declare(self, "table", depends_on=after, is_kept=protection.is_kept)
-        mode = "UPSERT" if isinstance(write, Upsert) else "APPEND"
+        mode = "UPSERT" if write.replaces_rows else "APPEND"
         self.declared.must_be("write_mode", mode, f"Confluent lands {topic} in another write mode: {_REMEDIES[mode]}")
 
 

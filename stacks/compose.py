@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, Upsert, check
+from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Tableflow, check
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Mode
 from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
@@ -164,8 +164,8 @@ def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[Managed
     modes = {p.topic.name: p.write for p in pipelines if isinstance(p.engine, Tableflow)}
     for index, topic in enumerate(topics):
         mode = modes.get(topic.name)
-        if mode is not None and isinstance(mode, Upsert) is not (topic.cleanup is Cleanup.COMPACT):
-            wanted = Cleanup.COMPACT if isinstance(mode, Upsert) else Cleanup.DELETE
+        if mode is not None and mode.replaces_rows is not (topic.cleanup is Cleanup.COMPACT):
+            wanted = Cleanup.COMPACT if mode.replaces_rows else Cleanup.DELETE
             what = f"Tableflow chooses the write mode by the topic's cleanup, and {mode.kind} is that of {wanted}"
             yield Problem(f"topics[{index}].cleanup", what, f"Write Cleanup.{wanted.name}, or choose engine spark")
 

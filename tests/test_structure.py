@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -51,6 +52,8 @@ SAME_NAME = {
     "wire_format": "the bytes of a frame, and how Spark reads them",
 }
 """The only names of two modules outside `cli`: in these pairs the folder says the rest."""
+MOST_ASK = 10
+"""So many lines outside of `declaration` and `write` may ask for a write mode or an envelope by its type."""
 LONGEST = 400  # lines; a longer module is split
 
 
@@ -101,6 +104,23 @@ def test_no_module_is_two_modules(root: Path) -> None:
     for module in modules(root):
         lines = len(module.read_text().splitlines())
         assert lines <= LONGEST, f"{module} has {lines} lines"
+
+
+def test_few_places_ask_which_write_mode_or_envelope_a_pipeline_has(root: Path) -> None:
+    """The modes say of their rows what others ask (`declaration/write_modes.py`), and `write` has a class for each."""
+    modes = "Append|Upsert|Changelog"
+    asks = re.compile(
+        rf"isinstance\([^)]*\b({modes})\b|\bcase ({modes})\b|is_keyed\(|declared_key\(|(row_key|envelope) is (not )?None"
+    )
+    own = [root / "jobs" / "frazil" / room for room in ("declaration", "write")]
+    places = [
+        f"{module}:{number}"
+        for module in modules(root)
+        if not any(module.is_relative_to(folder) for folder in own)
+        for number, line in enumerate(module.read_text().splitlines(), 1)
+        if asks.search(line)
+    ]
+    assert len(places) <= MOST_ASK, places
 
 
 def test_every_folder_of_tests_is_a_folder_of_the_source(root: Path) -> None:

@@ -100,7 +100,7 @@ class _WithFour(Ingestion):
 
         def with_four() -> Staging:
             usual = staging()
-            return _FourColumns(usual.pipeline, usual.job, usual.decoding, usual.columns, usual.table)
+            return _FourColumns(usual.pipeline, usual.job, usual.mode, usual.decoding, usual.layout)
 
         self._evolution.staging = with_four  # type: ignore[method-assign]
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, ValueFormat
 from frazil.declaration.checks.change_effects import Outcome
-from frazil.declaration.write_modes import declared_key, order_by
 from frazil.errors import FrazilError
 from frazil.schemas import avro
 from frazil.schemas.evolution.merge import merge, same_field
@@ -88,8 +87,8 @@ def _compared(pipeline: Pipeline, before: Struct, after: Struct) -> tuple[list[s
     kept = [same_field(field, table_before.fields) for field in after.fields]
     gone = [field.name for field in table_before.fields if field not in kept]
     lines = [str(change) for change in found.changes if str(change) not in needed]
-    needed_by = dict.fromkeys(order_by(pipeline.write), ("order", Reason.ORDER_MISSING))
-    needed_by |= dict.fromkeys(declared_key(pipeline.write) or (), ("key", Reason.KEY_NULL))
+    needed_by = dict.fromkeys(pipeline.write.order_by, ("order", Reason.ORDER_MISSING))
+    needed_by |= dict.fromkeys(pipeline.write.key or (), ("key", Reason.KEY_NULL))
     lost = [
         f"the schema has the {part} column {name} no more: records of the new version are rejected ({reason})"
         for name in gone

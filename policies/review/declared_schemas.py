@@ -62,7 +62,7 @@ def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
             ]
         else:
             pairs = [(files[0][-1], files[1][-1])]
-        connect = new.envelope is not None
+        connect = new.is_change_data
         found = ", ".join(filter(None, (changed_readings(a, b, messages, connect_types=connect) for a, b in pairs)))
     except (FrazilError, ValueError, KeyError, TypeError) as problem:
         what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 from frazil.declaration import MetadataColumns, Pipeline, SchemaEvolution, SchemaFile, ValueFormat
 from frazil.declaration.checks.change_effects import Outcome
-from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.errors import IncompatibleSchema
 from frazil.schema_files.declared_rows import declared_rows, is_single_value
 from frazil.schemas.connect.connect_types import row_meaning
@@ -52,18 +51,18 @@ def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     before, after = (_rows(each) for each in (old, new))
     fields = named_as(merge(before).type, merge(after).type).fields
     names = {field.name for field in fields} | {folded(name) for f in fields for name in (*f.aliases, f.source)}
-    if lost := [name for name in declared_key(new.write) or () if name not in names]:
+    if lost := [name for name in new.write.key or () if name not in names]:
         what = f"no record has the key column {', '.join(lost)} any more: the pipeline stops. {_NEW_TABLE}"
         yield _effect(new, changed, what, outcome=Outcome.STOPS)
         return
     found = _Landed.of(_with_key(old, before), _with_key(new, after), new)
-    if KEY_VERSION in found.unfit and declared_key(new.write) is None:
+    if KEY_VERSION in found.unfit and new.write.key is None:
         return  # of which `_of_keys` says more
     yield from found.refusals(new, changed, new.topic.schema or ())
     if found.stops:
         return
     for name in found.gone:
-        if name in order_by(new.write):
+        if name in new.write.order_by:
             what = f"no record has the order column {name} any more: all records are rejected (order_missing)"
             yield _effect(new, changed, what)
     also = "" if new.topic.value_format is ValueFormat.AVRO else ", also in those of waiting records that have it"
@@ -88,7 +87,7 @@ class _Keys:
         topic, files = pipeline.topic, pipeline.topic.key_schema or ()
         if topic.key_columns:
             return cls(((0, row_meaning(declared_type(topic.key_columns))),), (False,))
-        connect_types = pipeline.envelope is not None
+        connect_types = pipeline.is_change_data
         rows = declared_rows(pipeline.topic, keys=True, connect_types=connect_types)
         return cls(tuple(enumerate(rows)), tuple(map(is_single_value, files)))
 
@@ -104,7 +103,7 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Itera
         what = f"keys are {shapes[0]} now, and their column was made for {shapes[1]}: the pipeline stops. {_NEW_TABLE}"
         yield _effect(new, changed, what, outcome=Outcome.STOPS)
         return
-    is_columns = is_keyed(new.write) and declared_key(new.write) is None and not keys.single[0]
+    is_columns = new.write.has_key and new.write.key is None and not keys.single[0]
     if is_columns and not _is_same_key(old_keys.row, keys.row):
         text = f"the key is {_listed(keys.row)} instead of {_listed(old_keys.row)}, and a table keeps its key"
         yield _effect(new, changed, f"{text}: the pipeline stops. {_NEW_TABLE} for the new key", outcome=Outcome.STOPS)
@@ -183,7 +182,7 @@ class _Landed:
 
 def _rows(pipeline: Pipeline) -> Versions:
     """Return the row types of what a pipeline declares; of events of change data those of the row."""
-    has_envelope, columns = pipeline.envelope is not None, pipeline.topic.columns
+    has_envelope, columns = pipeline.is_change_data, pipeline.topic.columns
     if columns:
         rows: tuple[Struct, ...] = (
             with_unknown(row_meaning(declared_type(columns)), keeps=pipeline.topic.keeps_unknown),
@@ -197,9 +196,9 @@ def _rows(pipeline: Pipeline) -> Versions:
 
 def _with_key(pipeline: Pipeline, values: Versions) -> Versions:
     """Return the versions with the fields of the record's key, as far as they are columns of a table that has a key."""
-    if not is_keyed(pipeline.write) or not (pipeline.topic.key_schema or pipeline.topic.key_columns):
+    if not pipeline.write.has_key or not (pipeline.topic.key_schema or pipeline.topic.key_columns):
         return values
-    keys, names = _Keys.of(pipeline), declared_key(pipeline.write)
+    keys, names = _Keys.of(pipeline), pipeline.write.key
     if keys.single[0]:
         return values
     if names is None:

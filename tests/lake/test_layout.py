@@ -18,7 +18,6 @@ from pyiceberg.types import LongType, NestedField, StringType, StructType, Times
 
 from frazil.declaration import Append, At, Changelog, Debezium, Latest, Pipeline, Table, Topic, Upsert
 from frazil.declaration.checks.change_effects import FIELDS, Outcome
-from frazil.declaration.write_modes import order_by
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.setup import existing_table
 from frazil.lake import layout
@@ -37,7 +36,7 @@ def declared(table: dict[str, Any] | None = None, topic: dict[str, Any] | None =
 
 
 def key_of(pipeline: Pipeline) -> tuple[str, ...]:
-    return () if isinstance(pipeline.write, Append) else pipeline.write.key or ()
+    return () if not pipeline.write.has_key else pipeline.write.key or ()
 
 
 def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> Layout:
@@ -56,9 +55,9 @@ def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str
             layout.START: layout.start_property(pipeline),
             **ledger.mode_properties(
                 pipeline.write.kind,
-                order_by(pipeline.write),
-                pipeline.envelope.kind if pipeline.envelope is not None else None,
-                [ids[name] for name in key_of(pipeline)] if isinstance(pipeline.write, Changelog) else (),
+                pipeline.write.order_by,
+                pipeline.envelope.kind if pipeline.is_change_data else None,
+                [ids[name] for name in key_of(pipeline)] if pipeline.write.keeps_changes else (),
             ),
         },
         identifiers=key_of(pipeline),

@@ -9,8 +9,10 @@ import pytest
 
 from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.errors import KeysMoved
-from frazil.ingest import key_index, upkeep
+from frazil.ingest import upkeep
 from frazil.maintain import between_batches
+from frazil.write import upsert
+from frazil.write.mode_of import mode_of
 from tests.scenarios.test_upserts import State
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.shop import Shop
@@ -23,7 +25,7 @@ KEYS = 6
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have an index pay at once, compared with the search for each batch; and few deleted rows be many."""
-    monkeypatch.setattr(key_index, "IndexResolver", AgreeingIndex)
+    monkeypatch.setattr(upsert, "IndexResolver", AgreeingIndex)
     monkeypatch.setattr(between_batches, "MANY_DELETED_ROWS", 1)
     monkeypatch.setattr(between_batches, "SHARE_OF_TIME", 1.0)
     monkeypatch.setattr(upkeep, "COMPACT_EVERY", 2)
@@ -78,4 +80,7 @@ def test_a_key_that_moved_is_found_by_its_partition_in_the_index(shop_of: ShopOf
 )
 def test_tables_whose_batches_need_more_than_places_have_no_index(shop_of: ShopOf, write: Upsert) -> None:
     shop = shop_with(shop_of, write=write, table={"partition_by": ("user",)})
-    assert key_index.key_index(shop.pipeline, shop.job(), lambda *_, **__: None) is None  # type: ignore[arg-type]
+    mode = mode_of(shop.pipeline)
+    assert isinstance(mode, upsert.UpsertMode)
+    mode.begin(shop.job(), lambda *_: None)
+    assert mode.resolver is None

@@ -16,12 +16,12 @@ from frazil.declaration import Changelog, Debezium, ErrorMode, KeyFormat, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
-from frazil.ingest import key_index
 from frazil.job.context import JobContext
 from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.local.services import LocalServices
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from frazil.write import upsert
 from tests.support import trino_server
 from tests.support.agreeing_index import AgreeingIndex
 from tests.support.captured_life import COLOURS, KEYS, OR_NONE, CapturedLife
@@ -273,7 +273,7 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
     version: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(key_index, "IndexResolver", AgreeingIndex)  # keys are found by an index, and by the search too
+    monkeypatch.setattr(upsert, "IndexResolver", AgreeingIndex)  # keys are found by an index, and by the search too
     made, declared = LIVES[kind]
 
     def life() -> KeyedLife | CapturedLife:

@@ -16,7 +16,7 @@ from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, can
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.checks.cross_checks import Listed
 from frazil.declaration.documents.document import document
-from frazil.declaration.write_modes import declared_key, gaps_of_state, is_keyed
+from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import CatalogUnavailable, FrazilError, InvalidInput
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments
@@ -169,7 +169,7 @@ def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
     for one, row in zip(listed, rows, strict=True):
         if row is not None and (known := _with_key(one.pipeline, row)) is not None:
             problems += (each.moved("", f"{one.path}.") for each in source_problems(one.pipeline.table, known))
-        if row is not None and is_keyed(one.pipeline.write):
+        if row is not None and one.pipeline.write.has_key:
             from frazil.ingest.schema import declared_state
 
             problems += (each.moved("", f"{one.path}.") for each in declared_state.problems(one.pipeline, row))
@@ -181,7 +181,7 @@ def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
 def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:
     """Return the row with the fields of the record's key, as far as they are columns; None if these are not known."""
     topic = pipeline.topic
-    if not is_keyed(pipeline.write) or declared_key(pipeline.write) is not None:
+    if not pipeline.write.has_key or pipeline.write.key is not None:
         return row
     if topic.key_columns:
         return merge([(KEY_VERSION, row_meaning(declared_type(topic.key_columns))), (0, row)]).type
@@ -201,7 +201,7 @@ def _row(pipeline: Pipeline) -> Struct | None:
     topic, of = pipeline.topic, None
     if not (topic.columns or topic.schema):
         return None
-    if pipeline.envelope is not None:
+    if pipeline.is_change_data:
         from frazil.envelopes.chosen_envelope import envelope  # loads Spark
 
         of = envelope(pipeline.envelope)

@@ -12,7 +12,7 @@ from frazil.cli.local_spark import local_job
 from frazil.cli.options import EnvironmentChoice, PipelineName, PipelinesFile
 from frazil.cli.run import Master, Memory
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Pipeline
+from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.lake.sql.sql_engine import SqlEngine
@@ -63,7 +63,7 @@ def history(
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     place = environments.environment(env)
     secrets: Secrets = context.find_root().obj
-    if not isinstance(pipeline.write, Changelog):
+    if not pipeline.write.keeps_changes:
         raise InvalidInput(
             f"the pipeline declares write={pipeline.write.kind}, whose table has no history",
             where=f"pipeline {pipeline.name}",

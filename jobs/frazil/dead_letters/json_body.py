@@ -11,8 +11,7 @@ from decimal import Decimal as Number
 from typing import Any
 
 from frazil.dead_letters.diagnosis import Undecodable, json_value
-from frazil.declaration import Append, Pipeline
-from frazil.declaration.write_modes import declared_key, order_by
+from frazil.declaration import Pipeline
 from frazil.errors import UnreadableSchema
 from frazil.schemas.connect import connect_schema
 from frazil.schemas.connect.connect_types import Held, Notation
@@ -35,7 +34,7 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
 
     `registered` are the text and the references of its schema in a registry.
     """
-    found, is_row = _json_of(pipeline, body, registered, is_key=is_key), pipeline.envelope is None and not is_key
+    found, is_row = _json_of(pipeline, body, registered, is_key=is_key), not pipeline.is_change_data and not is_key
     if type(found) is not Struct or (is_row and pipeline.topic.columns):
         return found
     return Struct(tuple(replace(field, required=False) for field in found.fields))
@@ -44,7 +43,7 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
 def _json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_key: bool) -> Type | None:
     from frazil.envelopes.chosen_envelope import envelope  # imports Spark
 
-    topic, unwraps = pipeline.topic, pipeline.envelope is not None
+    topic, unwraps = pipeline.topic, pipeline.is_change_data
     columns, files = (topic.key_columns, topic.key_schema) if is_key else (topic.columns, topic.schema)
     of_values = None if is_key else envelope(pipeline.envelope)
     try:
@@ -70,9 +69,9 @@ def _json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_
 def _exact(pipeline: Pipeline, row: Struct, *, is_key: bool) -> Struct:
     """Return the type with the fields of the key, and of the order, that no column may change."""
     write = pipeline.write
-    if isinstance(write, Append):
+    if not write.has_key:
         return row
-    return row.exact() if is_key else row.exact({*(declared_key(write) or ()), *order_by(write)})
+    return row.exact() if is_key else row.exact({*(write.key or ()), *write.order_by})
 
 
 def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:

@@ -88,6 +88,11 @@ class Pipeline:
         """The identifiers of the tables that the pipeline writes: its table, and the dead letters."""
         return (self.table.identifier, self.table.dead_letters)
 
+    @property
+    def is_change_data(self) -> bool:
+        """Whether records are changes in an envelope, not rows."""
+        return self.envelope is not None
+
     def _contradictions(self) -> Iterator[Problem]:
         return pipeline_problems(self)
 

@@ -1,4 +1,10 @@
-"""Write modes: how a record becomes rows. A mode is a value with its own parameters; a document tags it by `type`."""
+"""Write modes: how a record becomes rows. A mode is a value with its own parameters; a document tags it by `type`.
+
+Each mode says of its rows what other code asks: whether they have a key (`has_key`), whether a row takes the place of the one
+before it (`replaces_rows`), and whether each says what a record changed (`keeps_changes`). `key` is the declared columns of the
+value, None for the record's key, or without a key; `order_by` the columns that order the records of a key. What a mode makes of
+records is in `frazil.write`.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +36,11 @@ class Append:
     """Every record is one more row; the table only grows."""
 
     kind: ClassVar[str] = "append"
+    has_key: ClassVar[bool] = False
+    replaces_rows: ClassVar[bool] = False
+    keeps_changes: ClassVar[bool] = False
+    key: ClassVar[tuple[str, ...] | None] = None
+    order_by: ClassVar[tuple[str, ...]] = ()
 
     on_tombstone: Annotated[Chosen[Tombstones], "How to handle a record without a value."] = default(
         Tombstones.DEAD_LETTER
@@ -63,6 +74,9 @@ class Upsert:
     """
 
     kind: ClassVar[str] = "upsert"
+    has_key: ClassVar[bool] = True
+    replaces_rows: ClassVar[bool] = True
+    keeps_changes: ClassVar[bool] = False
 
     key: _Key = default(None)
     order_by: _OrderBy = default(())
@@ -95,6 +109,9 @@ class Changelog:
     """
 
     kind: ClassVar[str] = "changelog"
+    has_key: ClassVar[bool] = True
+    replaces_rows: ClassVar[bool] = False
+    keeps_changes: ClassVar[bool] = True
 
     key: _Key = default(None)
     order_by: _OrderBy = default(())
@@ -113,7 +130,7 @@ def _name_problems(mode: Upsert | Changelog) -> Iterator[Problem]:
 
 
 WriteMode = Append | Upsert | Changelog
-"""The union of the write modes. Code that depends on the mode matches on it."""
+"""The union of the write modes; `frazil.write.mode_of` chooses what each makes of records."""
 
 
 def tombstones(mode: WriteMode) -> Tombstones:
@@ -125,25 +142,15 @@ def tombstones(mode: WriteMode) -> Tombstones:
             return Tombstones.NULL_ROW
 
 
-def is_keyed(mode: WriteMode) -> bool:
-    """Return whether the rows have a key."""
-    return not isinstance(mode, Append)
-
-
-def declared_key(mode: WriteMode) -> tuple[str, ...] | None:
-    """Return the columns of the value that are the key; None if it is the record's, or there is none."""
-    return None if isinstance(mode, Append) else mode.key
-
-
-def order_by(mode: WriteMode) -> tuple[str, ...]:
-    """Return the columns that order the records of a key; none where offsets do."""
-    return () if isinstance(mode, Append) else mode.order_by
+def deletes_all(mode: WriteMode) -> bool:
+    """Return whether a truncate of the source's table deletes all rows."""
+    return isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL
 
 
 def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
     """Return what of a pipeline's write mode and envelope never changes in a table, as text; with its `key` if that is given."""
     mode, envelope = pipeline.write, pipeline.envelope
-    order, of = ", ".join(order_by(mode)), f" of {envelope.kind} events" if envelope is not None else ""
+    order, of = ", ".join(mode.order_by), f" of {envelope.kind} events" if envelope is not None else ""
     by = f" by {', '.join(key)}" if key else ""
     return f"{mode.kind}{of}{by}{f' ordered by {order}' if order else ''}"
 
@@ -155,19 +162,19 @@ def remembered_seconds(mode: Upsert) -> int:
 
 def default_error_mode(mode: WriteMode) -> ErrorMode:
     """Return the error mode of a pipeline that declares none. Without one record, a state may be that of an earlier one."""
-    return ErrorMode.SUSPEND if is_keyed(mode) else ErrorMode.LOG
+    return ErrorMode.LOG if isinstance(mode, Append) else ErrorMode.SUSPEND
 
 
 def gaps_of_start(pipeline: Pipeline) -> Iterator[str]:
     """Yield why a table that begins at the declared start will not have the last record of every key, or each change of it."""
-    if is_keyed(pipeline.write) and not isinstance(pipeline.start, Earliest):
-        what = "history" if isinstance(pipeline.write, Changelog) else "state"
+    if pipeline.write.has_key and not isinstance(pipeline.start, Earliest):
+        what = "history" if pipeline.write.keeps_changes else "state"
         yield f"the table is not the complete {what}: it begins at {pipeline.start.kind}, later than older keys"
 
 
 def gaps_of_state(pipeline: Pipeline) -> Iterator[str]:
     """Yield why a table will not have the last record of every key, or each change of it, though nothing fails."""
     yield from gaps_of_start(pipeline)
-    row = "last row" if isinstance(pipeline.write, Changelog) else "row"
-    if is_keyed(pipeline.write) and pipeline.on_error is not ErrorMode.SUSPEND:
+    row = "last row" if pipeline.write.keeps_changes else "row"
+    if pipeline.write.has_key and pipeline.on_error is not ErrorMode.SUSPEND:
         yield f"with on_error={pipeline.on_error}, the {row} of a key whose last record is rejected is of an earlier record"

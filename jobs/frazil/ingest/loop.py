@@ -17,8 +17,8 @@ from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
 from frazil.ingest.batch.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.batch.rejected_share import check_share
-from frazil.ingest.batch.remembered import Learned
 from frazil.ingest.batch.staging import Staging
+from frazil.ingest.plan.handling import Restage
 from frazil.ingest.plan.plan import Pace, Span, ended, up_to
 from frazil.ingest.plan.planner import Planner
 from frazil.ingest.reporting.events import Event, Reporter, Total
@@ -118,6 +118,12 @@ class Ingestion:
                         self._settle()  # the error of batch n comes before one of batch n+1, which is dropped
                     if staged is None:
                         return
+                    if isinstance(staged, Restage):
+                        self._planner.handling = staged.handling
+                        message = f"pipeline {self.pipeline.name}: {staged.why}"
+                        self.report(Event.BATCH_RETRIED, message=message, attempt=self._attempts)
+                        committed = self._committed
+                        continue
                     batch = staged.batch
                     counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
                     check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
@@ -134,11 +140,13 @@ class Ingestion:
                 except _RETRIED as problem:
                     if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
                         raise
-                    self._attempts += not isinstance(problem, Learned)
+                    self._attempts += 1
                     self._again(problem, self._attempts)
                     committed = self._committed
 
-    def _stage_next(self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int) -> StagedBatch | None:
+    def _stage_next(
+        self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int
+    ) -> StagedBatch | Restage | None:
         """Stage the batch behind `after`; None if fewer than `least` records are waiting, or the run is to end."""
         if self.job.stopping():
             return None
@@ -156,6 +164,8 @@ class Ingestion:
             self._staging = self._evolution.staging()
         by_driver = read_by_driver(self.pipeline, self.job, planned) if self._driver_reads else ()
         staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, by_driver)
+        if isinstance(staged, Restage):
+            return staged
         self._driver_reads = False  # until Spark cannot read a batch again
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
         return staged
@@ -204,7 +214,7 @@ class Ingestion:
     def _ready(self) -> bool:
         """Make the table and its ledger ready; False while the topic has no schema."""
         self.report(Event.PIPELINE_STARTED, version=self.job.version)
-        if self.pipeline.envelope is not None:
+        if self.pipeline.is_change_data:
             infer_no_constraints(self.job.spark)
         if not self._evolution.is_known:  # later versions are asked for when a record names them
             self._evolution.refresh()
@@ -236,7 +246,7 @@ class Ingestion:
             self.pace = self.pace.halved(problem.rows)
         elif isinstance(problem, LoginRefused) and attempts == 1:
             self.job.kafka.read_secrets_again()
-        elif isinstance(problem, Learned) or (isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS):
+        elif isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS:
             self._resume()  # the table is not as it was: what it holds and its columns are read again
         elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
             if isinstance(problem, BatchTooLarge):

@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 from frazil.audit.finding import Finding, Flaw
 from frazil.audit.verification import Replayed
 from frazil.clients.registry.client import Registry
-from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark, Upsert
+from frazil.declaration import Environment, ErrorMode, Limits, LocalCatalog, Pipeline, Spark
 from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.declaration.start import Earliest
@@ -107,7 +107,7 @@ def _had_moves(last: Entry) -> bool:
 
 def check_is_state(pipeline: Pipeline) -> None:
     """Raise `InvalidInput` for a pipeline whose table is no state."""
-    if not isinstance(pipeline.write, Upsert):
+    if not pipeline.write.replaces_rows:
         raise InvalidInput(
             f"{pipeline.name} appends: its table is no state that a topic could be compared with",
             where="--replay",
@@ -123,7 +123,7 @@ def _lacks(pipeline: Pipeline, job: JobContext, end: Offsets) -> str:
         return (
             f"with schema_evolution={pipeline.table.schema_evolution}, the order of records decides which are rejected"
         )
-    if pipeline.envelope is not None and pipeline.on_error is not ErrorMode.SUSPEND:
+    if pipeline.is_change_data and pipeline.on_error is not ErrorMode.SUSPEND:
         return f"with on_error={pipeline.on_error}, batches decide which changes that leave values out are rejected"
     topic = job.kafka.topic(pipeline.topic.name)
     if topic.topic_id != end.topic_id:

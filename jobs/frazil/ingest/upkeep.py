@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from frazil.declaration import Pipeline, Spark, Upsert
+from frazil.declaration import Pipeline, Spark
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.job.context import JobContext
 from frazil.lake import metadata_expiry
@@ -22,7 +22,7 @@ class Upkeep:
         self._pipeline, self._job, self._report, self._commits = pipeline, job, report, 0
         assert isinstance(pipeline.engine, Spark)
         seconds = float(pipeline.engine.limits.target_seconds)
-        self._state = BetweenBatches(job, pipeline, seconds) if isinstance(pipeline.write, Upsert) else None
+        self._state = BetweenBatches(job, pipeline, seconds) if pipeline.write.replaces_rows else None
 
     def after(self, publishing: Future[Any]) -> None:
         """Do what is due after a commit; nothing after a failed one."""

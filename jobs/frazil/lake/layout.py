@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from frazil.declaration import Append, Changelog, Pipeline
+from frazil.declaration import Pipeline
 from frazil.declaration.checks.allowed_options import undeclarable
 from frazil.declaration.checks.column_notation import columns
 from frazil.declaration.documents.to_json import to_json
@@ -201,11 +201,11 @@ def _refused(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     """Yield what a run refuses, so that nothing else of the table counts: another write mode, key, or metadata columns."""
     write, names = pipeline.write, {number: name for name, number in actual.columns.items()}
     of_changelog = ledger.key_of(actual.properties, names)
-    declared_as = identity(pipeline, of_changelog if isinstance(write, Changelog) else ())
+    declared_as = identity(pipeline, of_changelog if write.keeps_changes else ())
     if (made := ledger.made_for(actual.properties, names)) != declared_as:
         what = f"the table was made for write mode {made}, and the declaration has {declared_as}"
         yield Difference("write", what, f"Declare {made} again, or name another table")
-    elif not isinstance(write, Append) and write.key is not None:
+    elif write.has_key and write.key is not None:
         key = tuple(sorted(actual.identifiers or of_changelog))
         if tuple(sorted(write.key)) != key:
             do = f"Declare key={written(key)} again, or name another table"
@@ -254,8 +254,8 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
 def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
     """Return the columns that no declared column is; none where a registry, or an event of change data, decides on columns."""
     topic, write = pipeline.topic, pipeline.write
-    has_key_fields = not isinstance(write, Append) and write.key is None
-    if not topic.columns or pipeline.envelope is not None or (has_key_fields and not topic.key_columns):
+    has_key_fields = write.has_key and write.key is None
+    if not topic.columns or pipeline.is_change_data or (has_key_fields and not topic.key_columns):
         return []
     rows = [(0, declared_type(topic.columns))]
     if has_key_fields and topic.key_columns:
@@ -271,7 +271,7 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
 
 def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
     """Yield the declared columns whose type the table's column cannot get, and why."""
-    if pipeline.envelope is not None or not pipeline.topic.columns:
+    if pipeline.is_change_data or not pipeline.topic.columns:
         return
     there = {field.name: field for field in actual.row.fields}
     for field in merge([(0, declared_type(pipeline.topic.columns))]).type.fields:
@@ -286,7 +286,7 @@ def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
 
 def is_kept_required(pipeline: Pipeline) -> bool:
     """Return whether a required column of the records is one of the table: each of its rows is a record with a value."""
-    return isinstance(pipeline.write, Append)
+    return not pipeline.write.has_key
 
 
 def _given(start: str) -> str:

@@ -13,7 +13,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column
 
-from frazil.declaration import Upsert
 from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
 from frazil.lake.delete_files.live_rows import live_rows
@@ -48,7 +47,7 @@ def compact(
     head = history.head
     if head is None:
         return Outcome(action=Action.COMPACT, table=target.identifier)
-    is_state = isinstance(target.pipeline.write, Upsert) and not target.is_dead_letter_table
+    is_state = target.pipeline.write.replaces_rows and not target.is_dead_letter_table
     closing = Closing(
         since_ms=run.job.ago_ms(run.policy.closed_seconds),
         target_bytes=target.pipeline.table.target_file_size_bytes,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from frazil.declaration import Upsert
 from frazil.lake.commit.delete_swap import swap
 from frazil.lake.delete_files.file_partitions import Partition
 from frazil.lake.delete_files.java_manifests import DeleteFile
@@ -23,7 +22,7 @@ from frazil.maintain.target import MaintenanceRun, Target
 
 def has_deletes(target: Target) -> bool:
     """Return whether deletes of a table are Frazil's own."""
-    return isinstance(target.pipeline.write, Upsert) and not target.is_dead_letter_table
+    return target.pipeline.write.replaces_rows and not target.is_dead_letter_table
 
 
 def merge_deletes(

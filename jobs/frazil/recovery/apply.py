@@ -101,7 +101,7 @@ class _Accepting:
         assert found.last.end is not None
         if not can_happen(self.event, self.pipeline.write):
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
-        if self.event is Accepted.SOURCE_TRUNCATED and self.pipeline.envelope is None:
+        if self.event is Accepted.SOURCE_TRUNCATED and not self.pipeline.is_change_data:
             raise not_happened(self.event, f"pipeline {self.pipeline.name}")
         committed, topic, kafka = found.last.end, self.pipeline.topic, self.job.kafka
         if self.event is Accepted.REMEMBERED_DELETES_LOST:

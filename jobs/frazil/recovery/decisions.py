@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from frazil.declaration.write_modes import Changelog, Upsert, WriteMode, is_keyed, order_by
+from frazil.declaration.write_modes import WriteMode
 from frazil.errors import InvalidInput
 from frazil.ingest.plan.plan import Span
 from frazil.lake.ledger import entry as ledger
@@ -187,12 +187,12 @@ def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int])
 def can_happen(event: Accepted, write: WriteMode) -> bool:
     """Return whether an event of the rows can happen in a table of this write mode."""
     if event in (Accepted.LATE_RECORDS, Accepted.REMEMBERED_DELETES_LOST):
-        return isinstance(write, Upsert) and bool(order_by(write))
-    if event is Accepted.SOURCE_TRUNCATED and isinstance(write, Changelog):
+        return write.replaces_rows and bool(write.order_by)
+    if event is Accepted.SOURCE_TRUNCATED and write.keeps_changes:
         return False  # a truncate is a row of it
     if event is Accepted.KEYS_MOVED:
-        return isinstance(write, Upsert) and not order_by(write)
-    return event is not Accepted.DELETES_LOST or is_keyed(write)
+        return write.replaces_rows and not write.order_by
+    return event is not Accepted.DELETES_LOST or write.has_key
 
 
 def not_happened(event: Accepted, where: str) -> InvalidInput:

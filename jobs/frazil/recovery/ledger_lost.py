@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Upsert
+from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
 from frazil.ingest.batch import fingerprint
@@ -32,7 +32,7 @@ def ledger_lost(pipeline: Pipeline, job: JobContext, look: Look) -> Acceptance:
             where=f"table {table.identifier}",
             do="Nothing is to be decided",
         )
-    if isinstance(pipeline.write, Upsert):
+    if pipeline.write.replaces_rows:
         raise InvalidInput(
             "the rows of a table of current state do not say which records were landed",
             where=f"table {table.identifier}",

@@ -33,7 +33,7 @@ def omissions(pipeline: Pipeline) -> tuple[str, ...]:
         for file in files or ():
             if file.format is ValueFormat.JSON_SCHEMA:
                 parsed = json_schema.parse(file.content, {})
-                types = pipeline.envelope is not None
+                types = pipeline.is_change_data
                 omitted = json_schema.omitted(parsed, connect_types=types, keeps_unknown=keeps)
                 found += [f"{file.file}: {one}" for one in omitted]
     return tuple(found)
@@ -89,7 +89,7 @@ def _message(file: SchemaFile, message: str, *, is_key: bool) -> Struct:
 def file_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield what is wrong with the content of a pipeline's schema files, with paths below the pipeline."""
     topic = pipeline.topic
-    connect_types = pipeline.envelope is not None
+    connect_types = pipeline.is_change_data
     sides = {"schema": (topic.schema, topic.record_name), "key_schema": (topic.key_schema, topic.key_record_name)}
     for name, (files, message) in sides.items():
         rows: list[tuple[int, Struct]] = []

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from frazil.declaration import Pipeline, Upsert
+from frazil.declaration import Pipeline
 from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
 from frazil.ingest.plan.plan import plan
 from frazil.ingest.setup import existing_table
@@ -182,7 +182,7 @@ def _state(
         if refused is None:
             existing_table.columns_to_add(pipeline, table.layout)
         if newest is None:
-            raise LedgerLost.of(pipeline.name, table.identifier, is_state=isinstance(pipeline.write, Upsert))
+            raise LedgerLost.of(pipeline.name, table.identifier, is_state=pipeline.write.replaces_rows)
         if not table.follows_tag(pipeline.name):
             raise RolledBack.of_table(pipeline.name, table.identifier)
         end = newest.entry.end

@@ -7,8 +7,7 @@ files are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -84,9 +83,9 @@ class View:
     `until`, microseconds since 1970, do not count as moved. `partitioned_by` are columns that the table is partitioned by.
     """
 
-    named: Mapping[str, str] = MappingProxyType({})
+    named: Mapping[str, str] = field(default_factory=dict)
     until: int = 0
-    partitioned_by: Mapping[str, Truncation] = MappingProxyType({})
+    partitioned_by: Mapping[str, Truncation] = field(default_factory=dict)
 
 
 def find(
@@ -169,13 +168,13 @@ def _names_on(table: Java, head: int, names: Sequence[str]) -> dict[str, str]:
 
 def partition_sources(table: Java) -> dict[str, Truncation]:
     """Return the columns that the table's data files are or were partitioned by, and how they are truncated."""
-    fields = [field for spec in table.specs().values() for field in items(spec.fields())]
+    fields = [one for spec in table.specs().values() for one in items(spec.fields())]
     found: dict[str, Truncation] = {}
-    for source in {int(field.sourceId()) for field in fields}:
+    for source in {int(one.sourceId()) for one in fields}:
         column = table.schema().findField(source)
         if column is None:
             continue
-        transforms = {str(field.transform()) for field in fields if int(field.sourceId()) == source}
+        transforms = {str(one.transform()) for one in fields if int(one.sourceId()) == source}
         are_buckets = all(one.startswith("bucket[") for one in transforms)
         widths = tuple(sorted(int(one[9:-1]) for one in transforms if one.startswith("truncate[")))
         types = {str(schema.findType(source)) for schema in table.schemas().values()} if widths else set()

@@ -37,6 +37,20 @@ class StagedChanges:
     left_out: int = 0
     unresolved: frozenset[tuple[int, int]] = frozenset()
 
+    def terms(self, landed: int) -> dict[str, int]:
+        """Return the terms of `Counts` for so many records that landed, those before a truncate among them."""
+        changes, late = self.changes, self.changes.late
+        written = self.files.rows - changes.marked
+        return {
+            "written": written,
+            "deletes": changes.deletes,
+            "repeated_deletes": self.repeated,
+            "superseded": landed - written - changes.deletes - self.repeated - late,
+            "late": late,
+            "marked": changes.marked,
+            "order_ties": self.ties + changes.tied,
+        }
+
 
 def stage_changes(
     writer: TableWriter,

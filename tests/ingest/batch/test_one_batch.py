@@ -18,13 +18,13 @@ from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.batch.one_batch import StagedBatch, stage_batch
 from frazil.ingest.batch.record_counts import Read, Rejected
 from frazil.ingest.batch.refused_records import Refused
-from frazil.ingest.batch.remembered import Keyless, Truncated
-from frazil.ingest.batch.staged_records import StagedRejected, StagedRows
+from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.wire_format import prefixed
+from frazil.write.mode import StagedRows
 
 START, END = Offsets("orders", "T1", {0: 0}), Offsets("orders", "T1", {0: 4})
 PLAN = Plan(START, START, END, lag=4, spans={0: Span(0, 4, 1)})
@@ -38,21 +38,24 @@ class Stages:
     decoding: Any = SimpleNamespace(schema_ids=(3,))
 
     def __init__(self, rejected: Rejected, fails: str = "") -> None:
-        self.rejected, self.fails, self.keyless, self.truncated = rejected, fails, Keyless(), Truncated()
+        self.rejected, self.fails = rejected, fails
         self.steps: list[str] = []
 
-    def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRows:
+    def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRecords:
         self.steps.append(f"rows, {len(by_driver)} by the driver")
         if self.fails:
             raise PySparkException(self.fails)
         files = Staged("shop.orders", "uuid", {}, (), 4 - self.rejected.records, 1, 0.0)
         read = Read(4, 40, {0: 4})
-        return StagedRows(
-            planned, by_driver, self.decoding, self.decoding, files, read, datetime(2024, 1, 1, tzinfo=UTC)
-        )
+        rows = StagedRows(files=files, landed=files.rows, terms={"written": files.rows})
+        at = datetime(2024, 1, 1, tzinfo=UTC)
+        return StagedRecords(planned, by_driver, self.decoding, self.decoding, rows, read, at)
 
-    def stage_rejected(self, staged: StagedRows) -> StagedRejected:
-        self.steps.append(f"rejected of {staged.read.records - staged.files.rows}")
+    def deletes_all(self, planned: Plan) -> bool:
+        return False
+
+    def stage_rejected(self, staged: StagedRecords) -> StagedRejected:
+        self.steps.append(f"rejected of {staged.lacks_rows}")
         files = Staged("letters", "uuid", {}, (), self.rejected.records, 1, 0.0)
         return StagedRejected(self.rejected, files, refused=(Refused(0, 3, "unknown_schema"),))
 
@@ -60,8 +63,8 @@ class Stages:
 class Evolution:
     framed_keys: Any = SimpleNamespace(met=lambda ids: None)
 
-    def __init__(self, *, has_news: bool = False) -> None:
-        self.has_news = has_news
+    def __init__(self, *, has_news: bool = False, may_lack_keys: bool = False) -> None:
+        self.has_news, self.may_lack_keys = has_news, may_lack_keys
 
     def explain(self, one: Refused) -> str:
         return "explained"
@@ -82,7 +85,9 @@ def staged(stages: Any, evolution: Any = None, by_driver: Sequence[Record] = (),
     )  # fmt: skip
     topic = Topic("orders", value_format=ValueFormat.TEXT)
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), **choices)
-    return stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN, by_driver)
+    found = stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN, by_driver)
+    assert isinstance(found, StagedBatch)
+    return found
 
 
 def test_a_batch_without_rejected_records_has_one_pass() -> None:
@@ -133,12 +138,11 @@ def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -
 )
 def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, stops: bool) -> None:
     staged(Stages(counted), on_error="log")  # not of a state, or not the first batch
-    stages = Stages(counted)
-    stages.keyless.is_possible = True
+    stages, evolution = Stages(counted), Evolution(may_lack_keys=True)
     if stops:
         for on_error in ("log", "suspend", "skip"):
             with pytest.raises(KeysMissing, match="none of the first 4 records has a key"):
-                staged(stages, on_error=on_error)
+                staged(stages, evolution, on_error=on_error)
     else:
-        staged(stages, on_error="log")
-    assert stages.keyless.is_possible is (counted.records == 4)
+        staged(stages, evolution, on_error="log")
+    assert evolution.may_lack_keys is (counted.records == 4)

@@ -16,7 +16,7 @@ from frazil.declaration.envelopes import Envelope
 from frazil.declaration.options import KeyFormat, MetadataColumns, SubjectStrategy, Tombstones, Truncation, ValueFormat
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode, declared_key, is_keyed, order_by
+from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
 
 if TYPE_CHECKING:
     from frazil.declaration.pipeline import Pipeline
@@ -31,7 +31,7 @@ def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if isinstance(pipeline.engine, Tableflow):
         yield from _tableflow_problems(pipeline)  # all that the three below may name is refused there
     else:
-        yield from _key_problems(pipeline) if is_keyed(pipeline.write) else ()
+        yield from _key_problems(pipeline) if pipeline.write.has_key else ()
         yield from _envelope_problems(pipeline) if pipeline.envelope is not None else ()
     yield from _required_problems(pipeline)
     fields: dict[str, PartitionField | SortField] = {
@@ -68,7 +68,7 @@ def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL and pipeline.envelope is None:
         what = "no record without an envelope is a truncate"
         yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
-    names = declared_key(mode) or ()
+    names = mode.key or ()
     if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
         do = "Declare key_columns, choose text if all producers write a key the same way, or name columns in write.key"
         yield Problem("topic.key_format", "two texts of JSON can be one key", do)
@@ -76,7 +76,7 @@ def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
         yield Problem("write.key", what, "Declare the topic's record_name")
-    ordered = [name for name in order_by(mode) if name != "_kafka_timestamp"]
+    ordered = [name for name in mode.order_by if name != "_kafka_timestamp"]
     if ordered and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs their order at once"
         yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
@@ -106,10 +106,10 @@ def _envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
 
 def _connector_problems(write: WriteMode) -> Iterator[Problem]:
     """Yield what Debezium's changes do not have: an order of their own, and another key than the record's."""
-    if order_by(write):
+    if write.order_by:
         what = "a value that a change leaves out is that of the change before it, by offset"
         yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
-    if declared_key(write) is not None:
+    if write.key is not None:
         what = "a change of another column than those of the source's key says nothing of the row before it"
         yield Problem(
             "write.key", what, "Remove it: the key is that of the record, the connector's message.key.columns"

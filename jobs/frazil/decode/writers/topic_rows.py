@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration.pipeline import Pipeline
-from frazil.declaration.write_modes import declared_key, is_keyed
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
@@ -43,7 +42,7 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
     values = writer_schemas(topic, registry, envelope=of)
     values.refresh()
     versions, problems, omits = values.versions, _problems(values), [*_omits(values), *omissions(pipeline)]
-    if is_keyed(pipeline.write) and not declared_key(pipeline.write) and values.has_columns and versions:
+    if pipeline.write.has_key and not pipeline.write.key and values.has_columns and versions:
         keys = writer_schemas(topic, registry, keys=True, envelope=of)  # their fields come before all others
         keys.refresh()
         records = [(number, row) for number, row in keys.versions if not keys.is_single_value(number)]

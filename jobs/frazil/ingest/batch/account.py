@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from frazil.clients.kafka import Kafka
 from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import identity
 from frazil.errors import CountsDisagree
 from frazil.ingest.batch.record_counts import Rejected, last_records
-from frazil.ingest.batch.staged_records import StagedRows
+from frazil.ingest.batch.staged_records import StagedRecords
 from frazil.ingest.plan.lost_deletes import caught_up, check_deletes
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.plan.ranges import OffsetRange
@@ -21,12 +20,12 @@ from frazil.lake.ledger.last_records import LastRecords
 from frazil.lake.ledger.totals import Counts
 
 
-def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, rejected: Rejected) -> CommitRequest:
+def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRecords, rejected: Rejected) -> CommitRequest:
     """Return what the commit of a batch says. Raises `CountsDisagree`, `DeletesLost`, `Fenced`, `StageAgain` for a new leader."""
     planned, topic = staged.plan, job.kafka.topic(pipeline.topic.name)
     counts = Counts(
         read=staged.read.records,
-        **_of_state(staged),
+        **staged.rows.terms,
         rejected=rejected.kept,
         skipped=rejected.skipped,
         skipped_at=rejected.skipped_at,
@@ -52,23 +51,6 @@ def commit_request(pipeline: Pipeline, job: JobContext, staged: StagedRows, reje
         valid_through=last.valid_through(planned.filled),
         mode=identity(pipeline, staged.key),
     )
-
-
-def _of_state(staged: StagedRows) -> dict[str, Any]:
-    """Return how the records that have a row took effect; `written` alone in an append table."""
-    changes, written = staged.changes, staged.files.rows
-    if changes is None:
-        return {"written": written}
-    late, marked, ties = changes.late, changes.marked, staged.ties + changes.tied
-    written -= marked
-    superseded = staged.landed - written - changes.deletes - staged.repeated - late
-    found = {
-        "written": written,
-        "deletes": changes.deletes,
-        "repeated_deletes": staged.repeated,
-        "superseded": superseded,
-    }
-    return {**found, "late": late, "marked": marked, "order_ties": ties}
 
 
 def gaps(found: Mapping[int, int], ranges: Sequence[OffsetRange]) -> dict[int, int]:

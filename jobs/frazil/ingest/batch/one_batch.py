@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
@@ -13,9 +13,9 @@ from frazil.ingest.batch.account import commit_request
 from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.refused_records import check_mode
 from frazil.ingest.batch.rejected_share import check_keys
-from frazil.ingest.batch.staged_records import StagedRejected
+from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.batch.staging import Staging
-from frazil.ingest.batch.truncates import check_met
+from frazil.ingest.plan.handling import Restage
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.schema.schema_tracking import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
@@ -75,7 +75,7 @@ def spark_jobs(pipeline: Pipeline, job: JobContext, staging: Staging, rows: int)
     except SparkFailed as error:
         if (
             isinstance(error, TimestampOverflow)
-            or tables.columns(job.iceberg, pipeline.table.identifier) == staging.table
+            or tables.columns(job.iceberg, pipeline.table.identifier) == staging.layout.table
         ):
             raise
         raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
@@ -96,8 +96,8 @@ def stage_batch(
     evolution: Evolution,
     planned: Plan,
     by_driver: Sequence[Record] = (),
-) -> StagedBatch:
-    """Stage a planned batch, and check that each of its offsets is accounted for.
+) -> StagedBatch | Restage:
+    """Stage a planned batch, and check that each of its offsets is accounted for; or return how to stage it again.
 
     `by_driver` are the records of the batch that the driver has read, as Spark cannot.
 
@@ -107,18 +107,35 @@ def stage_batch(
     """
     began = job.clock()
     with spark_jobs(pipeline, job, staging, planned.rows):
-        rows = staging.stage(planned, by_driver)
-        rejected = StagedRejected() if rows.are_all else staging.stage_rejected(rows)
-    check_met(pipeline, planned, staging.truncated, rejected.counted.last_truncate, clears=rows.clears)
-    evolution.framed_keys.met(rows.read.key_ids)
+        staged = staging.stage(planned, by_driver)
+        if staged.rows.omits_values:
+            return Restage("changes leave values out", replace(planned.handling, fills=True))
+        rejected = StagedRejected() if staged.are_all else staging.stage_rejected(staged)
+    if not staged.are_all and (again := _handled_otherwise(planned, staging, staged, rejected)) is not None:
+        return again
+    evolution.framed_keys.met(staged.read.key_ids)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
-    if staging.keyless.is_possible:
-        check_keys(pipeline, rejected.counted, rows.read.records)
-        staging.keyless.is_possible = not rows.landed
+    if evolution.may_lack_keys:
+        check_keys(pipeline, rejected.counted, staged.read.records)
+        evolution.may_lack_keys = not staged.rows.landed
     check_mode(pipeline, planned, rejected.counted, rejected.refused, evolution.explain)
-    batch = commit_request(pipeline, job, rows, rejected.counted)
+    batch, rows = commit_request(pipeline, job, staged, rejected.counted), staged.rows
     if rows.changes is not None:
         rows.changes.rejected = rejected.keys
     seconds = job.clock() - began
     job.failpoint("stage.done")
-    return StagedBatch(planned, rows.files, rejected.files, batch, rows.read.bytes, began, seconds, rows.changes)
+    return StagedBatch(planned, rows.files, rejected.files, batch, staged.read.bytes, began, seconds, rows.changes)
+
+
+def _handled_otherwise(
+    planned: Plan, staging: Staging, staged: StagedRecords, rejected: StagedRejected
+) -> Restage | None:
+    """Return how to stage a batch again whose rejected records say that it needs another handling; None if it does not."""
+    counted = rejected.counted
+    if staged.decoding is not staged.thorough and counted.records != staged.lacks_rows:
+        return Restage("records need a thorough decoder", replace(planned.handling, thorough=True))
+    if staging.deletes_all(planned):
+        last = planned.truncate_at(counted.last_truncate)
+        if last != (planned.handling.truncate if staged.rows.clears else None):
+            return Restage("the source's table was truncated", replace(planned.handling, truncate=last))
+    return None

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.show import Part, part
 from frazil.declaration import Pipeline
-from frazil.declaration.write_modes import declared_key, order_by
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import FrazilError, IncompatibleSchema
@@ -33,7 +32,7 @@ def fault(pipeline: Pipeline, record: Record | None, reason: str, writers: Write
     elif record is not None and reason in _OF_BYTES:
         data = record.key if is_key else record.value
         words = _bytes(part(pipeline, data, record.headers, registry, is_key=is_key)) or words
-    columns = {Reason.ORDER_MISSING: order_by(pipeline.write), Reason.KEY_NULL: declared_key(pipeline.write) or ()}
+    columns = {Reason.ORDER_MISSING: pipeline.write.order_by, Reason.KEY_NULL: pipeline.write.key or ()}
     named = columns.get(Reason(reason), ())
     return f"{words} (of {', '.join(named)})" if named else words
 

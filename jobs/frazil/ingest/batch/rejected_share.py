@@ -31,7 +31,7 @@ def check_keys(pipeline: Pipeline, rejected: Rejected, records: int) -> None:
     """
     reason = Reason.KEY_MISSING.value
     if rejected.keyless == records and (rejected.kept.get(reason) or rejected.skipped.get(reason)):
-        write, may_name_key = type(pipeline.write).__name__, pipeline.envelope is None
+        write, may_name_key = type(pipeline.write).__name__, not pipeline.is_change_data
         raise KeysMissing.of(pipeline.name, pipeline.topic.name, records, write=write, may_name_key=may_name_key)
 
 

@@ -8,7 +8,6 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.clients.kafka import TopicState
 from frazil.declaration import Pipeline
-from frazil.declaration.write_modes import is_keyed
 from frazil.errors import DeletesLost, Fenced
 from frazil.ingest.plan.plan import Plan
 from frazil.job.context import JobContext
@@ -60,7 +59,7 @@ def caught_up(pipeline: Pipeline, planned: Plan, topic: TopicState, last: LastRe
 
     The first batch of an empty table counts from when it was planned: of what was removed before that, there is no row.
     """
-    if not is_keyed(pipeline.write) or not (last.caught_up is None or planned.is_to_end):
+    if not pipeline.write.has_key or not (last.caught_up is None or planned.is_to_end):
         return last
     return replace(last, caught_up=CaughtUp(planned.as_of, topic.delete_retention_ms))
 
@@ -95,4 +94,4 @@ def stored(pipeline: Pipeline, job: JobContext, seen: Offsets, stored_us: int) -
 
 
 def _can_lose(pipeline: Pipeline, topic: TopicState) -> bool:
-    return is_keyed(pipeline.write) and topic.compacted
+    return pipeline.write.has_key and topic.compacted

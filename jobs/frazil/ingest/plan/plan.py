@@ -8,6 +8,7 @@ from typing import Protocol
 
 from frazil.declaration.engines import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
+from frazil.ingest.plan.handling import Handling, Place
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.offsets import Offsets
@@ -38,7 +39,7 @@ class Plan:
 
     An operator decided that in it records of a key may be in several partitions (`keys_move`), that deletes may be missing
     (`may_lack_deletes`). `as_of` is when the topic's ends were seen, microseconds since 1970; `is_to_end`: the batch reaches them.
-    `accepted_records` are rejected records that are to be kept as dead letters.
+    `accepted_records` are rejected records that are to be kept as dead letters. `handling` says how the batch is staged.
     """
 
     committed: Offsets
@@ -51,6 +52,7 @@ class Plan:
     as_of: int = 0
     is_to_end: bool = False
     accepted_records: Ranges = field(default_factory=dict)
+    handling: Handling = Handling()  # noqa: RUF009 # frozen
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
@@ -71,6 +73,21 @@ class Plan:
     def filled(self) -> tuple[int, ...]:
         """The partitions that hold records."""
         return tuple(p for p, span in self.spans.items() if span.stable > span.earliest)
+
+    def truncate_at(self, offset: int | None) -> Place | None:
+        """Return the record at an offset of the only partition; None for a topic of several: no order says what is before it."""
+        if offset is None or len(self.end.at) != 1:
+            return None
+        (partition,) = self.end.at
+        return Place(self.end.topic_id, partition, offset)
+
+    @property
+    def truncated_at(self) -> int | None:
+        """The offset of the truncate that the batch has, as far as is known; it is in the only partition."""
+        at = self.handling.truncate
+        if at is None or self.truncate_at(at.offset) != at:
+            return None
+        return at.offset if any(one.start <= at.offset < one.end for one in self.ranges) else None
 
     @property
     def is_empty(self) -> bool:

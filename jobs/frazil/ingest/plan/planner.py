@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from frazil.clients.kafka import TopicState
-from frazil.declaration import Pipeline, Upsert
+from frazil.declaration import Pipeline
 from frazil.ingest.batch.rejected_share import Accepted, accepted
 from frazil.ingest.plan import lost_deletes
+from frazil.ingest.plan.handling import Handling
 from frazil.ingest.plan.log_check import LogCheck
 from frazil.ingest.plan.open_transactions import held_back
 from frazil.ingest.plan.plan import Plan, Span, ended, is_before, no_further, plan
@@ -26,7 +27,8 @@ class Planner:
     """Plans the batches of one pipeline.
 
     `accepted` are the offsets up to which an operator accepts batches (`rejected_share.accepted`). `since` is when the
-    ends were seen up to which the run lands, in seconds since 1970; 0 for a run that follows the topic.
+    ends were seen up to which the run lands, in seconds since 1970; 0 for a run that follows the topic. `handling` is how its next
+    batch is staged.
     """
 
     def __init__(self, pipeline: Pipeline, job: JobContext, report: Reporter) -> None:
@@ -34,11 +36,12 @@ class Planner:
         self._log = LogCheck(pipeline, job.kafka, report)
         self._topic: TopicState | None = None
         self._windows: Mapping[str, Mapping[int, int]] = {}
-        self._by_time = isinstance(pipeline.write, Upsert) and not pipeline.write.order_by
+        self._by_time = pipeline.write.replaces_rows and not pipeline.write.order_by
         self._slice_ms = self._stored_us = 0
         self.accepted: Accepted = {}
         self._accepted_records: Ranges = {}
         self.since = 0.0
+        self.handling = Handling()
 
     def forget(self) -> None:
         """Take decisions from the ledger again, and compare the log with it."""
@@ -75,6 +78,7 @@ class Planner:
             may_lack_deletes=self._is_in(ledger.DELETES_LOST, after, seen),
             accepted_records=self._accepted_records,
             as_of=round(as_of * 1_000_000),
+            handling=self.handling,
             is_to_end=all(planned.end.at[p] >= span.stable for p, span in seen.items()),
         )
 

@@ -16,7 +16,7 @@ from frazil.clients.kafka_records import Record
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.declaration.write_modes import Append, Changelog, tombstones
+from frazil.declaration.write_modes import tombstones
 from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.writers.seen_frames import UnknownSchemas
@@ -44,7 +44,6 @@ from frazil.schemas.evolution.schema_changes import applied
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
-from frazil.write.state_columns import state_values
 
 ATTEMPTS = 5
 """How often records are decoded again, as they name schemas that were not looked up yet."""
@@ -116,7 +115,7 @@ def preview(
     report = Reporter(noted, pipeline.name, pipeline.topic.name, job.run, job.clock)
     writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
     evolution = _Unwritten(pipeline, job, writers, report)
-    if pipeline.envelope is not None:
+    if pipeline.is_change_data:
         infer_no_constraints(job.spark)
     if evolution.exists:
         notes += map(str, differences(pipeline, existing_table.layout_of(job.iceberg, pipeline)))
@@ -133,12 +132,12 @@ def preview(
         staging, landed, refused = _decoded(evolution, records)
     if many := many_files.of_preview(pipeline, [row.values for row in landed]):
         notes.append(many)
-    shown = (*staging.columns, *(() if staging.row_key is None else staging.row_key.names))
-    types = {field.name: str(field.type) for field in staging.table.fields}
+    shown = (*staging.layout.columns, *staging.layout.key_names)
+    types = {field.name: str(field.type) for field in staging.layout.table.fields}
     names = [name for name in types if name in set(shown) or name in _names_of(landed)]
     return Preview(
         columns=tuple((name, types[name]) for name in names),
-        key=() if staging.row_key is None else staging.row_key.names,
+        key=staging.layout.key_names,
         rows=landed,
         rejected=refused,
         table_exists=evolution.exists,
@@ -195,9 +194,7 @@ def _refused(
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
     thorough, write = staging.decoding.thorough, staging.pipeline.write
     decoded = thorough.rows(_frame(staging, records), staging.unplaced())
-    values = staging.values()
-    if staging.row_key is not None and not isinstance(write, Changelog):
-        values += state_values(staging.table, staging.row_key)
+    values = staging.mode.values(staging.layout)
     deletes = is_delete(has_changes=thorough.has_changes)
     operation = F.when(deletes, "delete").otherwise("write")
     left_out: Column = F.lit(None).cast("array<string>")
@@ -211,7 +208,7 @@ def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ..
             partition=row["partition"],
             offset=row["offset"],
             values=json.loads(row["json"]),
-            operation="" if isinstance(write, Append) and not thorough.has_changes else row["operation"],
+            operation=row["operation"] if write.has_key or thorough.has_changes else "",
             left_out=tuple(row["left_out"] or ()),
         )
         for row in found.collect()

@@ -9,7 +9,6 @@ from frazil.declaration import Pipeline
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.options import KeyFormat
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import declared_key, is_keyed, order_by
 from frazil.decode.keys.row_key import value_key
 from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.errors import InvalidInput
@@ -18,7 +17,7 @@ from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.key_fields import KEY_VERSION
 from frazil.schemas.types import Struct
-from frazil.write.state_columns import check_columns
+from frazil.write.mode_of import mode_of
 
 
 def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
@@ -26,9 +25,9 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
 
     If a registry or a file describes the record's key, its fields are not known here, and one of them may be in `order_by`.
     """
-    if not is_keyed(pipeline.write):
+    if not pipeline.write.has_key:
         return
-    topic, names = pipeline.topic, declared_key(pipeline.write)
+    topic, names = pipeline.topic, pipeline.write.key
     if names is not None:
         yield from _refused("write.key", value_key, values, values, names, _fields(topic))
     fields = _fields(topic) if names is None else Struct(())
@@ -36,9 +35,9 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
     if merged.incompatible:  # the table's columns are not known, and a run reports the versions that do not fit
         return
     row = merged.type
-    yield from _refused(f"topic.{'columns' if topic.columns else 'schema'}", check_columns, pipeline, row)
+    yield from _refused(f"topic.{'columns' if topic.columns else 'schema'}", mode_of(pipeline).check_columns, row)
     there = {TIMESTAMP, *(name for field in row.fields for name in (field.name, *field.aliases))}
-    for index, name in enumerate(order_by(pipeline.write)):
+    for index, name in enumerate(pipeline.write.order_by):
         if fields is not None or name in there:
             yield from _refused(f"write.order_by[{index}]", row_order, (name,), row)
 

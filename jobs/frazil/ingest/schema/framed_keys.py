@@ -7,7 +7,6 @@ from collections.abc import Callable
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.options import KeyFormat
-from frazil.declaration.write_modes import declared_key, is_keyed
 from frazil.errors import InvalidInput, RegistryUnavailable
 from frazil.ingest.reporting.events import Event, Reporter
 
@@ -17,7 +16,7 @@ ASK_AGAIN_SECONDS = 600.0
 
 def may_be_framed(pipeline: Pipeline) -> bool:
     """Return whether bytes are the key of a row, so that only a registry can say whether they begin with a schema's id."""
-    has_key = is_keyed(pipeline.write) and declared_key(pipeline.write) is None
+    has_key = pipeline.write.has_key and pipeline.write.key is None
     return has_key and pipeline.topic.key_format is KeyFormat.BYTES
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import SchemaEvolution
-from frazil.declaration.write_modes import Changelog, declared_key, is_keyed, order_by, tombstones
+from frazil.declaration.write_modes import tombstones
 from frazil.decode.changes_in_rows import check_order
 from frazil.decode.decode import RecordDecoder
 from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
@@ -20,10 +20,8 @@ from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
 from frazil.ingest.batch.record_faults import Unfit, fault, is_key_reason
 from frazil.ingest.batch.refused_records import Refused
-from frazil.ingest.batch.remembered import Keyless, LeftOut, Thoroughness, Truncated
 from frazil.ingest.batch.staging import Staging
-from frazil.ingest.key_index import key_index
-from frazil.ingest.reporting.events import Reporter
+from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.first_schemas import FirstSchemas
 from frazil.ingest.schema.framed_keys import FramedKeys
 from frazil.ingest.schema.schema_reports import SchemaReports
@@ -42,22 +40,24 @@ from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.reasons import MESSAGES, Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
-from frazil.write.state_columns import state_changes, state_fields, unfit, without_state_fields
+from frazil.write.mode import RowLayout, own_changes, without_own
+from frazil.write.mode_of import mode_of
 
 
 class Evolution:
     """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
-        check_order(writers.envelope, order_by(pipeline.write))
+        check_order(writers.envelope, pipeline.write.order_by)
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
-        self._is_keyed, self._names = is_keyed(pipeline.write), declared_key(pipeline.write)
+        self._is_keyed, self._names = pipeline.write.has_key, pipeline.write.key
+        self._mode = mode_of(pipeline)
+        table = pipeline.table.identifier
+        self._mode.begin(job, lambda event, facts: report(Event(f"key_index_{event}"), table=table, **facts))
         self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
-        self._is_changelog = isinstance(pipeline.write, Changelog)
-        self._thoroughness, self._left_out, self._truncated = Thoroughness(), LeftOut(), Truncated()
-        self._index = key_index(pipeline, job, report)
+        self.may_lack_keys = False
         self._there: Struct | None = None
         self._table: Java | None = None
         self._reports = SchemaReports(report)
@@ -102,7 +102,7 @@ class Evolution:
 
         Raises as `row_key` does.
         """
-        return self.row_key(), state_fields(self._pipeline, self.types[0])
+        return self.row_key(), self._mode.columns(self.types[0])
 
     def refresh(self) -> bool:
         """Ask for new schemas, or look for the first ones in the records; returns whether the registry has new ones."""
@@ -167,20 +167,16 @@ class Evolution:
             values=values,
             keys=of_keys,
             tombstones=tombstones(self._pipeline.write),
-            lands_truncates=self._is_changelog and values.side.has_changes,
+            lands_truncates=self._pipeline.write.keeps_changes and values.side.has_changes,
             variants=target,
             required=self._writers.required(values.side.target),
             row_key=identity,
         )
         columns, limits = tuple(f.name for f in landed.target.fields), self._limits(there)
-        if identity is None:
-            return Staging(
-                self._pipeline, self._job, decoding, columns, there, keys, None, self._thoroughness, limits=limits
-            )
-        keyless = Keyless(is_possible=self._names is None and not self._has_records())
-        self._index = None if self._left_out.is_met else self._index
-        remembered = (self._thoroughness, keyless, self._left_out, self._truncated, self._index)
-        return Staging(self._pipeline, self._job, decoding, columns, there, keys, identity, *remembered, limits)
+        if self._is_keyed:
+            self.may_lack_keys = self._names is None and not self._has_records()
+        layout = RowLayout(columns, there, identity)
+        return Staging(self._pipeline, self._job, self._mode, decoding, layout, keys, limits)
 
     def _evolved(self) -> Struct:
         """Bring the table's schema to what the known versions need; return its columns."""
@@ -201,7 +197,7 @@ class Evolution:
         """Return the columns of the key that the table was made for, in the order of their ids; `key` is the declared one."""
         stored = self._job.iceberg.load(self._pipeline.table.identifier)
         schema = self._job.iceberg.schema_json(stored)
-        if self._is_changelog:
+        if self._pipeline.write.keeps_changes:
             return ledger.key_of(stored.properties(), column_names(schema))
         return identifier_fields(schema)
 
@@ -239,7 +235,7 @@ class Evolution:
     def _refused(self) -> Mapping[int, IncompatibleSchema]:
         """The versions that no table of this write mode takes; none if all are so, as then the declaration is to change."""
         versions = self._writers.versions
-        found = {number: problem for number, row in versions if (problem := unfit(self._pipeline, row)) is not None}
+        found = {number: problem for number, row in versions if (problem := self._mode.unfit(row)) is not None}
         return found if len(found) < len(versions) else {}
 
     def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
@@ -287,8 +283,8 @@ class Evolution:
         """
         found, made_for = self._compared(there, target, keys)
         columns = {column.name: column for column in found.columns}
-        order, envelope = row_order(order_by(self._pipeline.write), target), self._pipeline.envelope
-        found = replace(found, has_changes=envelope is not None, before=found.in_row_before(target, envelope))
+        order, envelope = row_order(self._pipeline.write.order_by, target), self._pipeline.envelope
+        found = replace(found, has_changes=self._pipeline.is_change_data, before=found.in_row_before(target, envelope))
         found = replace(found, plain=plain_key(self._pipeline.topic.key_format) if self._names is None else None)
         return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
 
@@ -308,7 +304,7 @@ class Evolution:
                 key=found.names,
                 made_for=made_for,
                 is_of_records=self._names is None,
-                may_identify=required.issuperset(found.names) and not self._is_changelog,
+                may_identify=required.issuperset(found.names) and not self._pipeline.write.keeps_changes,
             )
         return found, made_for
 
@@ -320,7 +316,7 @@ class Evolution:
         if self._keys is None:
             check_bytes(current, self._pipeline.table.metadata_columns)
         if self._is_keyed:
-            current = without_state_fields(self._pipeline.write, current)
+            current = without_own(self._mode, current)
             # The record's key fills the key's columns, whatever a version says of them.
             current = Struct(tuple(replace(field, required=False) for field in current.fields))
         found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
@@ -331,5 +327,5 @@ class Evolution:
         values, keys = self._landing(current)
         if self._is_keyed:  # a table of another key is not changed
             self._compared(current, values.target, keys, values.changes)
-        more = state_changes(self._pipeline, current, values.target)
+        more = own_changes(self._mode, current, values.target)
         return (*values.changes, *(keys.changes if keys else ()), *more)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from frazil.declaration import Pipeline
-from frazil.declaration.options import Deletion, MetadataColumns
-from frazil.declaration.write_modes import Append, Changelog, Upsert, order_by
+from frazil.declaration.options import MetadataColumns
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.layout import Layout, changed, differences
 from frazil.schemas.evolution.schema_changes import AddColumn
-from frazil.schemas.metadata import CHANGED_AT, DELETED_AT, INGESTED_AT, OP, ORDER, UNAVAILABLE, metadata_fields
+from frazil.schemas.metadata import INGESTED_AT, metadata_fields
 from frazil.schemas.types import Field, Struct, Type
+from frazil.write.mode_of import mode_of
 
 if TYPE_CHECKING:
     from frazil.job.context import JobContext
@@ -57,13 +57,12 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
     made_with = next((one for one, name in others.items() if name in actual.columns), layout)
     if made_with is not layout:
         raise ColumnsMissing.of_layout(pipeline.name, identifier, made_with=made_with)
-    wanted = _named(metadata_fields(struct=is_struct, key=key)) | {
-        field.name: field for field in _of_mode(pipeline, actual)
-    }
+    of_mode = mode_of(pipeline).restored(actual.former)
+    wanted = _named(metadata_fields(struct=is_struct, key=key)) | {field.name: field for field in of_mode}
     missing = {name: actual.name_now(name) for name in wanted if name not in actual.columns}
     prefix = "_kafka." if is_struct else "_kafka_"
     again = {INGESTED_AT.name, *(f"{prefix}{fact}" for fact in _ADDED_AGAIN)}
-    again |= {f"{prefix}key"} if isinstance(pipeline.write, Append) else set()
+    again |= {f"{prefix}key"} if not pipeline.write.has_key else set()
     if lost := {name: now for name, now in missing.items() if now is not None or name not in again}:
         raise ColumnsMissing.of(pipeline.name, identifier, lost)
     return tuple(AddColumn(tuple(name.split(".")), wanted[name].type, wanted[name].doc) for name in missing)
@@ -88,18 +87,6 @@ def _named(fields: Sequence[Field]) -> dict[str, Field]:
     for field in fields:
         inner = field.type.fields if isinstance(field.type, Struct) and field.name == "_kafka" else ()
         found |= {f"{field.name}.{one.name}": one for one in inner} if inner else {field.name: field}
-    return found
-
-
-def _of_mode(pipeline: Pipeline, actual: Layout) -> list[Field]:
-    """Return the columns that the write mode wrote from the beginning, or has written."""
-    write, found = pipeline.write, list[Field]()
-    if order_by(write):
-        found.append(Field(ORDER, Struct(())))
-    if isinstance(write, Upsert) and write.on_tombstone is Deletion.SOFT_DELETE and DELETED_AT.name in actual.former:
-        found.append(DELETED_AT)
-    if isinstance(write, Changelog):
-        found += [OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.envelope is not None else [])]
     return found
 
 

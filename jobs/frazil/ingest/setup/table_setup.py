@@ -10,7 +10,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.declaration.write_modes import Changelog, Upsert, identity, order_by
+from frazil.declaration.write_modes import identity
 from frazil.errors import (
     ColumnsMissing,
     DeadLetterTableMismatch,
@@ -63,7 +63,7 @@ def make_tables(
     if the store refuses the deletes of a new table.
     """
     iceberg, table = job.iceberg, pipeline.table
-    is_changelog = isinstance(pipeline.write, Changelog)  # many rows have one key; that of a truncate is null
+    is_changelog = pipeline.write.keeps_changes  # many rows have one key; that of a truncate is null
     columns = new_columns(pipeline, row, key, more)
     check_order(table.partition_fields, columns, table=table.identifier, field="partition_by")
     check_order(table.sort_fields, columns, table=table.identifier, field="sort_by")
@@ -83,14 +83,14 @@ def make_tables(
             layout.START: layout.start_property(pipeline),
         },
         key=() if is_changelog else row_key,
-        required=row_key if is_changelog and pipeline.envelope is None else _required(pipeline, row),
+        required=row_key if is_changelog and not pipeline.is_change_data else _required(pipeline, row),
     )
     if made and table.sort_fields:
         tables.change_layout(iceberg, table.identifier, table.sort_fields, {}, [], True)
     if not made and actual is None:  # another driver made it in between, or it is a view
         actual = existing_table.layout_of(iceberg, pipeline)
     check_mode(iceberg, pipeline)
-    if isinstance(pipeline.write, Upsert):
+    if pipeline.write.replaces_rows:
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
     return actual
@@ -109,10 +109,10 @@ def new_columns(pipeline: Pipeline, row: Struct, key: Type | None, more: Sequenc
 
 
 def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[str]) -> dict[str, str]:
-    envelope = pipeline.envelope.kind if pipeline.envelope is not None else None
+    envelope = pipeline.envelope.kind if pipeline.envelope else None
     ids = field_ids(schema_json(columns))  # as Iceberg gives them to a new table
-    key = [ids[name] for name in row_key] if isinstance(pipeline.write, Changelog) else ()
-    return ledger.mode_properties(pipeline.write.kind, order_by(pipeline.write), envelope, key)
+    key = [ids[name] for name in row_key] if pipeline.write.keeps_changes else ()
+    return ledger.mode_properties(pipeline.write.kind, pipeline.write.order_by, envelope, key)
 
 
 def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
@@ -120,7 +120,7 @@ def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
     table = pipeline.table.identifier
     loaded = iceberg.load(table)
     properties, names = loaded.properties(), column_names(iceberg.schema_json(loaded))
-    key = ledger.key_of(properties, names) if isinstance(pipeline.write, Changelog) else ()
+    key = ledger.key_of(properties, names) if pipeline.write.keeps_changes else ()
     made_for, declared = ledger.made_for(properties, names), identity(pipeline, key)
     if made_for != declared:
         raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
@@ -180,7 +180,7 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     if newest is None:
         if table.currentSnapshot() is None:
             return None
-        raise LedgerLost.of(pipeline.name, pipeline.table.identifier, is_state=isinstance(pipeline.write, Upsert))
+        raise LedgerLost.of(pipeline.name, pipeline.table.identifier, is_state=pipeline.write.replaces_rows)
     if not head_follows(iceberg, table, newest):
         raise RolledBack.of_table(pipeline.name, pipeline.table.identifier)
     return newest

@@ -1,0 +1,91 @@
+"""Changelog: each record is one more row, which says what it changed, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from frazil.declaration import Pipeline
+from frazil.declaration.envelopes import BEFORE_COLUMN
+from frazil.decode import decoding
+from frazil.decode.decode import columns_of
+from frazil.decode.decoding import ROW, is_delete, is_truncate
+from frazil.decode.spark_types import spark_type
+from frazil.envelopes.rows_before import may_be_invented
+from frazil.errors import IncompatibleSchema
+from frazil.lake.stage import TableWriter
+from frazil.schemas.metadata import CHANGED_AT, OF_CHANGELOGS, OP, ORDER, UNAVAILABLE
+from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
+from frazil.write import keyed
+from frazil.write.append import AppendMode, stage_each
+from frazil.write.mode import Batch, RowLayout, StagedRows
+
+_WRITE, _DELETE, _TRUNCATE = "w", "d", "t"  # of `_op`, beside the kinds of a write that a source names
+
+
+class ChangelogMode(AppendMode):
+    """See `WriteMode`. Rows are appended as in an append table; their own columns say what each changed."""
+
+    own = OF_CHANGELOGS
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._fields = [OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.is_change_data else [])]
+
+    def columns(self, row: Struct) -> tuple[Field, ...]:
+        """Return the order, and the columns that say what a record did."""
+        self.check_columns(row)
+        return (*keyed.order_fields(self._pipeline, row), *self._fields)
+
+    def check_columns(self, row: Struct) -> None:
+        """See `WriteMode`."""
+        keyed.check_columns(self.own, row, "changelogs")
+
+    def unfit(self, row: Struct) -> IncompatibleSchema | None:
+        """See `WriteMode`."""
+        return keyed.unfit(self._pipeline, self.own, row)
+
+    def restored(self, former: Collection[str]) -> list[Field]:
+        """Return all of them: a changelog has them from the beginning."""
+        return [*keyed.restored_order(self._pipeline), *self._fields]
+
+    def values(self, layout: RowLayout) -> list[Column]:
+        """Return the columns of the value, and those that say what the record did."""
+        return list(_values(layout))
+
+    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
+        """Write each record as a row."""
+        return stage_each(writer, landed, self.values(layout), batch)
+
+
+def _values(layout: RowLayout) -> Iterator[Column]:
+    """Yield what a record has in the columns of the value, and in those of the write mode.
+
+    A value that the source omits is null, and `_unavailable` names its column: a placeholder is no value of the row. The row
+    before a delete is null if all that it has beside the key may be invented.
+    """
+    key, columns = layout.key, layout.columns
+    assert key is not None
+    types = {field.name: field.type for field in layout.table.fields}
+    row, omitted = F.col(ROW), F.col(ROW)[decoding.UNAVAILABLE] if key.has_changes else None
+    for name, value in zip(columns, columns_of(columns, key.values()), strict=True):
+        if omitted is not None and isinstance(types[name], ListOf | MapOf | Primitive) and name not in key.names:
+            is_known = omitted.isNull() | ~F.array_contains(omitted, name)
+            value = F.when(is_known, value).alias(name)
+        if name == BEFORE_COLUMN and key.before and isinstance(image := types[name], Struct):
+            is_invented = is_delete(has_changes=True) & may_be_invented(
+                row[name], image, [held for _, held in key.before]
+            )
+            value = F.when(~is_invented, value).alias(name)
+        yield value
+    if key.order is not None:
+        yield key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER)
+    kind, at = F.lit(_WRITE), F.col("timestamp")
+    if omitted is not None:
+        kind = F.when(is_truncate(), _TRUNCATE).otherwise(F.coalesce(row[decoding.WRITE_KIND], kind))
+        at = F.coalesce(row[decoding.CHANGED_AT], at)
+        yield omitted.alias(UNAVAILABLE.name)
+    yield F.when(is_delete(has_changes=key.has_changes), _DELETE).otherwise(kind).alias(OP.name)
+    yield F.coalesce(at, F.timestamp_seconds(F.lit(0))).alias(CHANGED_AT.name)

@@ -1,0 +1,151 @@
+"""Upsert: the table has one row for each key, that of the key's last record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+
+from frazil.declaration import Pipeline, Upsert
+from frazil.declaration.envelopes import added_columns
+from frazil.declaration.options import Deletion
+from frazil.declaration.write_modes import deletes_all, remembered_seconds
+from frazil.decode import decoding
+from frazil.decode.decode import RecordDecoder, columns_of
+from frazil.decode.decoding import ROW, is_delete
+from frazil.decode.keys.row_key import RowKey
+from frazil.decode.spark_types import spark_type
+from frazil.errors import IncompatibleSchema
+from frazil.job.context import JobContext
+from frazil.lake.stage import TableWriter
+from frazil.schemas.metadata import DELETED_AT, OF_STATES, ORDER
+from frazil.schemas.types import Field, Struct
+from frazil.upsert import rejected_keys
+from frazil.upsert.fold import Rules
+from frazil.upsert.index_resolver import IndexResolver
+from frazil.upsert.key_changes import UpsertBatch
+from frazil.upsert.resolver import IS_DELETE, LEFT_OUT, KeyPositionResolver
+from frazil.upsert.scan_resolver import ScanResolver
+from frazil.upsert.staged_changes import stage_changes
+from frazil.upsert.stale_keys import RejectedKeys
+from frazil.write import keyed
+from frazil.write.mode import Batch, Report, RowLayout, StagedRows
+
+
+class UpsertMode:
+    """See `WriteMode`. A batch is folded to one change for each key, and the old rows of these keys are deleted."""
+
+    own = OF_STATES
+
+    def __init__(self, pipeline: Pipeline, write: Upsert) -> None:
+        self._pipeline, self._write = pipeline, write
+        self._is_soft = write.on_tombstone is Deletion.SOFT_DELETE
+        self.resolver: KeyPositionResolver | None = None
+
+    @property
+    def deletes_all(self) -> bool:
+        """See `WriteMode`."""
+        return deletes_all(self._write)
+
+    def begin(self, job: JobContext, report: Report) -> None:
+        """Find keys by an index, as soon as it pays; a batch that depends on more of its rows than their place scans the table."""
+        if not self._rules().need_rows:
+            scan = ScanResolver(job.iceberg, self._pipeline.table.identifier)
+            self.resolver = IndexResolver(scan, job, report)
+
+    def columns(self, row: Struct) -> tuple[Field, ...]:
+        """Return the order, and when a row was deleted."""
+        self.check_columns(row)
+        return (*keyed.order_fields(self._pipeline, row), *([DELETED_AT] if self._is_soft else []))
+
+    def check_columns(self, row: Struct) -> None:
+        """See `WriteMode`."""
+        keyed.check_columns(self.own, row, "tables of current state")
+
+    def unfit(self, row: Struct) -> IncompatibleSchema | None:
+        """See `WriteMode`."""
+        return keyed.unfit(self._pipeline, self.own, row)
+
+    def restored(self, former: Collection[str]) -> list[Field]:
+        """Return the order, and when a row was deleted if the table had that: soft deletes may be declared later."""
+        was_soft = self._is_soft and DELETED_AT.name in former
+        return [*keyed.restored_order(self._pipeline), *([DELETED_AT] if was_soft else [])]
+
+    def values(self, layout: RowLayout) -> list[Column]:
+        """Return the columns of the key and the value, the order, and when the row was deleted.
+
+        A record that deletes its row has the time of its change in the source, if that is known; else it gets its own when folded.
+        """
+        key, types = _key(layout), {field.name: field.type for field in layout.table.fields}
+        found = columns_of(layout.columns, key.values())
+        if key.order is not None:
+            found.append(key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER))
+        if DELETED_AT.name in types:
+            is_gone = is_delete(has_changes=True)
+            at = F.when(is_gone, F.col(ROW)[decoding.CHANGED_AT]) if key.has_changes else F.lit(None)
+            found.append(at.cast(spark_type(DELETED_AT.type)).alias(DELETED_AT.name))
+        return found
+
+    def unplaced(self, problem: Column, layout: RowLayout) -> Column:
+        """Return the problem, without that of a delete which has no row."""
+        return problem if self._is_soft else F.when(~is_delete(has_changes=_key(layout).has_changes), problem)
+
+    def needs_rows(self, *, keys_move: bool, fills: bool) -> bool:
+        """Return whether rows are ordered, kept as deleted, or filled."""
+        return self._rules(keys_move=keys_move, fills=fills).need_rows
+
+    def _rules(self, *, keys_move: bool = False, fills: bool = False) -> Rules:
+        ordered = bool(self._write.order_by)
+        return Rules(
+            ordered=ordered,
+            soft=self._is_soft,
+            moved=keys_move and not ordered,
+            fills=fills,
+            about=added_columns(self._pipeline.envelope),
+            remember_us=remembered_seconds(self._write) * 1_000_000,
+        )
+
+    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
+        """Fold the records to the last one of each key, and write their rows; see `stage_changes`."""
+        key, before = _key(layout), Observation()
+        if batch.truncated_at is not None:
+            is_behind = F.col("offset") > batch.truncated_at
+            landed = landed.observe(before, F.count_if(~is_behind).alias("records")).where(is_behind)
+        marks = [is_delete(has_changes=key.has_changes).alias(IS_DELETE)]
+        if key.has_changes:
+            marks.append(F.col(ROW)[decoding.UNAVAILABLE].alias(LEFT_OUT))
+        rules = self._rules(keys_move=batch.keys_move, fills=batch.fills)
+        if rules.need_rows:
+            self.resolver = None  # an index is of no use any more
+        clears = batch.truncated_at is not None
+        facts = UpsertBatch(at=batch.at.timestamp(), records=batch.records, rules=rules, clears=clears)
+        changed = landed.select(*self.values(layout), *batch.metadata, *marks)
+        staged = stage_changes(writer, changed, key.names, facts, self.resolver)
+        count = staged.records + (int(before.get["records"] or 0) if clears else 0)
+        return StagedRows(
+            files=staged.files,
+            landed=count,
+            terms=staged.terms(count),
+            changes=staged.changes,
+            unresolved=staged.unresolved,
+            omits_values=bool(staged.left_out) and not batch.fills,
+        )
+
+    def kept(
+        self, rejected: DataFrame, decoder: RecordDecoder, key: RowKey | None
+    ) -> AbstractContextManager[DataFrame]:
+        """Keep the records with their keys: these and the dead letters are of one reading of the topic."""
+        assert key is not None
+        return rejected_keys.kept(rejected, decoder, key)
+
+    def rejected_keys(self, kept: DataFrame, key: RowKey | None, behind: int | None) -> RejectedKeys | None:
+        """See `WriteMode`: keys whose newest record was rejected are counted as stale."""
+        assert key is not None
+        return rejected_keys.keys_of(kept, key, behind=behind)
+
+
+def _key(layout: RowLayout) -> RowKey:
+    assert layout.key is not None
+    return layout.key
