@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frazil.lake.commit.check import CommitRequest
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals

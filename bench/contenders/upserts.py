@@ -24,8 +24,8 @@ from bench.contenders.product import driver
 from bench.contenders.staged_merge import staged_merge
 from bench.topics import Job
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.offsets import Offsets
@@ -96,8 +96,8 @@ def _rounds(
         if not number:
             staged, table = _staged(shared, names["indexed"], batch, index), shared.iceberg.load(names["indexed"])
             staged.changes.on(table, int(table.currentSnapshot().snapshotId()))  # makes the index; nothing is committed
-        for way, commit in ways.items():
-            used = measured(meter, folder(shared, names[way]), partial(commit, shared, names[way], batch, number))
+        for way, land in ways.items():
+            used = measured(meter, folder(shared, names[way]), partial(land, shared, names[way], batch, number))
             found.append({"way": way, "round": number, "version": version, "rows": size, **used})
     for name in names.values():
         check(shared, name, changes)
@@ -112,8 +112,8 @@ def _staged_batch(job: Job, shared: JobContext, meter: Meter, base: str, version
     changes = Changes(size, np.random.default_rng(size))
     changes.batch(1, file)
     batch = _read(shared, file, 1)
-    commit = partial(staged_merge, shared.spark, f"{shared.iceberg.name}.{name}", batch, batch.count())
-    used = measured(meter, folder(shared, name), commit)
+    merge = partial(staged_merge, shared.spark, f"{shared.iceberg.name}.{name}", batch, batch.count())
+    used = measured(meter, folder(shared, name), merge)
     check(shared, name, changes)
     return {"way": "staged", "round": 0, "version": version, "rows": size, **used}
 
@@ -128,11 +128,11 @@ def folder(shared: JobContext, name: str) -> Path:
     return Path(urlparse(str(shared.iceberg.load(name).location())).path) / "data"
 
 
-def measured(meter: Meter, folder: Path, commit: Callable[[], object]) -> dict[str, Any]:
+def measured(meter: Meter, folder: Path, done: Callable[[], object]) -> dict[str, Any]:
     """Return what a commit takes: time, and the bytes of new files in a folder."""
     there = set(folder.rglob("*.*")) if folder.exists() else set()
     before = meter.read()
-    commit()
+    done()
     used = meter.read().since(before)
     written = sum(file.stat().st_size for file in folder.rglob("*.*") if file not in there and file.name[0] != ".")
     return {**asdict(used), "bytes": written}
@@ -161,9 +161,9 @@ def give(shared: JobContext, name: str, base: str, *, rows: int) -> None:
     table = shared.iceberg.load(base)
     files = tuple(table.currentSnapshot().addedDataFiles(table.io()))
     empty = empty_commit(shared.iceberg, name, at=shared.clock())
-    publish(shared, empty, request(0, 0, first=True))
+    commit(shared, empty, request(0, 0, first=True))
     staged = Staged(name, empty.table_uuid, empty.field_ids, files, 0, 0, empty.at)
-    publish(shared, staged, request(0, 1), extra={ledger.KEYS: str(KeyAccount(rows=rows))})
+    commit(shared, staged, request(0, 1), Extra(summary={ledger.KEYS: str(KeyAccount(rows=rows))}))
 
 
 def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexResolver | None) -> StagedChanges:
@@ -173,7 +173,7 @@ def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexResolve
 
 def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: IndexResolver | None = None) -> None:
     staged = _staged(shared, name, batch, index)
-    publish(shared, staged.files, request(number + 1, number + 2), changes=staged.changes)
+    commit(shared, staged.files, request(number + 1, number + 2), changes=staged.changes)
 
 
 def _merge(shared: JobContext, name: str, batch: DataFrame, number: int) -> None:

@@ -24,7 +24,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
 from frazil.lake import layout
-from frazil.lake.commit.check import CommitRequest
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals

@@ -18,7 +18,7 @@ from frazil.audit.verify import verify
 from frazil.declaration import At, Changelog, Latest, Upsert
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
-from frazil.lake.commit.check import CommitRequest
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Total, Totals

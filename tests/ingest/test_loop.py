@@ -21,8 +21,9 @@ from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.spark_errors import TimestampOverflow
-from frazil.lake.commit.check import CommitRequest, StageAgain
+from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.offsets import Offsets

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.stage import empty_commit
 from frazil.maintain.advance_tag import carry
@@ -51,7 +51,7 @@ def test_an_idle_pipeline_does_not_pin_replaced_files(stock: Stock) -> None:
 def test_the_offsets_of_a_decision_are_carried(stock: Stock) -> None:
     stock.land(1)
     windows = {name: stock.offsets(1000) for name in ledger.WINDOWS}
-    publish(
+    commit(
         job(stock.iceberg),
         empty_commit(stock.iceberg, stock.table, at=time.time()),
         replace(stock.batch(0), windows=windows),
@@ -109,7 +109,7 @@ def test_a_decision_that_is_made_meanwhile_stays_the_newest(stock: Stock) -> Non
     def decide(step: str) -> None:
         if step == "carry.decided":
             event = replace(stock.batch(0), accepted='{"event":"rejected-share"}')
-            publish(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), event)
+            commit(job(stock.iceberg), empty_commit(stock.iceberg, stock.table, at=time.time()), event)
 
     assert carry(stock.maintenance(failpoint=decide), stock.main).ended is Status.CONFLICT
     assert ledger.EVENTS in stock.summary()

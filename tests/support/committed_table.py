@@ -22,9 +22,9 @@ from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.offsets import Offsets
@@ -94,7 +94,7 @@ class Stock:
         for number, task in enumerate(sorted(of_task)):
             files = tuple(of_task[task])
             one = Staged(staged.table, staged.table_uuid, staged.field_ids, files, rows, 1, staged.at)
-            publish(job(self.iceberg, run=self.run, failpoint=failpoint), one, self.batch(rows))
+            commit(job(self.iceberg, run=self.run, failpoint=failpoint), one, self.batch(rows))
             self.at += rows
             after(number + 1)
 

@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from frazil.declaration.environment import Environment
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.lake import layout, tables
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import Published, publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.commit.request import CommitRequest, Committed
 from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.entries import entry
@@ -80,7 +80,7 @@ class KeyedTable:
             ),
         )
         place_data(self.iceberg, self.name)
-        publish(
+        commit(
             job(self.iceberg, clock=lambda: 1001.0),
             empty_commit(self.iceberg, self.name, at=1000.0),
             self.request(None, 0),
@@ -138,13 +138,13 @@ class KeyedTable:
         run: str = "me",
         failpoint: Callable[[str], None] = lambda _: None,
         met: Callable[[OtherCommit], None] = lambda _: None,
-    ) -> Published:
+    ) -> Committed:
         """Commit a batch."""
         request = self.request(batch.start, batch.end, run)
         made = job(self.iceberg, run=run, clock=lambda: 1001.0, failpoint=failpoint)
-        return publish(made, batch.staged, request, changes=batch.changes, met=met)
+        return commit(made, batch.staged, request, changes=batch.changes, met=met)
 
-    def apply(self, rows: Mapping[int, Row | None], **options: object) -> Published:
+    def apply(self, rows: Mapping[int, Row | None], **options: object) -> Committed:
         """Stage and commit a batch, and do the same to the state that the table must have."""
         published = self.publish(self.staged(rows), **options)  # type: ignore[arg-type]
         self.expect(rows)

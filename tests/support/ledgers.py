@@ -18,8 +18,8 @@ from frazil.ingest.batch import fingerprint
 from frazil.ingest.setup import table_setup
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import CommitRequest
 from frazil.lake.commit.dead_letters.decide import finish_open
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.last_records import LastRecord, LastRecords

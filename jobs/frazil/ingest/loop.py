@@ -31,8 +31,8 @@ from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflo
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.commit.commit import Published
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
+from frazil.lake.commit.request import Committed
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.spark_session import infer_no_constraints
 
@@ -55,7 +55,7 @@ class Ingestion:
         self._settled: int | None = None
         self._staging: Staging | None = None
         self._commits = 0
-        self._publishing: tuple[Future[tuple[StagedBatch, Published]], Future[None]] | None = None
+        self._publishing: tuple[Future[tuple[StagedBatch, Committed]], Future[None]] | None = None
         self._upkeep = Upkeep(pipeline, job, report)
         self._attempts = 0
         self._driver_reads = False
@@ -124,7 +124,7 @@ class Ingestion:
                         self.report(Event.BATCH_RETRIED, message=message, attempt=self._attempts)
                         committed = self._committed
                         continue
-                    batch = staged.batch
+                    batch = staged.request
                     counts, fenced, accepted = batch.counts, staged.is_fenced, self._planner.accepted
                     check_share(self.pipeline, counts, batch.start, batch.end, accepted, is_fenced=fenced)
                     assert self._staging is not None
@@ -170,14 +170,14 @@ class Ingestion:
         self.pace = self.pace.after(planned.rows, staged.bytes_read, staged.seconds)
         return staged
 
-    def _publish(self, staged: StagedBatch, staging: Staging) -> tuple[StagedBatch, Published]:
+    def _publish(self, staged: StagedBatch, staging: Staging) -> tuple[StagedBatch, Committed]:
         try:
             with spark_jobs(self.pipeline, self.job, staging, staged.plan.rows):
                 published = decide_and_finish(
                     self.job,
                     staged.main,
                     [staged.dead_letters] if staged.dead_letters else [],
-                    replace(staged.batch, settled=self._settled),
+                    replace(staged.request, settled=self._settled),
                     staged.changes,
                     self.progress.met,
                 )
@@ -195,7 +195,7 @@ class Ingestion:
             return
         staged, published = publishing[0].result()
         self._attempts = 0
-        self._committed = staged.batch.end
+        self._committed = staged.request.end
         if self._commits % FORGET_COMMITS == 0:
             self.pace = self.pace.lifted()
             if self._evolution.forget():

@@ -8,9 +8,9 @@ by compare-and-set on the offsets: a running driver is neither fenced nor overta
 from __future__ import annotations
 
 from frazil.errors import Fenced, RolledBack
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.dead_letters.decide import open_decision
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.snapshot_retention import History
@@ -72,12 +72,11 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     extra = {key: last.summary[key] for key in kept if key in last.summary}
     run.job.failpoint("carry.decided")
     try:
-        publish(
+        commit(
             run.job,
             empty_commit(iceberg, target.identifier, at=run.job.clock()),
             batch,
-            extra={**extra, ledger.UPKEEP: Action.CARRY.value},
-            is_dead_letter_table=target.is_dead_letter_table,
+            Extra(summary={**extra, ledger.UPKEEP: Action.CARRY.value}, finishes=target.is_dead_letter_table),
         )
     except (Fenced, RolledBack) as refused:
         return Status.CONFLICT, refused.what

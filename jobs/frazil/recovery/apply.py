@@ -16,11 +16,11 @@ from frazil.declaration.options import Isolation
 from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, RolledBack
 from frazil.ingest.setup import existing_table, table_setup
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_document, part
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import Offsets, canonical
 from frazil.lake.ledger.stop import Stop
@@ -131,7 +131,7 @@ class _Accepting:
         more = {} if until is None else {ledger.UNTIL: {str(p): o for p, o in until.at.items()}}
         is_rollback = self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD)
         head = found.main.currentSnapshot()
-        batch = CommitRequest(
+        request = CommitRequest(
             pipeline=self.pipeline.name,
             run=job.run,
             version=job.version,
@@ -154,10 +154,10 @@ class _Accepting:
         if decided.records is not None:
             extra[ledger.ACCEPTED_RECORDS] = canonical({str(p): ranges for p, ranges in decided.records.items()})
         if not parts:
-            publish(job, staged, batch, extra=extra)
+            commit(job, staged, request, Extra(summary=extra))
             return
         numbered_from = found.newest.number if found.newest is not None else 0
-        decide(job, staged, parts, batch, numbered_from=numbered_from, extra=extra)
+        decide(job, staged, parts, request, Extra(summary=extra, numbered_from=numbered_from))
 
     def _with_last(self, after: Offsets, before: Offsets | None) -> Offsets:
         """Return the offsets of a decision with what is known of the last records, and of when a state was complete last."""

@@ -11,8 +11,8 @@ from frazil.audit.verify import verify
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.offsets import Offsets, canonical
@@ -75,7 +75,7 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, job: JobContext) -> Rec
         on=last.snapshot_id,
     )
     staged = empty_commit(job.iceberg, pipeline.table.identifier, at=job.clock())
-    publish(job, staged, batch)
+    commit(job, staged, batch)
     return Recount(last.end, last.end, fewer)
 
 

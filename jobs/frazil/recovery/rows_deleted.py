@@ -20,8 +20,8 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.entry import Entry
@@ -97,7 +97,7 @@ class _Deciding:
         )
         staged = empty_commit(self.job.iceberg, identifier, at=self.job.clock())
         self.job.failpoint("accept.decided")
-        publish(self.job, staged, batch)
+        commit(self.job, staged, batch)
         return RowsDeleted(last.end, last.end, rows, deleted)
 
     def _missing(self, found: Verification, keys: KeyAccount | None) -> tuple[dict[int, int], KeyAccount | None]:
@@ -132,23 +132,23 @@ class _Deciding:
         In an upsert table, what these commits deleted must be what is missing. In other tables the offsets of rows say that.
         """
         side = self.lake.table(self.pipeline.table.dead_letters)
-        commits = [(one, commit) for one in (table, side) if one is not None for commit in undecided_commits(one)]
+        commits = [(one, foreign) for one in (table, side) if one is not None for foreign in undecided_commits(one)]
         gone = total = 0
         is_known = bool(commits)
-        for stored, commit in commits:
-            before = stored.snapshots.get(commit.parent_id or -1)
-            if before is None and commit.parent_id is not None:
+        for stored, foreign in commits:
+            before = stored.snapshots.get(foreign.parent_id or -1)
+            if before is None and foreign.parent_id is not None:
                 is_known = False
                 continue
-            added = self._added(stored, before, commit)
+            added = self._added(stored, before, foreign)
             if added:
                 raise self._refused(
-                    f"snapshot {commit.id} of table {stored.identifier}, of another engine, added or changed {added} rows: "
+                    f"snapshot {foreign.id} of table {stored.identifier}, of another engine, added or changed {added} rows: "
                     f"{ledger.ROWS_DELETED} is for deleted rows only",
                     "Undo that commit, or land the topic into a new table",
                 )
             if keys is not None and before is not None and stored is table:
-                gone, total = (a + b for a, b in zip((gone, total), self._gone(table, before, commit), strict=True))
+                gone, total = (a + b for a, b in zip((gone, total), self._gone(table, before, foreign), strict=True))
         if keys is not None:
             assert last.keys is not None
             is_known = is_known and (gone, total % 2**64) == (rows, (last.keys.hash - keys.hash) % 2**64)

@@ -95,7 +95,7 @@ def test_a_batch_without_rejected_records_has_one_pass() -> None:
     batch = staged(stages)
     assert stages.steps == ["rows, 0 by the driver", "stage.done"]
     assert batch.dead_letters is None
-    assert (batch.batch.counts.read, batch.batch.counts.written, batch.batch.schema_ids) == (4, 4, (3,))
+    assert (batch.request.counts.read, batch.request.counts.written, batch.request.schema_ids) == (4, 4, (3,))
 
 
 def test_rejected_records_have_a_pass_of_their_own() -> None:
@@ -103,7 +103,7 @@ def test_rejected_records_have_a_pass_of_their_own() -> None:
     batch = staged(stages)
     assert stages.steps == ["rows, 0 by the driver", "rejected of 2", "stage.done"]
     assert batch.dead_letters is not None
-    assert batch.batch.counts.adds_up
+    assert batch.request.counts.adds_up
 
 
 def test_records_that_spark_cannot_read_are_the_drivers() -> None:

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from frazil.lake.commit.carried_on import carried_on
-from frazil.lake.commit.check import Base, CommitRequest
+from frazil.lake.commit.request import CommitRequest, Extra
+from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
@@ -50,10 +51,10 @@ class Commits:
             pipeline="orders", run="me", version="1", start=start, end=end, committed=None, topic_id=end.topic_id,
             counts=Counts(read=1, written=1) if has_rows else Counts(), staged_us=staged_us, windows={} if keys_moved is None else {ledger.KEYS_MOVED: keys_moved},
         )  # fmt: skip
-        base = Base("uuid", {}, self.last, head_follows_tag=True, own_commit=None, last=self.last)
+        base = TableState("uuid", {}, self.last, head_follows_tag=True, own_commit=None, last=self.last)
         changes: Any = Rows(remembered) if has_rows else None
         deletes = StagedDeletes(snapshot_id=1) if has_rows else None
-        summary = carried_on(base, batch, extra, 0, changes, deletes)
+        summary = carried_on(base, batch, Extra(summary=extra), changes, deletes)
         self.last = Entry.of(1, {**batch.summary("uuid"), ledger.KEYS: str(KeyAccount()), **summary})
         assert self.last.keys is not None
         return self.last.keys

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from frazil.errors import Fenced
-from frazil.lake.commit.check import Base, CommitRequest, StageAgain, Verdict, check, refusal
+from frazil.lake.commit.check import StageAgain, Verdict, check, refusal
+from frazil.lake.commit.request import CommitRequest
+from frazil.lake.commit.table_state import TableState
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.offsets import Offsets
@@ -21,7 +23,7 @@ def entry(end: Offsets, run: str = "before") -> Entry:
     return Entry(1, "c", None, end, None, None, run, {})
 
 
-BASE = Base("uuid-1", {"a": 1, "later": 2}, entry(HELD), head_follows_tag=True, own_commit=None)
+BASE = TableState("uuid-1", {"a": 1, "later": 2}, entry(HELD), head_follows_tag=True, own_commit=None)
 
 
 def test_offsets_as_planned_are_ours_to_write() -> None:
@@ -33,7 +35,7 @@ def test_no_ledger_as_planned_is_ours_to_write() -> None:
 
 
 def test_our_own_commit_found_again_is_done() -> None:
-    assert check(replace(BASE, tagged=entry(END), own_commit=7), STAGED, BATCH) is Verdict.DONE
+    assert check(replace(BASE, tagged=entry(END), own_commit=entry(END)), STAGED, BATCH) is Verdict.DONE
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_a_ledger_that_is_gone_fences() -> None:
 
 
 def test_another_table_uuid_is_a_replaced_table_even_if_all_else_fits() -> None:
-    assert check(replace(BASE, table_uuid="uuid-2", own_commit=7), STAGED, BATCH) is Verdict.REPLACED
+    assert check(replace(BASE, table_uuid="uuid-2", own_commit=entry(END)), STAGED, BATCH) is Verdict.REPLACED
 
 
 @pytest.mark.parametrize("ids", [{}, {"a": 9}, {"a": 9, "b": 1}], ids=["dropped", "added again", "its name taken"])

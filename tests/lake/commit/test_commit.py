@@ -12,8 +12,9 @@ from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import layout, tables
 from frazil.lake.commit.catalog_check import check_catalog
-from frazil.lake.commit.check import CommitRequest, StageAgain
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.commit import commit
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
@@ -60,7 +61,7 @@ class Table:
         clock: float = 1001.0,
         failpoint: Callable[[str], None] = lambda s: None,
     ) -> bool:
-        return publish(job(self.iceberg, clock=lambda: clock, failpoint=failpoint), staged, batch).found
+        return commit(job(self.iceberg, clock=lambda: clock, failpoint=failpoint), staged, batch).found
 
 
 @pytest.fixture

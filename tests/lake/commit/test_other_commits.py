@@ -8,8 +8,9 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
 from frazil.lake.commit import commit as append
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.commit.request import Extra
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.stage import empty_commit
@@ -37,7 +38,7 @@ def carried(table: KeyedTable) -> None:
     """Carry the tag on, as maintenance does."""
     request = table.request(table.at, table.at, run="maintainer")
     staged = empty_commit(table.iceberg, table.name, at=1000.0)
-    publish(job(table.iceberg, clock=lambda: 1001.0), staged, request, extra={ledger.UPKEEP: "carry"})
+    commit(job(table.iceberg, clock=lambda: 1001.0), staged, request, Extra(summary={ledger.UPKEEP: "carry"}))
 
 
 def other_pipeline(table: KeyedTable) -> None:
@@ -73,7 +74,7 @@ def test_a_ledger_that_is_rebuilt_begins_anew(table: KeyedTable) -> None:
     request = table.request(table.at, table.at)
     staged = empty_commit(table.iceberg, table.name, at=1000.0)
     events = '{"event": "ledger-lost"}'
-    publish(job(table.iceberg, clock=lambda: 1001.0), staged, request, extra={ledger.EVENTS: events})
+    commit(job(table.iceberg, clock=lambda: 1001.0), staged, request, Extra(summary={ledger.EVENTS: events}))
     met: list[OtherCommit] = []
     table.publish(table.staged(SECOND), met=met.append)
     assert not met

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake.commit.check import StageAgain
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.row_delta import row_delta
 from frazil.lake.commit.row_search import SearchFailed
 from frazil.lake.delete_files import java_writers
@@ -248,13 +248,13 @@ def test_a_delete_file_that_is_gone_is_made_again(table: KeyedTable) -> None:
     deletes = batch.changes.on(loaded, loaded.currentSnapshot().snapshotId())
     loaded.io().deleteFile(deletes.made[0])
     late = job(table.iceberg, run="me", clock=lambda: 1100.0)
-    publish(late, batch.staged, table.request(1, 2), changes=batch.changes)
+    commit(late, batch.staged, table.request(1, 2), changes=batch.changes)
     table.expect(SECOND)
     table.check()
     batch = table.staged({3: None, 4: (0, "third")})
     loaded.io().deleteFile(batch.staged.files[0].location())
     with pytest.raises(StageAgain, match="1 staged files are gone"):
-        publish(late, batch.staged, table.request(2, 3), changes=batch.changes)
+        commit(late, batch.staged, table.request(2, 3), changes=batch.changes)
     table.check()
 
 

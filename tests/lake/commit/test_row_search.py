@@ -10,8 +10,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 
 from frazil.errors import CommitRefused
-from frazil.lake.commit.check import Base
 from frazil.lake.commit.row_search import RowSearch
+from frazil.lake.commit.table_state import TableState
 
 MANIFEST = "java.lang.IllegalStateException: Cannot encode decimal with precision 15 as max precision 14"
 
@@ -47,8 +47,8 @@ class Changes:
         self.forgotten += 1
 
 
-def base(head: int | None) -> Base:
-    return cast(Base, SimpleNamespace(head=head))
+def base(head: int | None) -> TableState:
+    return cast(TableState, SimpleNamespace(head=head))
 
 
 def search(changes: Changes | None = None) -> RowSearch:

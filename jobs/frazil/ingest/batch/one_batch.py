@@ -21,7 +21,8 @@ from frazil.ingest.schema.schema_tracking import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake import tables
-from frazil.lake.commit.check import CommitRequest, StageAgain
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.request import CommitRequest
 from frazil.lake.stage import Staged
 from frazil.upsert.key_changes import KeyChanges
 
@@ -33,7 +34,7 @@ class StagedBatch:
     plan: Plan
     main: Staged
     dead_letters: Staged | None
-    batch: CommitRequest
+    request: CommitRequest
     bytes_read: int
     began: float
     seconds: float
@@ -42,12 +43,12 @@ class StagedBatch:
     @property
     def is_fenced(self) -> bool:
         """Whether the table held other offsets than were planned on when records were compared with its rows; commits refuse it."""
-        return self.changes is not None and not self.changes.is_on(self.batch.committed)
+        return self.changes is not None and not self.changes.is_on(self.request.committed)
 
     @property
     def newest_ms(self) -> int | None:
         """How far the topic was read, as a record timestamp: of the partitions in this batch and those that wait, the last."""
-        last = self.batch.end.last
+        last = self.request.end.last
         partitions = {*(r.partition for r in self.plan.ranges), *self.plan.waiting}
         return last.valid_through(partitions) if last is not None else None
 
@@ -119,12 +120,12 @@ def stage_batch(
         check_keys(pipeline, rejected.counted, staged.read.records)
         evolution.may_lack_keys = not staged.rows.landed
     check_mode(pipeline, planned, rejected.counted, rejected.refused, evolution.explain)
-    batch, rows = commit_request(pipeline, job, staged, rejected.counted), staged.rows
+    request, rows = commit_request(pipeline, job, staged, rejected.counted), staged.rows
     if rows.changes is not None:
         rows.changes.rejected = rejected.keys
     seconds = job.clock() - began
     job.failpoint("stage.done")
-    return StagedBatch(planned, rows.files, rejected.files, batch, staged.read.bytes, began, seconds, rows.changes)
+    return StagedBatch(planned, rows.files, rejected.files, request, staged.read.bytes, began, seconds, rows.changes)
 
 
 def _handled_otherwise(

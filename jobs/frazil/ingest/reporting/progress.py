@@ -26,7 +26,7 @@ class Progress:
 
     def committed(self, staged: StagedBatch, snapshot_id: int) -> None:
         """Report a batch that was committed, and add it to the total."""
-        counts, now, newest = staged.batch.counts, self._clock(), staged.newest_ms
+        counts, now, newest = staged.request.counts, self._clock(), staged.newest_ms
         self.total.add(counts.read, counts.written, counts.rejected, counts.skipped)
         self._report(
             Event.BATCH_COMMITTED,

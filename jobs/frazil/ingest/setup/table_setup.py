@@ -25,11 +25,11 @@ from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.letter_check import first_replaced
 from frazil.job.context import JobContext
 from frazil.lake import layout, tables
-from frazil.lake.commit.check import CommitRequest
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.dead_letters.decide import decide, part
 from frazil.lake.commit.dead_letters.former_life import must_clear
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.data_location import check_puffin
 from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg
@@ -198,7 +198,7 @@ def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, 
     is_clear = must_clear(iceberg, pipeline.name, table.dead_letters, offsets, compacted=compacted)
     if is_clear and first_replaced(pipeline, job.kafka, iceberg.spark.table(f"{iceberg.name}.{table.dead_letters}")):
         raise DeadLetterTableMismatch.of_earlier_table(pipeline.name, table.dead_letters)
-    batch = CommitRequest(
+    request = CommitRequest(
         pipeline=pipeline.name,
         run=job.run,
         version=job.version,
@@ -209,10 +209,10 @@ def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, 
     )
     staged = empty_commit(iceberg, table.identifier, at=job.clock())
     if not is_clear:
-        publish(job, staged, batch, extra={ledger.DECISION: "0"})
+        commit(job, staged, request, Extra(summary={ledger.DECISION: "0"}))
         return
     parts = [{**part(side), "clear": True}]
-    decide(job, staged, parts, batch, numbered_from=0)
+    decide(job, staged, parts, request, Extra())
 
 
 def resolve_start(

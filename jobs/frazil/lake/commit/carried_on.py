@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from frazil.lake.commit.check import Base, CommitRequest
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.commit.row_delta import RowChanges
+from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
@@ -16,26 +16,25 @@ from frazil.lake.ledger.totals import Totals
 
 
 def carried_on(
-    base: Base,
-    batch: CommitRequest,
-    extra: Mapping[str, str],
-    least: int,
+    state: TableState,
+    request: CommitRequest,
+    extra: Extra,
     changes: RowChanges | None,
     deletes: StagedDeletes | None,
 ) -> dict[str, str]:
-    """Return the summary entries: the totals, the number of the newest decision, which is above `least`, and the keys' account."""
-    before = Totals() if base.last is None else base.last.totals
-    after = before.after(batch.start, batch.end, batch.counts) if before is not None else None
+    """Return the summary entries: the totals, the number of the newest decision, and the keys' account."""
+    before = Totals() if state.last is None else state.last.totals
+    after = before.after(request.start, request.end, request.counts) if before is not None else None
     closes = before is not None and after is not None and len(after.closed) > len(before.closed)
-    windows = {name: _window(base, batch, name) for name in ledger.WINDOWS}
-    had = ledger.KEYS_MOVED in batch.windows or (base.last is not None and ledger.KEYS_MOVED in base.last.summary)
-    keys = _keys(base, batch, changes, deletes, closes=closes, ends=had and windows[ledger.KEYS_MOVED] is None)
+    windows = {name: _window(state, request, name) for name in ledger.WINDOWS}
+    had = ledger.KEYS_MOVED in request.windows or (state.last is not None and ledger.KEYS_MOVED in state.last.summary)
+    keys = _keys(state, request, changes, deletes, closes=closes, ends=had and windows[ledger.KEYS_MOVED] is None)
     open_windows = {name: str(offsets) for name, offsets in windows.items() if offsets is not None}
-    beside = {**_deleted_keys(base, changes), **_stale_keys(base, changes)}
-    if ledger.window_of(ledger.REJECTED_RECORDS) in open_windows and base.last is not None:
-        known = base.last.summary.get(ledger.ACCEPTED_RECORDS)
+    beside = {**_deleted_keys(state, changes), **_stale_keys(state, changes)}
+    if ledger.window_of(ledger.REJECTED_RECORDS) in open_windows and state.last is not None:
+        known = state.last.summary.get(ledger.ACCEPTED_RECORDS)
         beside |= {} if known is None else {ledger.ACCEPTED_RECORDS: known}
-    return {**_totals(after), **beside, **_numbered(base, extra, least), **keys, **open_windows}
+    return {**_totals(after), **beside, **_numbered(state, extra), **keys, **open_windows}
 
 
 def _totals(after: Totals | None) -> dict[str, str]:
@@ -46,17 +45,17 @@ def _totals(after: Totals | None) -> dict[str, str]:
     return {ledger.TOTALS: str(after), **topics}
 
 
-def _window(base: Base, batch: CommitRequest, name: str) -> Offsets | None:
+def _window(state: TableState, request: CommitRequest, name: str) -> Offsets | None:
     """Return the offsets up to which a decision counts, after this commit; None if it has come to all of them."""
-    known = batch.windows.get(name) or (base.last.window(name) if base.last is not None else None)
-    if known is None or known.topic_id != batch.end.topic_id:
+    known = request.windows.get(name) or (state.last.window(name) if state.last is not None else None)
+    if known is None or known.topic_id != request.end.topic_id:
         return None
-    return known if any(batch.end.at.get(p, 0) < offset for p, offset in known.at.items()) else None
+    return known if any(request.end.at.get(p, 0) < offset for p, offset in known.at.items()) else None
 
 
 def _keys(
-    base: Base,
-    batch: CommitRequest,
+    state: TableState,
+    request: CommitRequest,
     changes: RowChanges | None,
     deletes: StagedDeletes | None,
     *,
@@ -68,38 +67,38 @@ def _keys(
     It `closes` a partition's account, or `ends` the time in which keys may change their partition: later records of a key may
     come from another one than its row, without a question.
     """
-    before = base.keys
+    before = state.keys
     if changes is not None and deletes is not None:
         before = before or KeyAccount()
-        account = changes.account(before, deletes, batch.counts.landed)
-        staged = max(before.staged, batch.staged_us or 0)
+        account = changes.account(before, deletes, request.counts.landed)
+        staged = max(before.staged, request.staged_us or 0)
     elif before is not None:
-        account, staged = batch.keys or before.unchanged, before.staged
+        account, staged = request.keys or before.unchanged, before.staged
     else:
         return {}
     until = staged if ends else before.staged if closes else before.until
     return {ledger.KEYS: str(replace(account, staged=staged, until=until))}
 
 
-def _deleted_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
+def _deleted_keys(state: TableState, changes: RowChanges | None) -> dict[str, str]:
     """Return the deleted keys that the table remembers; none where there are none. An operator's decision may name others."""
     known = changes.remembered if changes is not None else None
     if known is None:
-        known = base.last.remembered_deletes if base.last is not None else RememberedDeletes()
+        known = state.last.remembered_deletes if state.last is not None else RememberedDeletes()
     return {ledger.REMEMBERED_DELETES: str(known)} if known.files else {}
 
 
-def _stale_keys(base: Base, changes: RowChanges | None) -> dict[str, str]:
+def _stale_keys(state: TableState, changes: RowChanges | None) -> dict[str, str]:
     """Return the keys whose newest record was rejected; none for an append table."""
     stale = changes.stale if changes is not None else None
     if stale is None:
-        stale = base.last.stale_keys if base.last is not None else None
+        stale = state.last.stale_keys if state.last is not None else None
     return {ledger.STALE_KEYS: str(stale)} if stale is not None else {}
 
 
-def _numbered(base: Base, extra: Mapping[str, str], least: int) -> dict[str, str]:
-    """Return the summary entries with the number of the newest side decision: the base's, or the next one for a new decision."""
-    before = base.tagged.number if base.tagged else 0
-    if ledger.SIDE in extra:
-        return {**extra, ledger.DECISION: str(max(before, least) + 1)}
-    return {ledger.DECISION: str(before), **extra}
+def _numbered(state: TableState, extra: Extra) -> dict[str, str]:
+    """Return the summary entries with the number of the newest side decision: the state's, or the next one for a new decision."""
+    before = state.tagged.number if state.tagged else 0
+    if ledger.SIDE in extra.summary:
+        return {**extra.summary, ledger.DECISION: str(max(before, extra.numbered_from) + 1)}
+    return {ledger.DECISION: str(before), **extra.summary}

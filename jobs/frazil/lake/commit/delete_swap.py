@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from frazil.lake.commit.commit import ANCESTORS, FOREVER_MS
+from frazil.lake.commit.commit import FOREVER_MS
 from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.table_state import ANCESTORS
 from frazil.lake.delete_files.merged_deletes import Merged
 from frazil.lake.ledger.lineage import ancestors
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from frazil.lake.commit.check import Base
 from frazil.lake.java_classes import Java, entries
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.lineage import ancestors
@@ -65,7 +64,7 @@ class OtherCommit:
 
 
 class OtherCommits:
-    """The other commits that one call of `publish` meets, by the heads of its tries.
+    """The other commits that one call of `commit` meets, by the heads of its tries.
 
     `met` is called for each one of another engine that wrote rows since the newest batch of the `pipeline`. It is None for a table
     that may have other writers: then only commits between two tries are looked at.
@@ -77,14 +76,14 @@ class OtherCommits:
         self._heads: list[int] = []
         self._tries = 0
 
-    def see(self, table: Java, base: Base) -> None:
+    def see(self, table: Java, head: int | None) -> None:
         """Look at the commits behind the head of the loaded `table` that are new since the last try."""
         self._tries += 1
-        if base.head is None or base.head in self._heads:
+        if head is None or head in self._heads:
             return
         found: list[OtherCommit] = []
         if self._heads or self._met is not None:
-            for snapshot in islice(ancestors(table, base.head), MOST):
+            for snapshot in islice(ancestors(table, head), MOST):
                 snapshot_id, summary = int(snapshot.snapshotId()), entries(snapshot.summary())
                 if snapshot_id in self._heads or _ends_the_look(summary, self._pipeline):
                     break
@@ -92,7 +91,7 @@ class OtherCommits:
         found.reverse()
         if self._heads:
             self._between += found
-        self._heads.append(base.head)
+        self._heads.append(head)
         for commit in found:
             if self._met is not None and commit.is_foreign:
                 self._met(commit)

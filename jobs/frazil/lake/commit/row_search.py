@@ -7,8 +7,8 @@ from pyspark.errors import IllegalArgumentException, PySparkException
 
 from frazil.errors import CommitRefused
 from frazil.errors.causes import Failure
-from frazil.lake.commit.check import Base
 from frazil.lake.commit.row_delta import RowChanges
+from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import failure_of, said, thrown
 from frazil.lake.java_classes import Java
@@ -30,37 +30,37 @@ class SearchFailed(Exception):
 
 
 class RowSearch:
-    """The rows that a batch replaces, for one call of `publish`; `changes` is None for a batch that only adds rows."""
+    """The rows that a batch replaces, for one call of `commit`; `changes` is None for a batch that only adds rows."""
 
     def __init__(self, changes: RowChanges | None, table: str) -> None:
         self._changes, self._table = changes, table
         self._refused: set[int | None] = set()  # heads on which Iceberg refused
         self._failed: set[int] = set()  # heads on which the job failed
 
-    def on(self, table: Java, base: Base) -> StagedDeletes | None:
-        """Return the deletes on the head of `base`. Raises `SearchFailed`, and what `RowChanges.on` and `check` raise."""
-        if self._changes is None or base.head is None:
+    def on(self, table: Java, state: TableState) -> StagedDeletes | None:
+        """Return the deletes on the head of `state`. Raises `SearchFailed`, and what `RowChanges.on` and `check` raise."""
+        if self._changes is None or state.head is None:
             return None
         try:
-            deletes = self._changes.on(table, base.head, base.last)
+            deletes = self._changes.on(table, state.head, state.last)
         except (Py4JJavaError, PySparkException) as error:
             if not _is_of_a_job(error):
                 raise
             self._changes.forget()
-            if base.head in self._failed:
+            if state.head in self._failed:
                 raise SearchFailed(error) from error
-            self._failed.add(base.head)
+            self._failed.add(state.head)
             raise
         self._changes.check(deletes)
         return deletes
 
-    def again(self, table: Java, base: Base) -> StagedDeletes | None:
+    def again(self, table: Java, state: TableState) -> StagedDeletes | None:
         """Return the deletes on the same head in new files, as the files of `on` are gone; raises what `on` raises."""
         if self._changes is not None:
             self._changes.forget()
-        return self.on(table, base)
+        return self.on(table, state)
 
-    def after(self, error: Py4JJavaError | PySparkException, base: Base | None) -> str:
+    def after(self, error: Py4JJavaError | PySparkException, state: TableState | None) -> str:
         """Have the rows searched again, as another commit may have come in between; return the failure in words.
 
         Outages and conflicts are retried. Raises `CommitRefused` for any other failure that comes twice on one head, and at once
@@ -73,7 +73,7 @@ class RowSearch:
             if self._changes is None:
                 raise error  # a batch that only adds rows has no job here
             return failure
-        head = base.head if base is not None else None
+        head = state.head if state is not None else None
         is_refusal = isinstance(error, PySparkException) or thrown(error) in REFUSALS
         if head in self._refused or (self._changes is None and is_refusal):
             raise CommitRefused(

@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch
-from frazil.lake.commit.check import CommitRequest, StageAgain
-from frazil.lake.commit.commit import Published, publish
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.dead_letters import side_table
 from frazil.lake.commit.dead_letters.finish import finish
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.commit.request import CommitRequest, Committed, Extra
 from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.iceberg_java import Iceberg, thrown
 from frazil.lake.ledger import entry as ledger
@@ -38,26 +39,26 @@ def decide_and_finish(
     job: Committer,
     staged: Staged,
     side_tables: Sequence[Staged],
-    batch: CommitRequest,
+    request: CommitRequest,
     changes: RowChanges | None = None,
     met: Callable[[OtherCommit], None] = lambda commit: None,
-) -> Published:
-    """Publish `staged`, and with it the decision on `side_tables`; then append each of `side_tables` to its own table.
+) -> Committed:
+    """Commit `staged`, and with it the decision on `side_tables`; then append each of `side_tables` to its own table.
 
-    The rows that `changes` finds are deleted in the same commit; `met` is as in `publish`.
+    The rows that `changes` finds are deleted in the same commit; `met` is as in `commit`.
 
-    Raises what `publish` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
+    Raises what `commit` raises, and before anything is committed: `DecisionRequired` if a side table is not the one that the
     ledger describes, `StageAgain` if it is not the one that its rows were staged for.
     """
     side_tables = [side for side in side_tables if not side.is_empty]
     if not side_tables:
-        return publish(job, staged, batch, changes=changes, met=met)
+        return commit(job, staged, request, changes=changes, met=met)
     iceberg, numbered_from = job.iceberg, 0
     for side in side_tables:
-        found = look(iceberg, staged.table, side.table, batch.pipeline)
-        is_own = found.last is not None and found.last.end is not None and found.last.end.same_as(batch.committed)
+        found = look(iceberg, staged.table, side.table, request.pipeline)
+        is_own = found.last is not None and found.last.end is not None and found.last.end.same_as(request.committed)
         if is_own and found.state not in (SideState.FINISHED, SideState.OPEN):
-            raise side_table.refusal(found, staged.table, side.table, batch.pipeline)
+            raise side_table.refusal(found, staged.table, side.table, request.pipeline)
         if is_own and not _fits(iceberg, side, found):
             what = "the dead-letter table was dropped or replaced, or lost a column"
             raise StageAgain(what, where=f"table {side.table}")
@@ -67,7 +68,7 @@ def decide_and_finish(
         table = iceberg.load(side.table)
         files = [iceberg.file_json(table, f) for f in side.files]
         tables.append({**part(side), "rows": side.rows, "at": side.at, "files": files})
-    return decide(job, staged, tables, batch, numbered_from=numbered_from, changes=changes, met=met)
+    return decide(job, staged, tables, request, Extra(numbered_from=numbered_from), changes, met)
 
 
 def _fits(iceberg: Iceberg, side: Staged, found: Look) -> bool:
@@ -92,43 +93,41 @@ def decide(
     job: Committer,
     staged: Staged,
     tables: Sequence[Mapping[str, Any]],
-    batch: CommitRequest,
-    *,
-    numbered_from: int,
+    request: CommitRequest,
+    extra: Extra,
     changes: RowChanges | None = None,
     met: Callable[[OtherCommit], None] = lambda commit: None,
-    extra: Mapping[str, str] = MappingProxyType({}),
-) -> Published:
-    """Publish `staged` with the decision on side `tables` (parts of its document), then finish it.
+) -> Committed:
+    """Commit `staged` with the decision on side `tables` (parts of its document), then finish it.
 
-    `extra` are further summary entries of the commit that decides; `met` is as in `publish`.
+    `met` is as in `commit`.
     """
     iceberg = job.iceberg
     table = iceberg.load(staged.table)
     # JSON, but called `.stats`: table buckets refuse files in `metadata/` whose ending is none of Iceberg's own, and readers
     # that search the folder take `.metadata.json` for the table's.
     # Each try has a file of its own: an earlier one of the same records may yet turn out to be committed, and names its own.
-    name = f"frazil-side-{batch.commit_id(staged.table_uuid)}-{batch.run}-{uuid.uuid4().hex[:8]}.stats"
+    name = f"frazil-side-{request.commit_id(staged.table_uuid)}-{request.run}-{uuid.uuid4().hex[:8]}.stats"
     location = f"{table.location()}/metadata/{name}"
     document = {
         "version": 1,
-        "commit_id": batch.commit_id(staged.table_uuid),
+        "commit_id": request.commit_id(staged.table_uuid),
         "table_uuid": staged.table_uuid,
-        "counts": json.loads(str(batch.counts)),
+        "counts": json.loads(str(request.counts)),
         "tables": tables,
     }
     iceberg.write_text(table, location, json.dumps(document))
     job.failpoint("decide.written")
-    named = {**extra, ledger.SIDE: location}
-    published = publish(job, staged, batch, extra=named, numbered_from=numbered_from, changes=changes, met=met)
+    named = replace(extra, summary={**extra.summary, ledger.SIDE: location})
+    committed = commit(job, staged, request, named, changes, met)
     job.failpoint("decide.decided")
     decided = Entry.of(
-        published.snapshot_id,
-        {**batch.summary(staged.table_uuid), ledger.SIDE: location, ledger.DECISION: str(published.number)},
+        committed.snapshot_id,
+        {**request.summary(staged.table_uuid), ledger.SIDE: location, ledger.DECISION: str(committed.number)},
     )
-    finish(job, document, batch, decided=decided)
+    finish(job, document, request, decided=decided)
     table.io().deleteFile(location)
-    return published
+    return committed
 
 
 def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> int:
@@ -149,7 +148,7 @@ def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> 
         return 0
     assert last.start is not None
     assert last.end is not None
-    batch = CommitRequest(
+    request = CommitRequest(
         pipeline=pipeline,
         run=job.run,
         version=job.version,
@@ -160,7 +159,7 @@ def finish_open(job: Committer, table: str, side_table_: str, pipeline: str) -> 
         staged_us=int(last.summary[ledger.STAGED_AT]) if ledger.STAGED_AT in last.summary else None,
         accepted=last.summary.get(ledger.EVENTS),
     )
-    rows = finish(job, document, batch, decided=last)
+    rows = finish(job, document, request, decided=last)
     found.main.io().deleteFile(str(last.side))
     return rows
 

@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import Any
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch, Fenced
-from frazil.lake.commit.check import CommitRequest, StageAgain
-from frazil.lake.commit.commit import publish
+from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.commit import commit
 from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.dead_letters import of_batches as letters
 from frazil.lake.commit.dead_letters.side_state import SideState, compare
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
@@ -29,22 +30,22 @@ from frazil.lake.stage import Staged
 TRIES = 50  # each one lost to another client's commit
 
 
-def finish(job: Committer, document: Mapping[str, Any], batch: CommitRequest, *, decided: Entry) -> int:
+def finish(job: Committer, document: Mapping[str, Any], request: CommitRequest, *, decided: Entry) -> int:
     """Do what is open of the decision of entry `decided`; return how many rows that appended.
 
-    `batch` is what the side tables' commits say. Raises what `publish` raises but `Fenced` and
+    `request` is what the side tables' commits say. Raises what `commit` raises but `Fenced` and
     `StageAgain`, and `DeadLetterTableMismatch` if a side table was replaced or lost a column.
     """
     iceberg, appended, tries = job.iceberg, 0, 0
     for part in document["tables"]:
         # One look at the table says both whether it is finished and what it holds: whoever finishes it after that fences us.
-        while not _is_finished(found := _same_table(iceberg, part, batch), document, batch, decided):
+        while not _is_finished(found := _same_table(iceberg, part, request), document, request, decided):
             job.failpoint("finish.started")
             if part.get("remove"):
                 letters.remove(iceberg.spark, f"{iceberg.name}.{part['table']}", part["remove"])
                 job.failpoint("finish.removed")
             try:
-                _commit(job, part, found, document, batch, decided)
+                _commit(job, part, found, document, request, decided)
                 appended += part["rows"]
             except Fenced as fenced:  # another driver finished it, or a decision before it: ask again
                 tries += 1
@@ -52,7 +53,7 @@ def finish(job: Committer, document: Mapping[str, Any], batch: CommitRequest, *,
                     raise CatalogUnavailable(fenced.what, where=fenced.where, do="Run again") from None
             except StageAgain:  # what is decided is not staged again
                 what = f"the table lost a column while {part['rows']} of its rows were decided and not yet appended"
-                raise DeadLetterTableMismatch.of(batch.pipeline, part["table"], what) from None
+                raise DeadLetterTableMismatch.of(request.pipeline, part["table"], what) from None
         job.failpoint("finish.finished")
     return appended
 
@@ -62,10 +63,10 @@ def _commit(
     part: Mapping[str, Any],
     found: Java,
     document: Mapping[str, Any],
-    batch: CommitRequest,
+    request: CommitRequest,
     decided: Entry,
 ) -> None:
-    last = entry(found, batch.pipeline)
+    last = entry(found, request.pipeline)
     staged = Staged(
         table=part["table"],
         table_uuid=part["uuid"],
@@ -85,37 +86,34 @@ def _commit(
     if decided.run is not None:
         extra[ledger.STAGED_BY] = decided.run
     restore = bool(part.get("restore"))
-    publish(
+    commit(
         job,
         staged,
         replace(
-            batch,
+            request,
             committed=last.end if last else None,
             on=last.snapshot_id if last else None,
             on_head=None,
             over_rollback=restore or bool(part.get("over_rollback")),
             mode=None,
         ),
-        extra=extra,
-        is_dead_letter_table=True,
-        restore=restore,
-        clear=bool(part.get("clear")),
+        Extra(summary=extra, finishes=True, restore=restore, clear=bool(part.get("clear"))),
     )
 
 
-def _same_table(iceberg: Iceberg, part: Mapping[str, Any], batch: CommitRequest) -> Java:
+def _same_table(iceberg: Iceberg, part: Mapping[str, Any], request: CommitRequest) -> Java:
     if iceberg.exists(part["table"]):
         table = iceberg.load(part["table"])
         if str(table.uuid()) == part["uuid"]:
             return table
     raise DeadLetterTableMismatch.of(
-        batch.pipeline,
+        request.pipeline,
         part["table"],
         f"the table was dropped or replaced while {part['rows']} of its rows were decided and not yet appended",
     )
 
 
-def _is_finished(side: Java, document: Mapping[str, Any], batch: CommitRequest, decided: Entry) -> bool:
+def _is_finished(side: Java, document: Mapping[str, Any], request: CommitRequest, decided: Entry) -> bool:
     """Return whether the side table, as loaded, has this decision or a later one."""
-    state = compare(document["table_uuid"], decided, entry(side, batch.pipeline), head_follows=True)
+    state = compare(document["table_uuid"], decided, entry(side, request.pipeline), head_follows=True)
     return state in (SideState.FINISHED, SideState.AHEAD)

@@ -1,0 +1,102 @@
+"""A commit that is asked for, and the one that is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.totals import Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRequest:
+    """The offsets and the account of what was staged: all that a commit says beside its files.
+
+    `committed` are the table's offsets when the batch was planned (`None`: no ledger yet); `topic_id` is the topic's id as asked
+    again after staging. `windows` are those that an operator's
+    decision begins, by their names in `ledger.WINDOWS`; other commits carry them on. `over_rollback` is an operator's word that
+    a head behind the tag is meant. `staged_us` is when the batch was staged, microseconds since 1970: its dead letters have it
+    as `rejected_at`. `on` is the snapshot whose entry the commit was decided on, where equal offsets are not enough; `on_head`
+    is the head that it was decided on. `settled` is the snapshot of the entry whose decision on dead letters is known to be
+    finished. `keys` is the account of the keys that an operator's decision makes; other commits carry it on. `mode` is
+    the write mode of the rows with their key, as `ledger.made_for` gives it; None for a commit without rows.
+    """
+
+    pipeline: str
+    run: str
+    version: str
+    start: Offsets
+    end: Offsets
+    committed: Offsets | None
+    topic_id: str
+    counts: Counts = field(default_factory=Counts)
+    schema_ids: tuple[int, ...] = ()
+    valid_through: int | None = None
+    accepted: str | None = None
+    windows: Mapping[str, Offsets] = field(default_factory=dict)
+    over_rollback: bool = False
+    staged_us: int | None = None
+    on: int | None = None
+    on_head: int | None = None
+    settled: int | None = None
+    keys: KeyAccount | None = None
+    mode: str | None = None
+
+    def summary(self, table_uuid: str) -> dict[str, str]:
+        """Return the snapshot's summary entries."""
+        entries = {
+            ledger.FORMAT: ledger.FORMAT_VERSION,
+            ledger.PIPELINE: self.pipeline,
+            ledger.COMMIT_ID: self.commit_id(table_uuid),
+            ledger.START: str(self.start),
+            ledger.END: str(self.end),
+            ledger.COUNTS: str(self.counts),
+            ledger.SCHEMA_IDS: canonical(list(self.schema_ids)),
+            ledger.RUN: self.run,
+            ledger.VERSION: self.version,
+        }
+        if self.valid_through is not None:
+            entries[ledger.VALID_THROUGH] = str(self.valid_through)
+        if self.accepted is not None:
+            entries[ledger.EVENTS] = self.accepted
+        if self.staged_us is not None:
+            entries[ledger.STAGED_AT] = str(self.staged_us)
+        return entries
+
+    def commit_id(self, table_uuid: str) -> str:
+        """See `ledger.commit_id`."""
+        return ledger.commit_id(self.pipeline, table_uuid, self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    """What a commit says and does beside a batch.
+
+    `summary` has further entries; if it names a decision on dead letters, that gets the next number, which is above
+    `numbered_from` too. A commit that `finishes` one is of the dead-letter table, and has no totals of its own. With `restore` the
+    head is first set back to the newest entry, over a rollback that only moved it; with `clear` all rows go first.
+    """
+
+    summary: Mapping[str, str] = field(default_factory=dict)
+    numbered_from: int = 0
+    finishes: bool = False
+    restore: bool = False
+    clear: bool = False
+
+
+NOTHING = Extra()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit that exists: its snapshot, and whether it was found rather than made.
+
+    `number` is that of the table's newest decision on its dead-letter table, as the commit has it.
+    """
+
+    snapshot_id: int
+    found: bool
+    number: int | None = None
