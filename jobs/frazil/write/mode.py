@@ -57,9 +57,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedRows:
-    """The rows of a batch in files that no snapshot names, and what became of the records that `landed`.
+    """The rows of a batch in files that no snapshot names, and how the records that `landed` took effect.
 
-    `terms` are the terms of `Counts` that say so. In an upsert table, `changes` are the keys of the batch, and the `unresolved`
+    `terms` are the terms of `Counts` for that. In an upsert table, `changes` are the keys of the batch, and the `unresolved`
     changes, by partition and offset, omit values that are nowhere. If it `omits_values`, changes omit values for which the batch
     was not staged.
     """
