@@ -16,9 +16,8 @@ from frazil.declaration.checks.constraints import shown
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.declaration.documents.from_json import parsed
 from frazil.declaration.envelopes import Debezium
-from frazil.declaration.options import Truncation
 from frazil.declaration.pipeline import Pipeline
-from frazil.declaration.write_modes import Upsert
+from frazil.declaration.write_modes import deletes_all
 
 FLATTENING = "ExtractNewRecordState"
 LISTS = tuple(f"{kind}.{how}.list" for kind in ("table", "schema", "database") for how in ("include", "exclude"))
@@ -151,7 +150,7 @@ class Fed:
         mark = min({"__deleted", "__op"} & {*types}, default="")
         identities = (each.rpartition(":") for each in connector.names("replica.identity.autoset.values"))
         identity = next((each.strip().upper() for one, _, each in identities if names_table([one], table)), "")
-        empties = isinstance(pipeline.write, Upsert) and pipeline.write.on_truncate is Truncation.DELETE_ALL
+        empties = deletes_all(pipeline.write)
         written = formats.get(converter, "")
         about = (written, wanted, types, mark, identity, empties, connector.database == "Postgres")
         return cls(connector, envelope, table, side, converter, *about, {written, wanted} == {"json", "connect_json"})
