@@ -338,7 +338,7 @@ def _of_topics(connector: Connector, pipelines: Sequence[Pipeline]) -> Iterator[
     else:
         for each in pipelines:
             table = connector.table_of(each.topic.name)
-            if table and each.envelope is not None and each not in connector.fed([each]):
+            if table and each.is_change_data and each not in connector.fed([each]):
                 what = f"the connector does not capture {table}, whose topic {each.topic.name} is declared"
                 yield (
                     Problem(
