@@ -97,6 +97,31 @@ def test_a_wider_type_widens_the_column_and_old_records_still_land(shop: Shop) -
     assert sorted(r["order_id"] for r in shop.landed()) == list(range(9))
 
 
+def test_times_of_another_unit_are_rejected_not_mixed(shop: Shop) -> None:
+    """A database column of more digits: Debezium and Avro then write another unit, in a wider type."""
+    millis, micros, named, renamed = (
+        version(at=kind)
+        for kind in (
+            {"type": {"type": "int", "logicalType": "time-millis"}, "default": 0},
+            {"type": {"type": "long", "logicalType": "time-micros"}, "default": 0},
+            {"type": {"type": "int", "connect.name": "io.debezium.time.Time"}, "default": 0},
+            {"type": {"type": "long", "connect.name": "io.debezium.time.NanoTime"}, "default": 0},
+        )
+    )
+    shop.produce(shop.orders(3, shop.register(millis), schema=millis))
+    shop.drain()
+    shop.produce(shop.orders(2, shop.register(micros), first=3, schema=micros))
+    shop.produce(shop.orders(1, shop.register(named), first=5, schema=named))
+    shop.produce(shop.orders(1, shop.register(renamed), first=6, schema=renamed))
+    assert shop.drain().rejected == {"incompatible_schema": 3}
+    assert kinds(shop)["at"] == "int"
+    assert {event["message"].split(". ")[0] for event in shop.seen("schema_incompatible")} == {
+        "at: int of milliseconds cannot become long of microseconds",
+        "at: int of milliseconds cannot become long of nanoseconds",
+    }
+    shop.assert_each_record_once()
+
+
 @pytest.mark.long
 def test_a_narrower_version_never_narrows_the_column(shop: Shop) -> None:
     shop.produce(shop.orders(3, shop.register(ORDER)))

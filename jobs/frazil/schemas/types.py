@@ -40,6 +40,8 @@ class Primitive:
     kind: Kind
     origins: tuple[tuple[str, ...], ...] = field(default=(), kw_only=True, compare=False, repr=False)
     """The names of each type of a writer that it is made of, its full name first; empty for formats without unions."""
+    unit: str = field(default="", kw_only=True, compare=False, repr=False)
+    """The unit of a number that is a time or a duration, if its schema names it. Numbers of two units never share a column."""
 
     def __str__(self) -> str:
         return self.kind.value

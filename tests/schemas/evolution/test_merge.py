@@ -62,6 +62,18 @@ def test_what_iceberg_forbids_leaves_the_version_out_and_says_where() -> None:
         assert problem(struct(x=old), struct(x=new)).startswith(says)
 
 
+def test_numbers_of_two_units_never_share_a_column() -> None:
+    millis, micros, nanos = (
+        Primitive(of, unit=unit) for of, unit in ((Kind.INT, "ms"), (Kind.LONG, "us"), (Kind.LONG, "ns"))
+    )
+    for old, new in ((millis, micros), (micros, nanos), (micros, millis)):
+        says = f"x: {old} of {old.unit} cannot become {new} of {new.unit}"
+        assert problem(struct(x=old), struct(x=new)).startswith(says)
+        assert problem(struct(x=LONG), struct(x=old), struct(x=new)).startswith("x: long of ")  # a table says no unit
+        assert problem(struct(x=ListOf(old)), struct(x=ListOf(new))).startswith("x.element: ")
+    assert merged(struct(x=INT), struct(x=millis), struct(x=LONG)).fields[0].type == LONG
+
+
 def test_a_version_that_does_not_fit_does_not_stop_those_after_it() -> None:
     found = merge([(7, struct(x=INT)), (8, struct(x=STRING, y=INT)), (9, struct(x=LONG, z=INT))])
     assert list(found.incompatible) == [8]

@@ -31,7 +31,7 @@ from frazil.schemas.avro.schema import (
     Union,
     takes_no_bytes,
 )
-from frazil.schemas.connect.connect_types import DECIMAL, VARIABLE_SCALE_DECIMAL, decimal_column
+from frazil.schemas.connect.connect_types import DECIMAL, UNITS, VARIABLE_SCALE_DECIMAL, decimal_column
 from frazil.schemas.types import Decimal
 
 LOGICAL = {
@@ -67,7 +67,10 @@ def simple_type(name: str, tree: dict[str, Any], *, connect_types: bool = False)
         return Simple(name, named)
     if name == "bytes" and (decimal := decimal_of(tree)):
         return Simple(name, "decimal", *decimal)
-    return Simple(name, logical) if isinstance(logical, str) and logical in LOGICAL.get(name, ()) else Simple(name)
+    if isinstance(logical, str) and logical in LOGICAL.get(name, ()):
+        return Simple(name, logical)
+    kind, unit = UNITS.get(text_of(tree, "connect.name"), (None, ""))
+    return Simple(name, unit=unit if kind == name else "")
 
 
 def decimal_of(tree: dict[str, Any]) -> tuple[Decimal, int] | None:

@@ -50,6 +50,7 @@ _LOGICAL: Mapping[str, Kind] = {
     NANO_TIMESTAMP: Kind.TIMESTAMP,
     ZONED_TIMESTAMP: Kind.TIMESTAMPTZ,
 }
+_UNITS: Mapping[str, str] = {"time-millis": "milliseconds", "time-micros": "microseconds"}
 
 
 def row_type(schema: AvroSchema) -> Struct:
@@ -67,7 +68,7 @@ def scalar(of: Simple | Fixed) -> Primitive | Decimal:
         return of.decimal
     if isinstance(of, Fixed):
         return Primitive(Kind.BINARY)
-    return Primitive(_LOGICAL.get(of.logical) or _PLAIN[of.name])
+    return Primitive(_LOGICAL.get(of.logical) or _PLAIN[of.name], unit=of.unit or _UNITS.get(of.logical, ""))
 
 
 def collapsed(union: Union) -> Simple | None:

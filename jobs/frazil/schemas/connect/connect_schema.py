@@ -19,6 +19,7 @@ from frazil.schemas.connect.connect_types import (
     NumberOrBytes,
     connect_decimal,
     named,
+    with_unit,
 )
 from frazil.schemas.json.json_schema import NESTING, VALUE_COLUMN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
@@ -104,7 +105,7 @@ def _type(schema: Any, where: str, depth: int) -> Type | None:
             return NumberOrBytes(decimal.means.precision, decimal.means.scale, decimal.zeros)
         case str() if kind in _KINDS:
             of = Primitive(_KINDS[kind])
-            return named(name, of) or of
+            return named(name, of) or with_unit(name, of)
     raise UnreadableSchema(f"{where} has the type {kind!r}, which Kafka Connect does not have")
 
 

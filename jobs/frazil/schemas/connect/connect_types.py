@@ -79,10 +79,28 @@ NAMED: Mapping[str, Held] = {
 """What a primitive with this name means. Other names change nothing."""
 
 
+UNITS: Mapping[str, tuple[Kind, str]] = {
+    "org.apache.kafka.connect.data.Time": (Kind.INT, "milliseconds"),
+    "io.debezium.time.Time": (Kind.INT, "milliseconds"),
+    "io.debezium.time.MicroTime": (Kind.LONG, "microseconds"),
+    "io.debezium.time.NanoTime": (Kind.LONG, "nanoseconds"),
+    "io.debezium.time.MicroDuration": (Kind.LONG, "microseconds"),
+    "io.debezium.time.NanoDuration": (Kind.LONG, "nanoseconds"),
+    **{name: (held.kind, held.notation.value) for name, held in NAMED.items() if held.kind is not Kind.STRING},
+}
+"""The unit of a number with this name, where the number itself lands. Debezium chooses it by the precision of a column."""
+
+
 def named(name: object, of: Type) -> Held | None:
     """Return what a value of type `of` means that has this name; None if it means itself."""
     found = NAMED.get(name) if isinstance(name, str) else None
     return found if found is not None and of == Primitive(found.kind) else None
+
+
+def with_unit(name: object, of: Type) -> Type:
+    """Return the type of a number with the unit that its name has, if it has one."""
+    kind, unit = UNITS.get(name, (None, "")) if isinstance(name, str) else (None, "")
+    return replace(of, unit=unit) if isinstance(of, Primitive) and of.kind is kind else of
 
 
 def connect_decimal(parameters: Any) -> Held:

@@ -220,18 +220,30 @@ def _same_kind(old: Type, new: Type, path: tuple[str, ...]) -> Type:
             both = _type(key, other, (*path, "key")), _type(a, b, (*path, "value"))
             return old if both[0] is key and both[1] is a and required <= also else MapOf(*both, required and also)
         case ((Primitive() | Decimal()), (Primitive() | Decimal())):
+            units = {of.unit for of in (old, new) if isinstance(of, Primitive) and of.unit}
+            if len(units) > 1:
+                raise incompatible(path, f"{brief(old)} of {_unit(old)} cannot become {brief(new)} of {_unit(new)}")
             if holds(old, new):
-                return old
+                return _with_unit(old, units)
             if becomes(old, new):
-                return new
+                return _with_unit(new, units)
     raise incompatible(path, f"{brief(old)} cannot become {brief(new)}")
 
 
-def incompatible(path: Sequence[str], what: str) -> IncompatibleSchema:
-    """Return the error of a change at this path, which it shows dotted."""
-    return IncompatibleSchema(
-        what, where=".".join(path), do="Give the field another name, or land the topic in another table"
-    )
+def _unit(of: Type) -> str:
+    return of.unit if isinstance(of, Primitive) else ""
+
+
+def _with_unit(of: Type, units: set[str]) -> Type:
+    return replace(of, unit=units.pop()) if units and isinstance(of, Primitive) and not of.unit else of
+
+
+def incompatible(path: Sequence[str], what: str, do: str = "") -> IncompatibleSchema:
+    """Return the error of a change at this path, which it shows dotted; `do` is the remedy, if it is not the usual one."""
+    usual = "Give the field another name, or land the topic in another table"
+    if path[:1] in (("_kafka_key",), ("_kafka", "key")):  # the key as a column, which no field names
+        usual = "Declare the key's format as before, or name another table"
+    return IncompatibleSchema(what, where=".".join(path), do=do or usual)
 
 
 def type_names(of: Type) -> str:

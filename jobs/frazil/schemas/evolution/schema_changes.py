@@ -143,7 +143,8 @@ def _structs(table: Struct, rows: Struct, path: Path, allowed: _Allowed) -> Iter
         column = columns.get(field.name)
         if column is None:
             if not allowed.add:
-                raise incompatible((*path, field.name), "the table has no such column, and none may be added")
+                do = 'Take the field back, or declare schema_evolution="add_columns"'
+                raise incompatible((*path, field.name), "the table has no such column, and none may be added", do)
             yield AddColumn((*path, field.name), plain(field.type), field.doc, field.ids)
             continue
         here = (*path, column.name)

@@ -18,6 +18,7 @@ from frazil.schemas.connect.connect_types import (
     Number,
     connect_decimal,
     named,
+    with_unit,
 )
 from frazil.schemas.evolution.field_ids import SINGLE_VALUE, made_of
 from frazil.schemas.json.documents import JsonSchema, Node, parse
@@ -267,7 +268,8 @@ class _Reading:
     def _of(self, kind: str, k: Keywords, inside: Counter[str]) -> Shape:
         if kind not in ("object", "array"):
             of = _scalar(kind, k)
-            return Shape((named(k.hints.get("title"), of) if self.connect_types else None) or of)
+            name = k.hints.get("title")
+            return Shape((named(name, of) if self.connect_types else None) or with_unit(name, of))
         if inside[""] == NESTING:
             return _JSON
         inside = inside + Counter([""])
