@@ -43,6 +43,9 @@ CASES: list[tuple[str | bytes | None, Any]] = [
     ('{"o": {"a": 1, "a": 2}}', REJECTED),
     ('{"id": "x", "a": 1}', REJECTED),
     ('{"id": 1, "a": 1} {}', REJECTED),
+    ('{"id": 1, "d": NaN}', None),
+    ('{"id": 1, "d": NaN, "a": 5}', REJECTED),
+    ('{"id": 1, "f": Infinity}', REJECTED),
     ("[1]", REJECTED),
     (b'{"a": "\xff"}', REJECTED),
     (None, REJECTED),
@@ -50,9 +53,14 @@ CASES: list[tuple[str | bytes | None, Any]] = [
 
 
 def test_what_is_no_column_is_json_text(spark: SparkSession) -> None:
-    columns = ("id long", "to struct<city: string>")
+    columns = ("id long", "to struct<city: string>", "d double")
     found = unknown(spark, columns, *(body for body, _ in CASES))
     assert list(zip([body for body, _ in CASES], found, strict=True)) == CASES
+
+
+def test_a_number_that_json_does_not_have_is_no_text_in_a_column_of_json(spark: SparkSession) -> None:
+    bodies = ('{"js": NaN}', '{"js": {"x": -Infinity}}', '{"js": "NaN"}', '{"js": {"x": "NaN"}, "id": 1}')
+    assert unknown(spark, ("id long", "js json"), *bodies) == [REJECTED, REJECTED, None, None]
 
 
 @pytest.mark.long

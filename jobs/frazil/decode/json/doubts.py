@@ -19,6 +19,7 @@ _BEFORE, _BEHIND = r"(?<=[:,\[\s])", r"(?=\s*[,}\]])"  # a number is between the
 _PAST_A_FLOAT = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{2,}}|\d{{30}})"
 _PAST_A_DOUBLE = rf"{_BEFORE}-?(?:\d[\d.]*[eE]\+?\d{{3,}}|\d{{200}})"
 _LONG_INTEGER = rf"{_BEFORE}(-?\d{{39,}}){_BEHIND}"
+_NO_NUMBER = rf"{_BEFORE}[-+]?(?:NaN|INF|Infinity){_BEHIND}"
 _ESCAPED_BACKSLASH = r"\\\\"
 _HALF_A_PAIR = (
     r"\\u(?:[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
@@ -40,8 +41,14 @@ def is_text(strings: Leaves, text: Column) -> Column:
 
 
 def is_json(text: Column) -> Column:
-    """Return whether a variant holds what the document says: no half of a surrogate pair, and no number past a double."""
-    is_past = text.rlike(_PAST_A_DOUBLE) & F.contains(F.to_json(F.try_parse_json(text)), F.lit('Infinity"'))
+    """Return whether a variant holds what the document says: no half of a surrogate pair, no number past a double, and no `NaN`.
+
+    JSON has no such number, so a variant makes a string of it.
+    """
+    read = F.to_json(F.try_parse_json(text))
+    is_past = text.rlike(f"{_PAST_A_DOUBLE}|{_NO_NUMBER}") & (
+        F.contains(read, F.lit('Infinity"')) | F.contains(read, F.lit('NaN"'))
+    )
     return ~_has_half_a_pair(text) & ~F.coalesce(is_past, F.lit(True))
 
 

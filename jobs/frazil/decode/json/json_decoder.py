@@ -61,7 +61,9 @@ class UnknownFields:
 
     def _others(self, body: Column, document: Column) -> Column:
         names = F.array(*map(F.lit, self.known)).cast("array<string>")
-        has_unknown = F.size(F.array_except(F.json_object_keys(document), names)) > 0
+        # `json_object_keys` is null for NaN and the like, which `from_json` reads.
+        lenient = F.map_keys(F.from_json(document, "map<string, string>", self.options))
+        has_unknown = F.size(F.array_except(F.coalesce(F.json_object_keys(document), lenient), names)) > 0
         members = F.from_json(doubts.with_long_integers_as_strings(document), _MEMBERS, self.options)
         others = F.to_json(F.map_filter(members, lambda name, _: ~F.array_contains(names, name)))
         return F.when(has_unknown, F.coalesce(F.when(doubts.is_json(document), others), F.lit(_NOT_KEPT)))
