@@ -18,7 +18,7 @@ from frazil.job.failpoints import ACCEPT_STEPS
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
-from frazil.recovery.rows_deleted import RowsDeleted, rows_deleted
+from frazil.recovery.rows_deleted import RowsDeleted, filled, rows_deleted
 from frazil.status.pipeline_status import table_status
 from tests.scenarios.test_upserts import State
 from tests.support.jobs import nothing
@@ -184,3 +184,31 @@ def test_rows_that_pyiceberg_deletes_are_accepted(stock: Ledgers) -> None:
     table.iceberg.delete("_kafka_offset == 2")
     assert accepted(stock).deleted == {0: 1}
     stock.assert_proven()
+
+
+def test_a_changed_value_of_a_renamed_column_is_seen(stock: Ledgers) -> None:
+    """In one commit another engine deletes a row, and changes a value of another."""
+    named = f"lake.{stock.table}"
+    stock.spark.sql(f"ALTER TABLE {named} RENAME COLUMN day TO renamed")
+    stock.spark.sql(
+        f"MERGE INTO {named} t USING (SELECT explode(array(2, 3)) AS at) s ON t._kafka_offset = s.at "
+        "WHEN MATCHED AND s.at = 2 THEN DELETE WHEN MATCHED THEN UPDATE SET renamed = 7"
+    )
+    with pytest.raises(InvalidInput, match="added or changed 1 rows"):
+        accepted(stock)
+
+
+def test_empty_values_are_null_and_text_that_looks_like_one_stays(spark: SparkSession) -> None:
+    kind = "v struct<t: string, l: array<struct<m: map<string, int>>>, s: struct<x: int>>"
+    rows = [
+        [((None, [], (None,)),), (None,)],
+        [(('{"a":{}}', None, None),), (('{"a":{}}', [], (None,)),)],
+        [((None, [({},), None], None),), ((None, [(None,), None], (None,)),)],
+    ]
+    for equal in rows:
+        made = spark.createDataFrame(equal, kind)
+        assert made.select(filled(made["v"], made.schema["v"].dataType)).distinct().count() == 1
+    other = spark.createDataFrame([(('{"a":{}}', None, None),), (('{"b":{}}', None, None),)], kind)
+    assert other.select(filled(other["v"], other.schema["v"].dataType).alias("v")).distinct().count() == 2
+    empty = spark.createDataFrame([((None, [], (None,)),)], kind)
+    assert empty.select(filled(empty["v"], empty.schema["v"].dataType)).first() == (None,)

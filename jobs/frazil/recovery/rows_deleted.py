@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from frazil.audit.accounts.state_rows import read_keys
 from frazil.audit.files.manifests import undecided_commits
@@ -32,9 +33,8 @@ from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.row_offsets import quoted
 from frazil.lake.stage import empty_commit
 
-_DEEPEST = 3
-"""Levels of empty values within each other that count as null."""
-_TIMES = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_DIGITS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+_TIMES = {"timestampFormat": f"{_DIGITS}XXX", "timestampNTZFormat": _DIGITS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,18 @@ class _Deciding:
         if before is None:
             return later.count()
         earlier = rows(before)
-        columns = [F.col(quoted_column(name)) for name in earlier.columns if name in later.columns]
-        times = {"timestampFormat": f"{_TIMES}XXX", "timestampNTZFormat": _TIMES}
-        text = F.to_json(F.struct(*columns), times)
-        for _ in range(_DEEPEST):  # PyIceberg writes a list, map or struct that is null as an empty one
-            text = F.regexp_replace(F.regexp_replace(text, r',?"[^"]*":(\[\]|\{\})', ""), r"\{,", "{")
-        row = F.xxhash64(text)
-        return later.select(row).exceptAll(earlier.select(row)).count()
+        names, former = _names(table, after), _names(table, before)
+
+        def hashed(of: DataFrame, named: Mapping[int, str]) -> DataFrame:
+            present = {number: name for number, name in named.items() if name in of.columns}
+            columns = [
+                filled(of[quoted_column(name)], of.schema[name].dataType).alias(str(number))
+                for number, name in sorted(present.items())
+                if number in names  # of a column that was dropped, no reader sees a value
+            ]
+            return of.select(F.xxhash64(F.to_json(F.struct(*columns), _TIMES)))
+
+        return hashed(later, names).exceptAll(hashed(earlier, former)).count()
 
     def _gone(self, table: StoredTable, before: Snapshot, after: Snapshot) -> tuple[int, int]:
         """Return how many rows of an upsert table a commit deleted, and the sum of their keys' hashes."""
@@ -196,6 +201,28 @@ class _Deciding:
 
     def _refused(self, what: str, do: str) -> InvalidInput:
         return InvalidInput(what, where=f"table {self.pipeline.table.identifier}", do=do)
+
+
+def _names(table: StoredTable, snapshot: Snapshot) -> dict[int, str]:
+    """Return the names of a snapshot's columns by their ids: another engine may have renamed some since."""
+    found = table.iceberg.snapshot_by_id(snapshot.id)
+    schemas = table.iceberg.schemas()
+    schema = schemas.get(found.schema_id) if found is not None and found.schema_id is not None else None
+    return {field.field_id: field.name for field in (schema or table.iceberg.schema()).fields}
+
+
+def filled(value: Column, of: DataType) -> Column:
+    """Return a value to compare, structs as JSON text. Empty lists, maps and structs are null, as PyIceberg writes null ones."""
+    match of:
+        case StructType():
+            inner = F.struct(*(filled(value.getField(one.name), one.dataType).alias(one.name) for one in of))
+            # Each value is named once: an expression that is named twice at each level doubles with each.
+            return F.get(F.filter(F.array(F.to_json(inner, _TIMES)), lambda text: text != "{}"), F.lit(0))
+        case ArrayType():
+            return F.when(F.size(value) > 0, F.transform(value, lambda one: filled(one, of.elementType)))
+        case MapType():
+            return F.when(F.size(value) > 0, F.transform_values(value, lambda _, one: filled(one, of.valueType)))
+    return value
 
 
 def quoted_column(name: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from pyroaring import BitMap
 
 from frazil.audit.files.file_scan import Source
-from frazil.audit.files.page_checksums import check_columns, check_vectors, is_with_checksum, read_pages
+from frazil.audit.files.page_checksums import Columns, check_vectors, is_with_checksum, read_pages
 from frazil.audit.files.snapshot_files import files_of
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Flaw, Outcome
@@ -94,8 +94,7 @@ def test_columns_of_a_footer_are_those_of_the_table(checked: Landed) -> None:
         return pa.field(name, of or pa.int64(), metadata={"PARQUET:field_id": str(number)})
 
     right = [field("id", 1), field("tags", 3, pa.list_(field("element", 4))), pa.field("own", pa.int64())]
-    check_columns(right, names)
-    check_columns([*right, field("_row_id", 2147483540)], names)  # of a compaction, in version 3
+    Columns(9, names).check([*right, field("_row_id", 2147483540)])  # of a compaction, in version 3
     for wrong in (
         [field("id", 10)],
         [field("id", 2)],
@@ -104,7 +103,12 @@ def test_columns_of_a_footer_are_those_of_the_table(checked: Landed) -> None:
         [field("tags", 3, pa.list_(field("element", 9)))],
     ):
         with pytest.raises(ValueError, match="which the table never had"):
-            check_columns(wrong, names)
+            Columns(9, names).check(wrong)
+    Columns(4, {1: {"m²"}}).check([field("m_xB2", 1)])  # as Java writes it
+    after_cleaning = Columns(4, None)
+    after_cleaning.check([field("earlier_name", 1)])
+    with pytest.raises(ValueError, match="which the table never had"):
+        after_cleaning.check([field("id", 5)])
     (file,) = checked.paths()
     content = file.read_bytes()
     assert not read_pages(table).findings

@@ -7,6 +7,7 @@ columns are compared with those of the table's schemas: an engine reads a column
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,6 @@ BATCH_BYTES = 64 * 1024 * 1024
 """Bytes of rows that are decoded at a time, about."""
 
 _MAGIC = b"\xd1\xd3\x39\x64"
-_LINEAGE = {2147483540: "_row_id", 2147483539: "_last_updated_sequence_number"}
-"""The columns of row lineage, by their ids: a compaction of a table of version 3 writes them, and no schema has them."""
 _I32 = 0x15
 """A 32-bit number whose field follows the one before it, in Thrift's compact protocol."""
 
@@ -46,7 +45,7 @@ def read_pages(source: Source, remembered: Sequence[str] = ()) -> Pages:
     formats |= {d.file_path: str(d.file_format.value) for file in source.files for d in file.deletes}
     formats |= dict.fromkeys(remembered, "PARQUET")
     problems, data = list[Finding](), {file.path for file in source.files}
-    names = _names(source)
+    columns = Columns.of(source.table.iceberg.metadata)
 
     def has_checksums(path: str) -> bool:
         import pyarrow as pa
@@ -59,7 +58,9 @@ def read_pages(source: Source, remembered: Sequence[str] = ()) -> Pages:
                     check_vectors(stream.read())
                     return True
                 try:
-                    return formats[path].upper() == "PARQUET" and _read_parquet(stream, names if path in data else None)
+                    return formats[path].upper() == "PARQUET" and _read_parquet(
+                        stream, columns if path in data else None
+                    )
                 except pa.ArrowNotImplementedError:  # a type or an encoding that Arrow does not read
                     return False
         return True  # what is wrong with it is in `problems`
@@ -69,24 +70,46 @@ def read_pages(source: Source, remembered: Sequence[str] = ()) -> Pages:
     return Pages(tuple(problems), tuple(path for path, checked in zip(paths, found, strict=True) if not checked))
 
 
-def _names(source: Source) -> dict[int, set[str]]:
-    """Return the names that each field of the table has had, by its id, as Parquet files have them."""
-    from pyiceberg.schema import index_by_id, make_compatible_name
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The fields that a table has had: its last id, and names by id, as Parquet files have them.
 
-    found: dict[int, set[str]] = {number: {name} for number, name in LINEAGE.items()}
-    for schema in source.table.iceberg.metadata.schemas:
-        for number, field in index_by_id(schema).items():
-            found.setdefault(number, set()).update((field.name, make_compatible_name(field.name)))
-    return found
+    Names are None if another engine removed schemas from the metadata: files of these may have any.
+    """
 
+    last: int
+    names: Mapping[int, set[str]] | None
 
-def check_columns(fields: Sequence[Any], names: Mapping[int, set[str]]) -> None:
-    """Raise `ValueError` if Arrow fields of a file have an id twice, or one that the table never had by that name."""
-    seen = set[int]()
-    for number, name in _identified(fields):
-        if number in seen or name not in (*names.get(number, ()), _LINEAGE.get(number)):
-            raise ValueError(f"its footer has a column {name} with id {number}, which the table never had")
-        seen.add(number)
+    @classmethod
+    def of(cls, metadata: Any) -> Columns:
+        """Return the fields of all schemas in a table's metadata."""
+        from pyiceberg.schema import index_by_id, make_compatible_name
+
+        if {schema.schema_id for schema in metadata.schemas} != set(range(len(metadata.schemas))):
+            return cls(metadata.last_column_id, None)
+        found: dict[int, set[str]] = {}
+        for schema in metadata.schemas:
+            for number, field in index_by_id(schema).items():
+                found.setdefault(number, set()).update((field.name, make_compatible_name(field.name)))
+        return cls(metadata.last_column_id, found)
+
+    def check(self, fields: Sequence[Any]) -> None:
+        """Raise `ValueError` if Arrow fields of a file have an id twice, or one that the table never had by that name.
+
+        Engines differ in writing letters that Avro forbids: a name with such letters is compared with other columns' only.
+        """
+        seen = set[int]()
+        for number, name in _identified(fields):
+            if number in seen or not (self._may_have(number, name) or LINEAGE.get(number) == name):
+                raise ValueError(f"its footer has a column {name} with id {number}, which the table never had")
+            seen.add(number)
+
+    def _may_have(self, number: int, name: str) -> bool:
+        if self.names is None:
+            return number <= self.last
+        known = self.names.get(number, set())
+        is_sure = all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", one) for one in known)
+        return name in known or not (is_sure or any(name in names for names in self.names.values()))
 
 
 def _identified(fields: Sequence[Any]) -> Iterator[tuple[int, str]]:
@@ -96,13 +119,13 @@ def _identified(fields: Sequence[Any]) -> Iterator[tuple[int, str]]:
         yield from _identified([field.type.field(index) for index in range(field.type.num_fields)])
 
 
-def _read_parquet(stream: Any, names: Mapping[int, set[str]] | None) -> bool:
-    """Decode all columns, comparing checksums, and those of a data file with `names`; return whether pages have checksums."""
+def _read_parquet(stream: Any, columns: Columns | None) -> bool:
+    """Decode all columns, comparing checksums, and those of a data file with `columns`; return whether pages have checksums."""
     import pyarrow.parquet as pq
 
     parquet: Any = pq.ParquetFile(stream, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True)
-    if names is not None:
-        check_columns(list(parquet.schema_arrow), names)
+    if columns is not None:
+        columns.check(list(parquet.schema_arrow))
     groups = [parquet.metadata.row_group(index) for index in range(parquet.num_row_groups)]
     for index, group in enumerate(groups):
         rows = max(1, min(BATCH, BATCH_BYTES * group.num_rows // max(1, group.total_byte_size)))
