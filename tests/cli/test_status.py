@@ -28,7 +28,7 @@ from tests.audit.landed_state import LandedState
 DECLARED = """
 from frazil.declaration import *
 pipelines = [
-    Pipeline(topic=Topic("orders", value_format="text"), table=Table("shop.orders"), name="orders"),
+    Pipeline(topic=Topic("orders", value_format="json", columns=("order_id long",)), table=Table("shop.orders"), name="orders"),
     Pipeline(topic=Topic("clicks", value_format="text"), table=Table("shop.clicks")),
 ]
 """

@@ -16,7 +16,7 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrd
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestamptzType
 
-from frazil.declaration import Append, At, Changelog, Debezium, Latest, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Append, At, Changelog, Debezium, KeyFormat, Latest, Pipeline, Table, Topic, Upsert
 from frazil.declaration.checks.change_effects import FIELDS, Outcome
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.setup import existing_table
@@ -26,7 +26,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 from tests.declaration.checks.test_change_effects import declared_fields
 
 
@@ -42,7 +42,8 @@ def key_of(pipeline: Pipeline) -> tuple[str, ...]:
 def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> Layout:
     """Return the layout of a table that was made for a pipeline; another engine dropped and renamed some columns."""
     is_struct = pipeline.table.metadata_columns.value == "struct"
-    fields = (Field("id", Primitive(Kind.LONG)), *metadata_fields(struct=is_struct))
+    key = None if pipeline.topic.key_format is KeyFormat.BYTES else Primitive(Kind.STRING)
+    fields = (Field("id", Primitive(Kind.LONG)), *metadata_fields(struct=is_struct, key=key))
     ids = field_ids(schema_json(Struct(fields)))
     now = {(renamed or {}).get(name, name): number for name, number in ids.items() if name not in without}
     return Layout(
@@ -201,6 +202,51 @@ def test_a_column_that_is_not_declared_is_said() -> None:
     assert differences(declared(write=Upsert(), topic=keyed), made(declared(write=Upsert(), topic=keyed))) == ()
     unknown_keys = declared(write=Upsert(), topic={"key_format": "avro", "columns": ("day string",)})
     assert differences(unknown_keys, made(unknown_keys)) == ()
+
+
+def test_columns_are_said_when_none_is_declared_any_more() -> None:
+    for now in (
+        {"columns": None},
+        {"columns": None, "value_format": "text"},
+        {"columns": None, "value_format": "bytes"},
+    ):
+        (found,) = differences(declared(topic=now), made(declared()))
+        assert "the table has id, which the declaration does not have" in str(found)
+
+
+def test_columns_whose_type_the_key_contradicts_are_declared_all_the_same() -> None:
+    topic = {"key_format": "json", "key_columns": ("id string",), "columns": ("id long", "day string")}
+    assert differences(declared(write=Upsert(), topic=topic), made(declared(write=Upsert(), topic=topic))) == ()
+
+
+def test_another_format_of_keys_is_said() -> None:
+    (found,) = differences(declared(topic={"key_format": "text"}), made(declared()))
+    assert (found.field, found.what) == ("topic.key_format", "the table has keys as binary")
+    (found,) = differences(
+        declared({"metadata_columns": "struct"}), made(declared({"metadata_columns": "struct"}, {"key_format": "avro"}))
+    )
+    assert (found.field, found.what) == ("topic.key_format", "the table has keys as string")
+
+
+@pytest.mark.parametrize(
+    ("declared_as", "column"),
+    [
+        ("json", Kind.STRING),
+        ("json", Kind.VARIANT),
+        ("io.debezium.time.Timestamp", Kind.TIMESTAMP),
+        ("io.debezium.time.Date", Kind.DATE),
+        ("io.debezium.time.ZonedTimestamp", Kind.TIMESTAMPTZ),
+        ("io.debezium.data.VariableScaleDecimal", Kind.STRING),
+        ("list<io.debezium.time.Date>", ListOf(Primitive(Kind.DATE))),
+    ],
+)
+def test_a_declared_type_is_compared_as_the_column_that_it_makes(declared_as: str, column: Any) -> None:
+    of = column if isinstance(column, ListOf) else Primitive(column)
+    there = replace(made(declared()), row=Struct((Field("x", of),)))
+    found = differences(declared(topic={"columns": ("id long", f"x {declared_as}")}), there)
+    assert [one for one in found if "cannot become" in str(one)] == []
+    again = differences(declared(topic={"columns": ("id long", "x boolean")}), there)
+    assert [one for one in again if "cannot become boolean" in str(one)]
 
 
 FOREIGN = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -170,12 +170,22 @@ def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
         if row is not None and (known := _with_key(one.pipeline, row)) is not None:
             problems += (each.moved("", f"{one.path}.") for each in source_problems(one.pipeline.table, known))
         if row is not None and one.pipeline.write.has_key:
+            problems += (each.moved("", f"{one.path}.") for each in _key_problems(one.pipeline, row))
             from frazil.ingest.schema import declared_state
 
             problems += (each.moved("", f"{one.path}.") for each in declared_state.problems(one.pipeline, row))
     if problems:
         raise InvalidDeclaration(problems)
     return rows
+
+
+def _key_problems(pipeline: Pipeline, row: Struct) -> Iterator[Problem]:
+    """Yield the column that the record's key has in another type than the value."""
+    keys = pipeline.topic.key_columns if pipeline.write.key is None else None
+    fields = row_meaning(declared_type(keys or ()))
+    if problem := merge([(KEY_VERSION, fields), (0, row)]).incompatible.get(0):
+        what = f"{problem.where} has another type than in the value: {problem.what}"
+        yield Problem("topic.key_columns", what, "Declare it in one type, or give one of both another name")
 
 
 def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:

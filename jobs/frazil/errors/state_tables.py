@@ -61,8 +61,9 @@ class WriteModeDiffers(DecisionRequired):
         do = f"Declare key={written(made_for)} again, or name another table"
         if is_of_records:
             do = (
-                "If the source's primary key changed, name another table with start=At(…) after the change, and have the source "
-                "write all rows again, such as by a snapshot of the connector"
+                "If the declared format or columns of keys changed, declare them as before. If the source's primary key changed, "
+                "name another table with start=At(…) after the change, and have the source write all rows again, such as by a "
+                "snapshot of the connector"
             )
         if may_identify:
             do = f"{do}. If another engine changed the identifier fields, run {_identified(table, key)}"

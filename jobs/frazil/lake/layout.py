@@ -12,19 +12,20 @@ from frazil.declaration import Pipeline
 from frazil.declaration.checks.allowed_options import undeclarable
 from frazil.declaration.checks.column_notation import columns
 from frazil.declaration.documents.to_json import to_json
-from frazil.declaration.options import MetadataColumns
+from frazil.declaration.options import KeyFormat, MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
 from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import canonical
+from frazil.schemas.connect.connect_types import as_text, row_meaning
 from frazil.schemas.declared_columns import UNKNOWN, declared_type
 from frazil.schemas.evolution.column_names import folded, is_reserved
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
-from frazil.schemas.key_fields import KEY_VERSION
+from frazil.schemas.json_columns import with_texts
 from frazil.schemas.metadata import OF_CHANGELOGS, OF_STATES
-from frazil.schemas.types import Struct
+from frazil.schemas.types import Kind, Primitive, Struct, Type
 
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
@@ -238,6 +239,11 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         kind = json.loads(began).get("type")
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
         yield Difference("start", f"the table began at {kind}{_given(began)}", do)
+    if (key := _key_type(actual)) is not None:
+        is_bytes = pipeline.topic.key_format is KeyFormat.BYTES
+        if is_bytes is not (key == Primitive(Kind.BINARY)):
+            do = "Declare the key's format as before, or name another table"
+            yield Difference("topic.key_format", f"the table has keys as {key}", do)
     if undeclared := _undeclared(pipeline, actual):
         what = f"the table has {', '.join(undeclared)}, which the declaration does not have: new rows have null there"
         yield Difference("topic.columns", what, "Declare them again, or drop them from the table")
@@ -251,16 +257,25 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
             yield Difference("topic.columns", f"{column} is required, and is an optional column of the table", do)
 
 
+def _key_type(actual: Layout) -> Type | None:
+    """Return the type of the column that holds records' keys; None if there is none."""
+    fields = {field.name: field.type for field in actual.row.fields}
+    inner = fields.get("_kafka")
+    fields |= {f"_kafka_{field.name}": field.type for field in inner.fields} if isinstance(inner, Struct) else {}
+    return fields.get("_kafka_key")
+
+
 def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
-    """Return the columns that no declared column is; none where a registry, or an event of change data, decides on columns."""
+    """Return the columns that no declared column is; none where schemas, or an event of change data, decide on columns."""
     topic, write = pipeline.topic, pipeline.write
     has_key_fields = write.has_key and write.key is None
-    if not topic.columns or pipeline.is_change_data or (has_key_fields and not topic.key_columns):
+    is_known = bool(topic.columns) or not (topic.schema or topic.has_schemas_inside or topic.value_format.has_schema)
+    if not is_known or pipeline.is_change_data or (has_key_fields and not topic.key_columns):
         return []
-    rows = [(0, declared_type(topic.columns))]
-    if has_key_fields and topic.key_columns:
-        rows.insert(0, (KEY_VERSION, declared_type(topic.key_columns)))
-    named = {field.name for field in merge(rows).type.fields}
+    keys = topic.key_columns if has_key_fields and topic.key_columns else ()
+    rows = [declared_type(listed) for listed in (keys, topic.columns or ())]
+    named = {field.name for row in rows for field in merge([(0, row)]).type.fields}
+    named |= set() if topic.columns else {"value"}
     own = {number for name, number in actual.former.items() if is_reserved(name.partition(".")[0])}
     return [
         name
@@ -273,8 +288,9 @@ def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
     """Yield the declared columns whose type the table's column cannot get, and why."""
     if pipeline.is_change_data or not pipeline.topic.columns:
         return
-    there = {field.name: field for field in actual.row.fields}
-    for field in merge([(0, declared_type(pipeline.topic.columns))]).type.fields:
+    there = {field.name: field for field in as_text(with_texts(actual.row)).fields}
+    row = row_meaning(declared_type(pipeline.topic.columns))
+    for field in as_text(with_texts(merge([(0, row)]).type)).fields:
         if field.name in there:
             both = [
                 (number, Struct((replace(one, required=False),)))

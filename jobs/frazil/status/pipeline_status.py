@@ -219,7 +219,7 @@ def _commit(snapshot: Snapshot) -> Commit:
         operation=snapshot.operation,
         offsets=_landed(entry),
         counts=entry.counts,
-        is_ours=ledger.FORMAT in snapshot.summary,
+        is_ours=any(key.startswith("frazil.") for key in snapshot.summary),
     )
 
 

@@ -105,7 +105,8 @@ def test_a_time_in_the_records_key_is_that_of_the_value() -> None:
 
 def test_no_column_is_missed_where_the_key_does_not_fit_the_value() -> None:
     topic = {"columns": ("id string", "version long"), "key_format": "json", "key_columns": ("id long",)}
-    assert problems(pipeline(Upsert(order_by="version"), **topic)) == []
+    what = "topic.key_columns: id has another type than in the value: long cannot become string"
+    assert problems(pipeline(Upsert(order_by="version"), **topic)) == [f"pipelines[0].{what}"]
 
 
 def test_a_schema_file_has_columns_too() -> None:
@@ -178,7 +179,11 @@ def test_a_check_compares_with_the_tables_of_a_local_catalog(tmp_path: Path, mon
     assert f"{other.name}: table.partition_by: the table is partitioned by nothing" in shown
     assert "table.keep_snapshots: the table's property history.expire.min-snapshots-to-keep has another value" in shown
     (facts,) = json.loads(check(other, "--env", "env.json", "--json").stdout)["pipelines"]
-    assert [text.partition(":")[0] for text in facts["differences"]] == ["table.partition_by", "table.keep_snapshots"]
+    assert [text.partition(":")[0] for text in facts["differences"]] == [
+        "table.partition_by",
+        "topic.columns",
+        "table.keep_snapshots",
+    ]
     assert "table.partition_by" not in check(other).stdout, "there is no local environment"
 
 

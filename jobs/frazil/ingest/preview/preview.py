@@ -118,8 +118,9 @@ def preview(
     if pipeline.is_change_data:
         infer_no_constraints(job.spark)
     if evolution.exists:
-        notes += map(str, differences(pipeline, existing_table.layout_of(job.iceberg, pipeline)))
-        table_setup.check_mode(job.iceberg, pipeline)
+        actual = existing_table.layout_of(job.iceberg, pipeline)
+        notes += map(str, differences(pipeline, actual))
+        existing_table.check_write_mode(pipeline, actual)
     with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
         evolution.refresh()
         spans = job.kafka.offsets(pipeline.topic.name, pipeline.isolation)

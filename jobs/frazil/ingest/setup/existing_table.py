@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
-from frazil.errors import ColumnsMissing, ForeignTable
+from frazil.declaration.write_modes import identity
+from frazil.errors import ColumnsMissing, ForeignTable, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.layout import Layout, changed, differences
+from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.metadata import INGESTED_AT, metadata_fields
 from frazil.schemas.types import Field, Struct, Type
@@ -44,6 +46,15 @@ def check_ours(pipeline: Pipeline, actual: Layout) -> None:
     """Raise `ForeignTable` if another engine made the table."""
     if not actual.is_ours:
         raise ForeignTable.of(pipeline.name, pipeline.table.identifier)
+
+
+def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:
+    """Raise `WriteModeDiffers` if the table was made for another mode. The key is compared when its columns are known."""
+    names = {number: name for name, number in actual.columns.items()}
+    key = ledger.key_of(actual.properties, names) if pipeline.write.keeps_changes else ()
+    made_for, declared = ledger.made_for(actual.properties, names), identity(pipeline, key)
+    if made_for != declared:
+        raise WriteModeDiffers.of(pipeline.name, pipeline.table.identifier, declared=declared, made_for=made_for)
 
 
 def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) -> tuple[AddColumn, ...]:

@@ -10,7 +10,6 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.declaration.start import At, Earliest, Latest, Start
 from frazil.declaration.start import Offsets as StartOffsets
-from frazil.declaration.write_modes import identity
 from frazil.errors import (
     ColumnsMissing,
     DeadLetterTableMismatch,
@@ -18,7 +17,6 @@ from frazil.errors import (
     InvalidInput,
     LedgerLost,
     RolledBack,
-    WriteModeDiffers,
 )
 from frazil.ingest.plan.plan import Span
 from frazil.ingest.setup import existing_table
@@ -41,7 +39,7 @@ from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.stage import empty_commit
 from frazil.schemas.evolution.schema_changes import AddColumn
-from frazil.schemas.iceberg import column_names, field_ids, schema_json
+from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Field, Struct, Type
@@ -89,7 +87,8 @@ def make_tables(
         tables.change_layout(iceberg, table.identifier, table.sort_fields, {}, [], True)
     if not made and actual is None:  # another driver made it in between, or it is a view
         actual = existing_table.layout_of(iceberg, pipeline)
-    check_mode(iceberg, pipeline)
+    if actual is not None:
+        existing_table.check_write_mode(pipeline, actual)
     if pipeline.write.replaces_rows:
         check_puffin(iceberg, table.identifier)
     make_dead_letters(job, pipeline)
@@ -113,17 +112,6 @@ def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[st
     ids = field_ids(schema_json(columns))  # as Iceberg gives them to a new table
     key = [ids[name] for name in row_key] if pipeline.write.keeps_changes else ()
     return ledger.mode_properties(pipeline.write.kind, pipeline.write.order_by, envelope, key)
-
-
-def check_mode(iceberg: Iceberg, pipeline: Pipeline) -> None:
-    """Raise `WriteModeDiffers` if the table was made for another mode. Its key is compared when its columns are known."""
-    table = pipeline.table.identifier
-    loaded = iceberg.load(table)
-    properties, names = loaded.properties(), column_names(iceberg.schema_json(loaded))
-    key = ledger.key_of(properties, names) if pipeline.write.keeps_changes else ()
-    made_for, declared = ledger.made_for(properties, names), identity(pipeline, key)
-    if made_for != declared:
-        raise WriteModeDiffers.of(pipeline.name, table, declared=declared, made_for=made_for)
 
 
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
