@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.lake import layout, tables
-from frazil.lake.constant import constant
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.stage import constant
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.upsert.resolver import IS_DELETE
 

@@ -20,7 +20,7 @@ from frazil.decode.decode import RecordDecoder, columns_of
 from frazil.decode.decoding import SCHEMA_ID
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.batch.read import consumer_options, read
-from frazil.ingest.batch.route import metadata, route
+from frazil.ingest.batch.staging import metadata
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.setup import table_setup
 from frazil.job.context import JobContext
@@ -80,7 +80,7 @@ def _projection(
 
     def project(records: DataFrame) -> DataFrame:
         own = metadata(schema_id=SCHEMA_ID, struct=False, ingested_at=datetime.now(UTC))
-        return route(decoder.rows(records), columns_of(names), own)
+        return decoder.rows(records).select(*columns_of(names), *own)
 
     return project
 

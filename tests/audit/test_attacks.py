@@ -15,8 +15,7 @@ import pytest
 from pyiceberg.types import LongType
 
 from frazil.audit.files import count
-from frazil.audit.files.offset_ranges import Range
-from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.finding import Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.errors import CatalogUnavailable
 from frazil.lake.ledger import entry as ledger

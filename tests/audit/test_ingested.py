@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.proofs import ProofFolder
-from frazil.audit.finding import Depth, Flaw, Outcome
+from frazil.audit.finding import Depth, Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration.options import ErrorMode, MetadataColumns

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from frazil import declaration
-from frazil.audit.files.offset_ranges import Range
-from frazil.audit.finding import Flaw, Outcome
+from frazil.audit.finding import Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.declaration import At, Changelog, Latest, Upsert

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frazil.declaration import Pipeline, Table, Topic
-from frazil.ingest.turns import UNKNOWN, Turn, in_turn
+from frazil.ingest.runner import UNKNOWN, Turn, in_turn
 
 NAMES = ("a", "b", "c", "d")
 PIPELINES = [Pipeline(topic=Topic(name, value_format="text"), table=Table(f"s.{name}")) for name in NAMES]

@@ -11,8 +11,8 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.ingest.batch import read
 from frazil.ingest.batch.read import LEAST_TASKS, SEPARATE_RANGES
-from frazil.lake.ledger import compressed_values
 from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger import entry as ledger_entry
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
@@ -81,7 +81,7 @@ def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
 ) -> None:
     shop = shop_of(partitions=2, value_format=ValueFormat.TEXT)
     land(shop, 2)
-    monkeypatch.setattr(compressed_values, "MOST_PLAIN", 20)
+    monkeypatch.setattr(ledger_entry, "MOST_PLAIN", 20)
     land(shop, 2)
     land(shop, 2)
     monkeypatch.undo()

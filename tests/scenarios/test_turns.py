@@ -7,7 +7,7 @@ import pytest
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.ingest import runner
-from frazil.ingest.turns import Turn, turns
+from frazil.ingest.runner import Turn, turns
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

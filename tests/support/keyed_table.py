@@ -25,8 +25,7 @@ from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged, TableWriter, empty_commit, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.upsert.key_changes import KeyChanges, UpsertBatch
-from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, KeyPositionResolver
-from frazil.upsert.spark_key_hash import key_hash
+from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, KeyPositionResolver, key_hash
 from tests.support import oracle
 from tests.support.jobs import job
 

@@ -20,8 +20,7 @@ from frazil.lake.delete_files.staged_deletes import Found
 from frazil.lake.iceberg_java import Iceberg
 from frazil.upsert.index.places import KeyedRows, PlacesOfKeys
 from frazil.upsert.index_resolver import Cost
-from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, Head
-from frazil.upsert.spark_key_hash import key_hash
+from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, Head, key_hash
 from tests.support.agreeing_index import AgreeingIndex, agreeing
 from tests.support.keyed_table import KeyedTable, Row
 from tests.support.variants import first_short

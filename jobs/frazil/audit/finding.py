@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from frazil.audit.files.offset_ranges import Range
 from frazil.exit_codes import Exit
 
 SHOWN = 20  # ranges that a finding names; it counts all
@@ -128,3 +127,17 @@ def worst(findings: tuple[Finding, ...]) -> Outcome:
         if outcome in outcomes:
             return outcome
     return Outcome.PROVEN
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The offsets from `start` up to and without `end`."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        return str(self.start) if len(self) == 1 else f"{self.start} to {self.end - 1}"

@@ -7,8 +7,7 @@ from typing import Any
 
 from frazil.audit.accounts.balance import PartitionAccount
 from frazil.audit.accounts.state_rows import StateRows
-from frazil.audit.files.count import Read
-from frazil.audit.files.estimate import Estimate
+from frazil.audit.files.count import Estimate, Read
 from frazil.audit.finding import Depth, Finding, Outcome, worst
 
 

@@ -14,12 +14,10 @@ from typing import Any
 from frazil.audit.accounts import commit_chain
 from frazil.audit.accounts.audited_tables import Tables, load_tables
 from frazil.audit.accounts.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
-from frazil.audit.accounts.current_state import State
-from frazil.audit.accounts.deleted_key_files import of_remembered_deletes
+from frazil.audit.accounts.current_state import State, of_remembered_deletes
 from frazil.audit.accounts.pending_dead_letters import as_of, pending_files, wrong_state
 from frazil.audit.files import manifests
-from frazil.audit.files.count import Counted, Counting, Read
-from frazil.audit.files.estimate import Estimate
+from frazil.audit.files.count import Counted, Counting, Estimate, Read
 from frazil.audit.files.file_scan import Source
 from frazil.audit.files.gapless_files import Columns
 from frazil.audit.files.page_checksums import read_pages

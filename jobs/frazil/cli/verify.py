@@ -24,8 +24,7 @@ from frazil.exit_codes import Exit, exit_of, worst
 from frazil.project import declaration_file, environments, project_file
 
 if TYPE_CHECKING:
-    from frazil.audit.files.count import Read
-    from frazil.audit.files.estimate import Estimate
+    from frazil.audit.files.count import Estimate, Read
     from frazil.audit.files.proofs import ProofFolder
     from frazil.audit.verification import Replayed, Verification
     from frazil.declaration import Environment, Pipeline
@@ -125,7 +124,7 @@ def verify(
       3 the catalog is unavailable
       5 not checked
     """
-    from frazil.audit.files.estimate import Estimate
+    from frazil.audit.files.count import Estimate
     from frazil.audit.files.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
 

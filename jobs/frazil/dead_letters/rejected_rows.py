@@ -7,7 +7,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.lake.constant import constant
+from frazil.lake.stage import constant
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -18,8 +18,7 @@ from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFaile
 from frazil.ingest.batch.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
-from frazil.ingest.plan.handling import Restage
-from frazil.ingest.plan.plan import Pace, Span, ended, up_to
+from frazil.ingest.plan.plan import Pace, Restage, Span, ended, up_to
 from frazil.ingest.plan.planner import Planner
 from frazil.ingest.reporting.events import Event, Reporter, Total
 from frazil.ingest.reporting.progress import Progress

@@ -6,18 +6,18 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import ServiceUnavailable
+from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, report_error, reporter
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Sink
+from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
 from frazil.ingest.standby import Standby
-from frazil.ingest.turns import in_turn, turns
 from frazil.job.context import JobContext
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers
@@ -134,3 +134,41 @@ def prove(pipelines: Sequence[Pipeline], job: JobContext) -> None:
     if pipelines:
         with explained("catalog", stopping=job.stopping, redact=job.redact):
             check_catalog(job.iceberg, pipelines[0].table.namespace, unique_id=job.new_id())
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Turn:
+    """The place of a pipeline. `is_idle`: no record waits. `committed_at_ms`: its last commit; 0 if there is none, or unknown."""
+
+    is_idle: bool
+    committed_at_ms: int
+
+
+UNKNOWN = Turn(is_idle=False, committed_at_ms=0)
+"""The turn of a pipeline without a table, and of one whose table or topic cannot be read: its run reports the reason."""
+
+
+def in_turn(pipelines: Sequence[Pipeline], turns: Mapping[str, Turn]) -> list[Pipeline]:
+    """Return the pipelines by their turns: those that wait, the longest wait first, then those without records."""
+    return sorted(pipelines, key=lambda pipeline: turns[pipeline.name])
+
+
+def turns(pipelines: Sequence[Pipeline], job: JobContext, *, parallel: int) -> dict[str, Turn]:
+    """Return the turn of each pipeline, from its table's ledger and its topic."""
+    with ThreadPoolExecutor(parallel, thread_name_prefix="turns") as threads:
+        found = threads.map(lambda pipeline: _turn(pipeline, job), pipelines)
+        return dict(zip((pipeline.name for pipeline in pipelines), found, strict=True))
+
+
+def _turn(pipeline: Pipeline, job: JobContext) -> Turn:
+    try:
+        with explained(f"pipeline {pipeline.name}", stopping=job.stopping, redact=job.redact):
+            has_table = job.iceberg.exists(pipeline.table.identifier)
+            last = read_ledger(job.iceberg, pipeline) if has_table else None
+            if last is None or last.end is None:
+                return UNKNOWN
+            spans = job.kafka.offsets(pipeline.topic.name, pipeline.isolation)
+    except FrazilError:
+        return UNKNOWN
+    is_idle = all(last.end.at.get(partition, 0) >= span.stable for partition, span in spans.items())
+    return Turn(is_idle=is_idle, committed_at_ms=last.at_ms)

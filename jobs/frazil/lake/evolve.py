@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import IncompatibleSchema
-from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.request import Committer
 from frazil.lake.iceberg_java import Iceberg, failed, said
 from frazil.lake.java_classes import Java
 from frazil.lake.tables import columns_of, is_refused

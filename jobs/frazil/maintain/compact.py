@@ -21,7 +21,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.rewrite import Group, Rewritten
 from frazil.lake.snapshot_retention import History
-from frazil.lake.sort_order import order
+from frazil.lake.stage import order
 from frazil.maintain.lease import Lease
 from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Closing, Why, marks_of, why

@@ -8,8 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from frazil.lake.commit.delete_swap import swap
-from frazil.lake.delete_files.file_partitions import Partition
-from frazil.lake.delete_files.java_manifests import DeleteFile
+from frazil.lake.delete_files.java_manifests import DeleteFile, Partition
 from frazil.lake.delete_files.merged_deletes import Merged, merges, write
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.java_classes import Java

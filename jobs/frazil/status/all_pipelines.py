@@ -14,7 +14,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.decode.writers.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable, TopicMissing
-from frazil.ingest.plan.open_transactions import up_to_committed
+from frazil.ingest.plan.planner import up_to_committed
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.status.overview import Row, row, unreadable
 from frazil.status.pipeline_status import table_status

@@ -19,13 +19,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.errors import IncompatibleSchema
-from frazil.lake.constant import constant
 from frazil.lake.delete_files.java_writers import unlisted_table
 from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.remembered_deletes import ROWS_A_FILE, KeyColumn, KeyFile, RememberedDeletes
 from frazil.lake.row_offsets import files_read
-from frazil.lake.stage import write_files
+from frazil.lake.stage import constant, write_files
 from frazil.upsert.resolver import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
 from frazil.upsert.scan_resolver import check_names
 

@@ -6,6 +6,7 @@ the table, `index_resolver` keeps an index of them. Both make the same `Found`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -157,3 +158,17 @@ def _array(numbers: frozenset[int]) -> pa.Array:
 def total(hashes: Any) -> int:
     """Return the sum of signed 64-bit hashes, modulo 2^64."""
     return int(hashes.astype("u8").sum(dtype="u8"))
+
+
+_SECOND_SEED = 0x5EED
+
+
+def key_hash(rows: DataFrame, names: Sequence[str], *, is_second: bool = False) -> Column:
+    """Return the hash of a row's key; it stays the same when a column is promoted from int to long, or to more decimal digits.
+
+    The second hash of a key begins with another seed.
+    """
+    types = {field.name: field.dataType.typeName() for field in rows.schema.fields}
+    stable = {"byte": "bigint", "short": "bigint", "integer": "bigint", "decimal": "string"}
+    seed = [F.lit(_SECOND_SEED)] if is_second else []
+    return F.xxhash64(*seed, *(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))

@@ -8,16 +8,27 @@ partition, the size of batches does not change the result. Each commit names the
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from frazil.decode.decode import RecordDecoder
+from frazil.decode.decoding import KEY, REASON, ROW
+from frazil.decode.keys.row_key import RowKey
 from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.key_totals import StaleKeys
+from frazil.schemas.reasons import Reason
+from frazil.upsert.fold import KAFKA_OFFSET, KAFKA_PARTITION
+from frazil.upsert.resolver import HASH, key_hash
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,3 +164,39 @@ class StaleKeysOfBatch:
             if thrown(error) not in DAMAGED and table.io().newInputFile(before.file).exists():
                 raise
             return None
+
+
+OF_NO_KEY = (Reason.NO_CHANGE, Reason.TRUNCATED)
+"""Reasons of events that are no record of a row: they make no key stale."""
+_KEY = "_frazil_rejected_key"
+
+
+@contextmanager
+def kept(rejected: DataFrame, decoder: RecordDecoder, row_key: RowKey) -> Iterator[DataFrame]:
+    """Keep rejected records with their keys, so that these and the dead letters are of one reading of the topic."""
+    records = rejected.withColumn(_KEY, decoder.key_of_rejected(row_key)).drop(ROW, KEY)
+    records.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        yield records
+    finally:
+        records.unpersist()
+
+
+def keys_of(records: DataFrame, row_key: RowKey, *, behind: int | None) -> RejectedKeys:
+    """Return the keys of the records that `kept` yields; with `behind`, of those behind this offset of the only partition."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    wanted = records.where(~F.col(REASON).isin([reason.value for reason in OF_NO_KEY]))
+    if behind is not None:
+        wanted = wanted.where(F.col("offset") > behind)
+    of_key = [F.col(_KEY)[name].alias(name) for name in row_key.names]
+    keys = wanted.select(*of_key, F.col("partition").alias(KAFKA_PARTITION), F.col("offset").alias(KAFKA_OFFSET))
+    is_known = reduce(Column.__and__, (F.col(name).isNotNull() for name in row_key.names))
+    hashed = F.when(is_known, key_hash(keys, row_key.names)).alias(HASH)
+    found = keys.select(hashed, KAFKA_PARTITION, KAFKA_OFFSET).toArrow()
+    known = found.filter(pc.is_valid(found[HASH]))
+    places = Places(
+        known[HASH].to_numpy().astype(np.int64), known[KAFKA_PARTITION].to_numpy(), known[KAFKA_OFFSET].to_numpy()
+    )
+    return RejectedKeys(places, found.num_rows - known.num_rows)

@@ -22,14 +22,13 @@ from frazil.job.context import JobContext
 from frazil.lake.stage import TableWriter
 from frazil.schemas.metadata import DELETED_AT, OF_STATES, ORDER
 from frazil.schemas.types import Field, Struct
-from frazil.upsert import rejected_keys
 from frazil.upsert.fold import Rules
 from frazil.upsert.index_resolver import IndexResolver
 from frazil.upsert.key_changes import UpsertBatch
 from frazil.upsert.resolver import IS_DELETE, LEFT_OUT, KeyPositionResolver
 from frazil.upsert.scan_resolver import ScanResolver
 from frazil.upsert.staged_changes import stage_changes
-from frazil.upsert.stale_keys import RejectedKeys
+from frazil.upsert.stale_keys import RejectedKeys, kept, keys_of
 from frazil.write import keyed
 from frazil.write.mode import Batch, Report, RowLayout, StagedRows
 
@@ -138,12 +137,12 @@ class UpsertMode:
     ) -> AbstractContextManager[DataFrame]:
         """Keep the records with their keys: these and the dead letters are of one reading of the topic."""
         assert key is not None
-        return rejected_keys.kept(rejected, decoder, key)
+        return kept(rejected, decoder, key)
 
     def rejected_keys(self, kept: DataFrame, key: RowKey | None, behind: int | None) -> RejectedKeys | None:
         """See `WriteMode`: keys whose newest record was rejected are counted as stale."""
         assert key is not None
-        return rejected_keys.keys_of(kept, key, behind=behind)
+        return keys_of(kept, key, behind=behind)
 
 
 def _key(layout: RowLayout) -> RowKey:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.audit.files.bitmap import Bitmap, count, joined, missing, ranges
-from frazil.audit.files.offset_ranges import Range
+from frazil.audit.finding import Range
 
 SIZE = 300
 batches = st.lists(st.lists(st.integers(0, SIZE - 1), max_size=60), max_size=4)

@@ -10,9 +10,8 @@ import pytest
 
 from frazil.audit import verify
 from frazil.audit.files import count
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.proofs import ProofFolder
-from frazil.audit.finding import Depth, Flaw, Outcome
+from frazil.audit.finding import Depth, Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.lake.ledger.offsets import canonical
 from frazil.lake.ledger.totals import Counts

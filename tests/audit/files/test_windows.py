@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.audit.files.bitmap import WORD
-from frazil.audit.files.claims import claims_of
+from frazil.audit.files.count import claims_of
 from frazil.audit.files.file_scan import Source
 from frazil.audit.files.gapless_files import Columns
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.window import Role
 from frazil.audit.files.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
+from frazil.audit.finding import Range
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.read.data_files import Bounds, DataFile

@@ -8,7 +8,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation
-from frazil.ingest.plan.open_transactions import held_back
+from frazil.ingest.plan.planner import held_back
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
 from frazil.lake.ledger.offsets import Offsets
 from tests.support.fake_kafka import FakeKafka

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from frazil.ingest.plan.slices import slice_ends
+from frazil.ingest.plan.planner import slice_ends
 
 DAY = 86_400_000
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from frazil.lake.delete_files import merging
+from frazil.lake.delete_files import merged_deletes
 from frazil.lake.delete_files.java_manifests import DeleteFile
-from frazil.lake.delete_files.merging import Merge, in_files, merge, named_most, without_data
+from frazil.lake.delete_files.merged_deletes import Merge, in_files, merge, named_most, without_data
 
 Named = dict[str, Sequence[int]]
 
@@ -88,6 +88,6 @@ def test_data_files_with_many_deleted_rows_have_a_delete_file_of_their_own(monke
     positions = {"a": np.arange(1), "b": np.arange(50), "c": np.arange(2), "d": np.arange(20)}
     rows = dict.fromkeys(positions, 100)
     assert in_files(positions, rows) == [("b",), ("d",), ("a", "c")]
-    monkeypatch.setattr(merging, "OWN_FILES", 1)
+    monkeypatch.setattr(merged_deletes, "OWN_FILES", 1)
     assert in_files(positions, rows) == [("b",), ("a", "c", "d")]
     assert in_files({"b": positions["b"]}, rows) == [("b",)]

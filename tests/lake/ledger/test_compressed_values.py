@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.lake.ledger.compressed_values import MARK, MOST_PLAIN, compact, plain
+from frazil.lake.ledger.entry import MARK, MOST_PLAIN, compact, plain
 
 
 @given(st.text(), st.integers(1, 20_000))

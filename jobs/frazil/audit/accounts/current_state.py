@@ -14,8 +14,11 @@ from frazil.audit.accounts.balance import PartitionAccount
 from frazil.audit.accounts.state_rows import StateRows, by_manifest, read_keys
 from frazil.audit.files.count import Read
 from frazil.audit.files.file_scan import Source
-from frazil.audit.finding import Finding, Flaw
+from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.lake.ledger.key_totals import KeyAccount
+from frazil.lake.ledger.remembered_deletes import RememberedDeletes
+from frazil.lake.read.data_files import lengths
+from frazil.lake.read.stored_tables import StoredTable
 
 _OF_RECORDS = (Flaw.MISSING, Flaw.EXCESS)
 
@@ -88,3 +91,24 @@ class State:
     @property
     def _where(self) -> str:
         return f"table {self.source.table.identifier}"
+
+
+def of_remembered_deletes(table: StoredTable, pipeline: str, known: RememberedDeletes) -> list[Finding]:
+    """Return the files that do not exist, and those of another size than was written."""
+    sizes = lengths(table, known.locations)
+    lost = [file.location for file in known.files if sizes[file.location] is None]
+    altered = [file.location for file in known.files if sizes[file.location] not in (None, file.bytes)]
+    do = f"restore them, or `frazil accept {pipeline} remembered-deletes-lost --reason …` continues without them"
+    return [
+        Finding(
+            flaw=flaw,
+            where=f"table {table.identifier}",
+            what=f"{len(files)} files of remembered deletes {what}: {', '.join(files[:SHOWN])}; {do}",
+            count=len(files),
+        )
+        for flaw, files, what in (
+            (Flaw.FILE_LOST, lost, "do not exist"),
+            (Flaw.FILE_ALTERED, altered, "have another size than was written"),
+        )
+        if files
+    ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from frazil.audit.files.offset_ranges import Range
+from frazil.audit.finding import Range
 
 Addresses = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from frazil.audit.files.bitmap import joined
-from frazil.audit.files.claims import with_claims
-from frazil.audit.files.estimate import ROWS_PER_SECOND, SECONDS_PER_FILE, Estimate
 from frazil.audit.files.file_scan import Scan, Scanned, Source
 from frazil.audit.files.gapless_files import is_dense, is_foreign
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.proofs import Digests, Proof, Remembered, without_most
 from frazil.audit.files.tally import NONE, Found, Tally
 from frazil.audit.files.window import Role, Window
-from frazil.audit.files.windows import Boxes, Stretch, contains, stretches, tile, without
-from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.audit.files.windows import Boxes, Claim, Stretch, contains, stretches, tile, without
+from frazil.audit.finding import SHOWN, Finding, Flaw, Range
+from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.data_files import DataFile, each
 
 READERS = 4
@@ -247,3 +245,48 @@ def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) 
             where = f"table {source.table.identifier}"
             found.append(Finding(flaw=Flaw.UNPLACED, where=where, what=what, count=unplaced))
     return tuple(found)
+
+
+ROWS_PER_SECOND = 10_000_000.0
+"""What one machine reads of compacted files, until a verification has measured it (docs/benchmarks.md)."""
+
+SECONDS_PER_FILE = 0.02
+"""What it takes to open a file, beside its rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a verification has to read: files to open, their rows, the compressed size of the columns, and how long that
+    takes. `files_known` are described by their manifests or by an earlier verification.
+    """
+
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    files_known: int = 0
+    windows: int = 0
+
+    def document(self) -> dict[str, float]:
+        """Return the estimate as JSON."""
+        return asdict(self)
+
+
+def claims_of(source: Source) -> dict[int, Claim]:
+    """Return what the commits that are kept say of files of several partitions."""
+    claims: dict[int, Claim] = {}
+    for id_ in {file.snapshot_id for file in source.files if source.is_wide(file)}:
+        snapshot = source.table.snapshots.get(id_) if id_ is not None else None
+        if snapshot is None or snapshot.operation != "append" or ledger.EVENTS in snapshot.summary:
+            continue  # an operator's decision may append what was decided before it
+        start, end = snapshot.entry.start, snapshot.entry.end
+        if start is not None and end is not None and start.topic_id == end.topic_id:
+            claims[snapshot.id] = {p: Range(start.at.get(p, upto), upto) for p, upto in end.at.items()}
+    return claims
+
+
+def with_claims(source: Source, before: Remembered) -> Source:
+    """Return a source with the claims of commits that have expired since they were remembered, too."""
+    wanted = {file.snapshot_id for file in source.files if source.is_wide(file)}
+    known = {id_: claim for id_, claim in before.claims.get(source.role, {}).items() if id_ in wanted}
+    return replace(source, claims={**known, **source.claims})

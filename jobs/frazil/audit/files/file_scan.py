@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.audit.files.gapless_files import Columns, is_of
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.tally import NONE, Found
 from frazil.audit.files.window import Role, Window
 from frazil.audit.files.windows import Box, Boxes, Claim, Placement, Stretch
-from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.audit.finding import SHOWN, Finding, Flaw, Range
 from frazil.errors import CatalogUnavailable
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import Bounds, DataFile

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from frazil.audit.files.file_scan import Source
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.tally import Found, Tally
 from frazil.audit.files.windows import Boxes, Claim, Stretch
-from frazil.audit.finding import SHOWN
+from frazil.audit.finding import SHOWN, Range
 from frazil.lake.ledger.offsets import canonical
 from frazil.lake.read.data_files import DataFile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from frazil.audit.files.claims import claims_of
+from frazil.audit.files.count import claims_of
 from frazil.audit.files.file_scan import Source, unlike
 from frazil.audit.files.gapless_files import Columns
 from frazil.audit.files.window import Role

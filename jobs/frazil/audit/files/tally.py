@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from frazil.audit.files.bitmap import joined
-from frazil.audit.files.offset_ranges import Range
-from frazil.audit.finding import SHOWN
+from frazil.audit.finding import SHOWN, Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,9 @@ import numpy as np
 
 from frazil.audit.files import bitmap
 from frazil.audit.files.bitmap import Addresses, Bitmap, Words
-from frazil.audit.files.offset_ranges import Range
 from frazil.audit.files.tally import NONE, Found, Tally
 from frazil.audit.files.windows import Placement, Stretch
-from frazil.audit.finding import SHOWN
+from frazil.audit.finding import SHOWN, Range
 
 KEPT = 1_000
 """Addresses of rows far too many that are kept as examples; all are counted."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from frazil.audit.files.bitmap import WORD, Addresses
-from frazil.audit.files.offset_ranges import Range
+from frazil.audit.finding import Range
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

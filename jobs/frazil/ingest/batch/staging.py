@@ -20,13 +20,12 @@ from frazil.decode.keys.key_column import KeyLanding, key_column
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.read import HEADERS, consumer_options, read
 from frazil.ingest.batch.refused_records import refused
-from frazil.ingest.batch.route import metadata
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.schema.framed_keys import may_be_framed
 from frazil.job.context import JobContext
-from frazil.lake.sort_order import order
-from frazil.lake.stage import PartitionLimits, Staged, TableWriter, stage
+from frazil.lake.stage import PartitionLimits, Staged, TableWriter, constant, order, stage
+from frazil.schemas.metadata import COORDINATES, INGESTED_AT
 from frazil.write.mode import Batch, RowLayout, WriteMode
 
 _UNRESOLVED = "_frazil_unresolved"
@@ -155,3 +154,19 @@ class Staging:
         key = F.col("key") if self.key is None else key_column(self.key)
         headers = F.col("headers") if self.pipeline.headers else F.lit(None).cast(HEADERS)
         return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at, key=key, headers=headers)
+
+
+def metadata(
+    *, schema_id: str, struct: bool, ingested_at: datetime, key: Column | None = None, headers: Column | None = None
+) -> list[Column]:
+    """Return the metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records.
+
+    `key` and `headers` are the content of those columns, if it is not what Kafka holds.
+    """
+    found = {"schema_id": F.col(schema_id)}
+    found |= {name: given for name, given in (("key", key), ("headers", headers)) if given is not None}
+    coordinates = {f.name: found.get(f.name, F.col(f.name)) for f in COORDINATES}
+    at = constant(F.lit(ingested_at).cast("timestamp")).alias(INGESTED_AT.name)
+    if struct:
+        return [F.struct(*(c.alias(name) for name, c in coordinates.items())).alias("_kafka"), at]
+    return [*(c.alias(f"_kafka_{name}") for name, c in coordinates.items()), at]

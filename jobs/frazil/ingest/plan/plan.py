@@ -8,7 +8,6 @@ from typing import Protocol
 
 from frazil.declaration.engines import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan.handling import Handling, Place
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.offsets import Offsets
@@ -28,6 +27,36 @@ class Span(Protocol):
     @property
     def leader_epoch(self) -> int | None:
         """Which election of the partition's leader this was seen under; None if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A record of a topic."""
+
+    topic_id: str
+    partition: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What the records of a pipeline have needed so far.
+
+    Some are decoded by `thorough` bodies only: then all are. Some changes omit values, which a batch `fills` from the table.
+    `truncate` is the last truncate of the source's table where it deletes all rows: a batch with it lands what is after it.
+    """
+
+    thorough: bool = False
+    fills: bool = False
+    truncate: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Restage:
+    """A batch that is to be staged again, as it needs another handling than it had: no failed attempt."""
+
+    why: str
+    handling: Handling
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +81,7 @@ class Plan:
     as_of: int = 0
     is_to_end: bool = False
     accepted_records: Ranges = field(default_factory=dict)
-    handling: Handling = Handling()  # noqa: RUF009 # frozen
+    handling: Handling = Handling()  # frozen
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from frazil.clients.kafka import TopicState
+from frazil.clients.kafka import Kafka, TopicState
 from frazil.declaration import Pipeline
+from frazil.declaration.options import Isolation
 from frazil.ingest.batch.rejected_share import Accepted, accepted
 from frazil.ingest.plan import lost_deletes
-from frazil.ingest.plan.handling import Handling
 from frazil.ingest.plan.log_check import LogCheck
-from frazil.ingest.plan.open_transactions import held_back
-from frazil.ingest.plan.plan import Plan, Span, ended, is_before, no_further, plan
-from frazil.ingest.plan.slices import slice_ends
+from frazil.ingest.plan.plan import Handling, Plan, Span, ended, is_before, no_further, plan, reaching
 from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger
@@ -104,3 +102,70 @@ class Planner:
             after_ms=self._slice_ms,
         )
         return ended(planned.spans, ends)
+
+
+def held_back(pipeline: Pipeline, kafka: Kafka, spans: Mapping[int, Span], committed: Offsets) -> Mapping[int, Span]:
+    """Return the spans, each ending at the committed offset where an open transaction begins before that.
+
+    Records of the transaction were landed while the pipeline read uncommitted ones. The log is not truncated: it has them. Whether
+    it is another one shows the last record that was read; without one, the span stays as it is, and ends too early.
+    """
+    is_behind = any(span.stable < committed.at.get(p, 0) for p, span in spans.items())
+    if not is_behind or pipeline.isolation is Isolation.READ_UNCOMMITTED or committed.last is None:
+        return spans
+    known = {p: committed.at[p] for p in committed.last.identified(committed.at)}
+    return up_to_committed(spans, kafka.offsets(pipeline.topic.name, Isolation.READ_UNCOMMITTED), known)
+
+
+def up_to_committed(
+    spans: Mapping[int, Span], uncommitted: Mapping[int, Span], committed: Mapping[int, int]
+) -> Mapping[int, Span]:
+    """Return the spans, each reaching its committed offset if the log, with its `uncommitted` records, does."""
+    return reaching(spans, {p: o for p, o in committed.items() if p in uncommitted and o <= uncommitted[p].stable})
+
+
+_FAR_MS = 1 << 42  # the year 2109: a later time is the end of the log
+
+
+def slice_ends(
+    start: Mapping[int, int],
+    stable: Mapping[int, int],
+    max_rows: int,
+    offsets_at: Callable[[int], Mapping[int, int]],
+    *,
+    after_ms: int = 0,
+) -> tuple[dict[int, int], int]:
+    """Return where a batch of at most `max_rows` ends in each partition, and the time of these ends, milliseconds since 1970.
+
+    `start` and `stable` are what there is to read, `offsets_at` gives the first offset of a time or later, by partition; `after_ms`
+    is the time of the slice before. At least half of `max_rows` are in the slice, unless so many records have one timestamp: then
+    the slice has all of them, and may be larger. A partition is read in the order of its offsets, so a record with a time far ahead
+    holds back those behind it.
+    """
+
+    def ends(ms: int) -> dict[int, int]:
+        if ms >= _FAR_MS:
+            return dict(stable)
+        at = offsets_at(ms)
+        return {p: min(max(at.get(p, end), start[p]), end) for p, end in stable.items()}
+
+    def size(found: Mapping[int, int]) -> int:
+        return sum(end - start[p] for p, end in found.items())
+
+    if size(stable) <= max_rows:
+        return dict(stable), _FAR_MS
+    low, high, width = after_ms, _FAR_MS, 60_000
+    best = ends(low)
+    if size(best) > max_rows:  # of one timestamp, or of earlier ones that came late
+        return best, low
+    while low + width < _FAR_MS:  # doubled from the slice before: what is waiting is near it
+        found = ends(low + width)
+        if size(found) > max_rows:
+            high = low + width
+            break
+        low, best, width = low + width, found, width * 2
+    while size(best) * 2 < max_rows and high - low > 1:
+        middle = (low + high) // 2
+        found = ends(middle)
+        low, high, best = (middle, high, found) if size(found) <= max_rows else (low, middle, best)
+    return (best, low) if size(best) else (ends(high), high)

@@ -24,10 +24,8 @@ from frazil.ingest.setup.letter_check import first_replaced
 from frazil.job.context import JobContext
 from frazil.lake import layout, tables
 from frazil.lake.commit.commit import commit
-from frazil.lake.commit.committer import Committer
-from frazil.lake.commit.dead_letters.decide import decide, part
-from frazil.lake.commit.dead_letters.former_life import must_clear
-from frazil.lake.commit.request import CommitRequest, Extra
+from frazil.lake.commit.dead_letters.decide import decide, must_clear, part
+from frazil.lake.commit.request import CommitRequest, Committer, Extra
 from frazil.lake.data_location import check_puffin
 from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg

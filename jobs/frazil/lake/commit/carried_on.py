@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from frazil.lake.commit.request import CommitRequest, Extra
-from frazil.lake.commit.row_delta import RowChanges
+from frazil.lake.commit.row_search import RowChanges
 from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger

@@ -15,11 +15,9 @@ from pyspark.errors import PySparkException
 from frazil.errors import CatalogUnavailable
 from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import StageAgain, Verdict, check, refusal
-from frazil.lake.commit.committer import Committer
 from frazil.lake.commit.other_commits import OtherCommit, OtherCommits
-from frazil.lake.commit.request import NOTHING, CommitRequest, Committed, Extra
-from frazil.lake.commit.row_delta import RowChanges, row_delta
-from frazil.lake.commit.row_search import RowSearch
+from frazil.lake.commit.request import NOTHING, CommitRequest, Committed, Committer, Extra
+from frazil.lake.commit.row_search import RowChanges, RowSearch, row_delta
 from frazil.lake.commit.table_state import TableState, read
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg, thrown

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 
 from frazil.lake.commit.commit import FOREVER_MS
-from frazil.lake.commit.committer import Committer
+from frazil.lake.commit.request import Committer
 from frazil.lake.commit.table_state import ANCESTORS
 from frazil.lake.delete_files.merged_deletes import Merged
 from frazil.lake.ledger.lineage import ancestors

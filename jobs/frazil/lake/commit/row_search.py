@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException, PySparkException
 
 from frazil.errors import CommitRefused
 from frazil.errors.causes import Failure
-from frazil.lake.commit.row_delta import RowChanges
 from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import failure_of, said, thrown
 from frazil.lake.java_classes import Java
+from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
+from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 
 REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
 """What Java throws for a change that does not fit the table; also if another commit came after the search for rows."""
@@ -92,3 +96,46 @@ def _is_of_a_job(error: Py4JJavaError | PySparkException) -> bool:
     if isinstance(error, Py4JJavaError):
         return thrown(error) in _OF_JOBS
     return not isinstance(error, IllegalArgumentException)
+
+
+class RowChanges(Protocol):
+    """Rows that a commit takes away; `KeyChanges` finds them by key."""
+
+    @property
+    def remembered(self) -> RememberedDeletes | None:
+        """The deleted keys that the table remembers after the commit; None if it leaves them as they were."""
+
+    @property
+    def stale(self) -> StaleKeys | None:
+        """The keys whose newest record was rejected, after the commit; None if it leaves them as they were."""
+
+    def on(self, table: Java, head: int, last: Entry | None, /) -> StagedDeletes:
+        """Return the deletes, which fit this head only; `last` is the newest entry that it has."""
+
+    def check(self, deletes: StagedDeletes, /) -> None:
+        """Raise if the rows that they delete must not be replaced by this batch."""
+
+    def account(self, before: KeyAccount, deletes: StagedDeletes, records: int, /) -> KeyAccount:
+        """Return the account of the table's keys after the commit."""
+
+    def forget(self) -> None:
+        """Make them again at the next call."""
+
+
+def row_delta(transaction: Java, deletes: StagedDeletes) -> Java:
+    """Return a row delta with the deletes; the caller adds the rows and commits it.
+
+    The validations alone are not enough: the caller compares the head with that of the deletes, and moves a tag in the same
+    transaction, so that any commit in between is refused.
+    """
+    delta = transaction.newRowDelta()
+    for file in deletes.added:
+        delta.addDeletes(file)
+    for file in deletes.removed:
+        delta.removeDeletes(file)
+    delta.validateFromSnapshot(
+        deletes.snapshot_id
+    )  # else version 3 looks at all of history, and refuses merged vectors
+    delta.validateDataFilesExist(list(deletes.referenced))
+    delta.validateDeletedFiles().validateNoConflictingDeleteFiles().validateNoConflictingDataFiles()
+    return delta

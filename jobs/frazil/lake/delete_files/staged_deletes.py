@@ -11,7 +11,7 @@ from frazil.errors import CommitRefused
 from frazil.lake.data_location import has_vectors
 from frazil.lake.delete_files import java_writers
 from frazil.lake.delete_files import position_deletes as position_files
-from frazil.lake.delete_files.file_partitions import Partition, partitions_of
+from frazil.lake.delete_files.java_manifests import Partition, partitions_of
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
 

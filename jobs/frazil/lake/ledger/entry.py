@@ -5,7 +5,9 @@ An offset is always the next offset to read. The summary keys below are public: 
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,7 +15,6 @@ from typing import Any, Protocol
 from uuid import UUID, uuid5
 
 from frazil.errors import LedgerTooNew
-from frazil.lake.ledger.compressed_values import compact, plain
 from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
 from frazil.lake.ledger.offsets import Offsets, canonical
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
@@ -239,3 +240,23 @@ class Entry:
     def totals(self) -> Totals | None:
         """The account since the pipeline began; None in a side table."""
         return Totals.parse(self.summary[TOTALS], self.summary.get(CLOSED_TOPICS)) if TOTALS in self.summary else None
+
+
+MOST_PLAIN = 8_192
+"""The most characters of a value that stays JSON. The offsets of 300 partitions are always shorter."""
+MARK = "zlib:"
+"""What a compact value begins with. The rest is base64 of zlib of the JSON text."""
+
+
+def compact(text: str) -> str:
+    """Return a value as a summary holds it: the text, or its compact form if it is longer than `MOST_PLAIN`."""
+    if len(text) <= MOST_PLAIN:
+        return text
+    return MARK + base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def plain(value: str) -> str:
+    """Return the text of which `compact` made a value."""
+    if not value.startswith(MARK):
+        return value
+    return zlib.decompress(base64.b64decode(value.removeprefix(MARK))).decode()

@@ -5,6 +5,7 @@ Iceberg's scan tasks read the files for a table that is in no catalog and has on
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -14,13 +15,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java, items
+from frazil.lake.java_classes import ICEBERG, Java, items
 from frazil.lake.row_offsets import tasks_read
 from frazil.upsert.index.places import NOWHERE, KeyedRows
-from frazil.upsert.index.positioned_table import positioned_table
 from frazil.upsert.key_hash import U64, hashes
-from frazil.upsert.resolver import FILE, POSITION
-from frazil.upsert.spark_key_hash import key_hash
+from frazil.upsert.resolver import FILE, POSITION, key_hash
 
 ROWS_AT_ONCE = 1_000_000
 """About so many rows are read by one Spark job: the driver takes 0.2 GB of memory for them. A larger data file is read at once."""
@@ -150,3 +149,42 @@ def _check(found: KeyedRows, nulls: int, tasks: Mapping[str, Java]) -> None:
         least = rows - nulls - sum(int(delete.recordCount()) for delete in deletes)
         if not least <= count <= rows:
             raise RowsLacking(f"{count} of {rows} keys were read of {path}")
+
+
+_PROPERTIES = (
+    "schema.name-mapping.default",  # gives columns of files without field ids their ids
+    *(f"read.{of}.vectorization.{what}" for of in ("parquet", "orc") for what in ("enabled", "batch-size")),
+)
+"""The properties of the table that say how its files are read; how they are split is said by the scan tasks."""
+
+
+def positioned_table(iceberg: Iceberg, table: Java, fields: Sequence[Mapping[str, Any]]) -> Java:
+    """Return a table of these columns, as Iceberg's JSON has them, whose files are those of the loaded `table`."""
+    classes, properties = iceberg.classes, table.properties()
+    document = {
+        "format-version": 2,
+        "table-uuid": str(table.uuid()),
+        "location": str(table.location()),
+        "last-sequence-number": 0,
+        "last-updated-ms": 0,
+        "last-column-id": int(table.operations().current().lastColumnId()),
+        "current-schema-id": 0,
+        "schemas": [{"type": "struct", "schema-id": 0, "fields": list(fields)}],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 999,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "properties": {name: value for name in _PROPERTIES if (value := properties.get(name)) is not None},
+        "snapshots": [],
+    }
+    string = classes.load("java.lang.String")
+    metadata = classes.static("TableMetadataParser", "fromJson", (string, json.dumps(document)))
+    operations = classes.new(
+        "StaticTableOperations",
+        (classes.load(ICEBERG + "TableMetadata"), metadata),
+        (classes.load(ICEBERG + "io.FileIO"), table.io()),
+    )
+    return classes.new(
+        "BaseTable", (classes.load(ICEBERG + "TableOperations"), operations), (string, f"{table.name()}.positioned")
+    )
