@@ -29,7 +29,8 @@ from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import runner
 from frazil.ingest.reporting import metrics, proof_writer
 from frazil.ingest.reporting.events import Event
-from frazil.job import entry_point, missing_objects, shutdown, startup
+from frazil.job import entry_point, shutdown, startup
+from frazil.job import startup as missing_objects
 from frazil.job.session import open_job
 from frazil.release import runtime
 from frazil.rollout.run_proof import Driver

@@ -22,9 +22,8 @@ from frazil.declaration.documents.document import parse, parse_environment
 from frazil.job import entry_point, shutdown, startup
 from frazil.job.session import open_job
 from frazil.maintain.orphans import check_age
-from frazil.maintain.result import exit_code
 from frazil.maintain.run import maintain, prepare
-from frazil.maintain.target import Policy
+from frazil.maintain.target import Policy, exit_code
 from frazil.release import runtime
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from frazil.cli import deployment_program, main
+from frazil.cli import main
+from frazil.cli.deploy import program as deployment_program
 from frazil.errors import LocalPartFailed
 from frazil.errors.missing_package import missing_package
 from frazil.local.process import await_ready, start

@@ -1,4 +1,4 @@
-"""What an account answers that moto does not have: quotas, refusals, no credentials. `tests/cli/test_bootstrap.py` has the rest."""
+"""What an account answers that moto does not have: quotas, refusals, no credentials. `tests/cli/deploy/test_bootstrap.py` has the rest."""
 
 from __future__ import annotations
 

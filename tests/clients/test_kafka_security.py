@@ -23,8 +23,7 @@ from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.options import Isolation
 from frazil.declaration.secret import OAuth, Secret
 from frazil.doctor.brokers import Broker
-from frazil.doctor.check_result import Check
-from frazil.doctor.schedule import examined
+from frazil.doctor.check_result import Check, examined
 from frazil.errors import KafkaRefused, KafkaUnavailable, SecretUnavailable, TokenRefused
 from tests.support.secure_kafka import KEY_PASSWORD, PASSWORD, USER, SecureKafka, secure_kafka
 from tests.support.token_server import CLIENT, CLIENT_SECRET, TokenServer

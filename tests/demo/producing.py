@@ -13,9 +13,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from frazil.cli.demo.bad_records import KINDS
-from frazil.cli.demo.data import Row
-from frazil.cli.demo.topics import SOURCES, Source, planes
+from frazil.cli.demo.topics import KINDS, SOURCES, Row, Source, planes
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets

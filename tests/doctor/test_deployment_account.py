@@ -12,11 +12,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from frazil.cli.bootstrap import parts
+from frazil.cli.deploy.account import parts
 from frazil.clients.aws_account import Account, account_clients
 from frazil.clients.given_objects import GivenObjects
+from frazil.doctor.check_result import examined
 from frazil.doctor.deployment_account import steps
-from frazil.doctor.schedule import examined
 from stacks.deployments import DEPLOYMENTS
 from stacks.describe import described
 from tests.standin.aws.s3 import patch_s3

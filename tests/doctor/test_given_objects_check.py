@@ -13,7 +13,7 @@ from moto import mock_aws
 from frazil.clients.aws_account import account_clients
 from frazil.clients.given_objects import GivenObjects
 from frazil.declaration import InvalidDeclaration
-from frazil.doctor.given_objects_check import names, refuse_wrong
+from frazil.doctor.deployment_account import names, refuse_wrong
 from infra.given_network import GivenNetwork
 from stacks.deployments import Deployment, Existing
 from stacks.describe import described

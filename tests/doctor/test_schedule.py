@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from frazil.doctor.check_result import Check, Result, exit_of_checks
-from frazil.doctor.schedule import PARALLEL, Step, examined
+from frazil.doctor.check_result import PARALLEL, Check, Result, Step, examined, exit_of_checks
 from frazil.errors import KafkaRefused, RejectedRecords
 from frazil.exit_codes import Exit
 

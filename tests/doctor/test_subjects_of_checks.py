@@ -26,12 +26,11 @@ from frazil.declaration import (
     parse_environment,
 )
 from frazil.decode.writers.topic_rows import topic_rows
-from frazil.doctor import clock, lake_access, machine, secret_values
-from frazil.doctor.brokers import Broker, of_handshake
-from frazil.doctor.check_result import Result
-from frazil.doctor.schedule import examined
+from frazil.doctor import lake_access, machine
+from frazil.doctor.brokers import Broker, of_handshake, of_rights
+from frazil.doctor.check_result import Result, examined
+from frazil.doctor.machine import of_times, secret_steps
 from frazil.doctor.schema_registry import of_columns
-from frazil.doctor.topics_read import of_rights
 from frazil.errors import ObjectStoreUnavailable
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.toolchain import jars
@@ -97,7 +96,7 @@ def secured(**kafka: Any) -> Environment:
 
 def test_each_secret_has_a_check_that_never_shows_it() -> None:
     secrets = Secrets({"U": "hunter2-user-name"})
-    steps = secret_values.steps(secured(), secrets)
+    steps = secret_steps(secured(), secrets)
     checks = list(examined(steps, seconds=5, total_seconds=5))
     assert [(check.name, check.result) for check in checks] == [("secret env U", "ok"), ("secret env P", "failed")]
     assert checks[1].found == "it is not set"
@@ -281,5 +280,5 @@ def test_a_folder_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
     ],
 )
 def test_a_skew_is_told_with_its_source(ahead: float, result: str, found: str) -> None:
-    check = clock.of_times("registry", ServerTime(server=NOW - 0.5, here=NOW + ahead))
+    check = of_times("registry", ServerTime(server=NOW - 0.5, here=NOW + ahead))
     assert (check.result, check.found) == (result, found)

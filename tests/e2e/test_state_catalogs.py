@@ -27,9 +27,8 @@ from frazil.local.services import LocalServices
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import orphans
-from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.run import maintain
-from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Status, Target
 from tests.lake.commit.test_row_delta import EVENTS, FIRST, SECOND, failing
 from tests.support import extra_catalogs, oracle
 from tests.support.concurrent_drivers import run_both

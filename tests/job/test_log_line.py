@@ -8,7 +8,7 @@ import pytest
 
 from frazil.ingest.reporting import metrics
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.job.log_line import log_line
+from frazil.job.entry_point import log_line
 
 FACTS: dict[Event, dict[str, Any]] = {
     Event.BATCH_COMMITTED: {"read": 1004, "written": 1000, "rejected": {"undecodable": 4}, "skipped": {}},

@@ -12,7 +12,7 @@ from moto import mock_aws
 from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Environment, GlueCatalog, Kafka, LocalCatalog
 from frazil.errors import ObjectStoreUnavailable
-from frazil.job.missing_objects import answers, places
+from frazil.job.startup import answers, places
 
 GLUE = GlueCatalog(region="eu-central-1", warehouse="s3://tables/lake")
 DEV = Environment(name="dev", kafka=Kafka(bootstrap="k:9092"), catalog=GLUE, artifact_bucket="artifacts")

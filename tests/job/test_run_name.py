@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.job.run_name import run_name
+from frazil.job.session import run_name
 from frazil.rollout.run_proof import RunName
 from tests.support.rollout_world import desired
 

@@ -10,11 +10,10 @@ import pytest
 from frazil.lake.commit.commit import commit
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.stage import empty_commit
-from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
-from frazil.maintain.expire import expire
+from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Status
+from frazil.maintain.target import Status
 from tests.support.committed_table import Stock
 from tests.support.jobs import job
 

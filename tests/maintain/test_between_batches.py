@@ -24,9 +24,8 @@ from frazil.maintain.between_batches import (
     Counted,
     is_due,
 )
-from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
-from frazil.maintain.target import MaintenanceRun
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status
 
 PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=Upsert())
 

@@ -19,8 +19,7 @@ from frazil.lake.delete_files import live_rows
 from frazil.lake.iceberg_java import Iceberg
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Status
-from frazil.maintain.target import MaintenanceRun, Target
+from frazil.maintain.target import MaintenanceRun, Status, Target
 from tests.support import oracle
 from tests.support.committed_table import EAGER, Stock
 from tests.support.jobs import job

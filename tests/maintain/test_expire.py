@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
-from frazil.maintain.expire import expire
+from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Status
+from frazil.maintain.target import Status
 from tests.support.committed_table import EAGER, Stock
 
 pytestmark = pytest.mark.spark

@@ -18,8 +18,7 @@ from frazil.lake.commit.dead_letters.decide import finish_open
 from frazil.lake.data_location import DATA_LOCATION
 from frazil.lake.ledger import entry as ledger
 from frazil.maintain.orphans import orphans
-from frazil.maintain.result import Status
-from frazil.maintain.target import Policy
+from frazil.maintain.target import Policy, Status
 from tests.support.committed_table import Stock
 from tests.support.jobs import job
 

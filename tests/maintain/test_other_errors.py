@@ -9,9 +9,8 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
-from frazil.maintain.result import exit_code
 from frazil.maintain.run import maintain
-from frazil.maintain.target import MaintenanceRun, Policy
+from frazil.maintain.target import MaintenanceRun, Policy, exit_code
 
 PIPELINES = [
     Pipeline(topic=Topic(name, value_format=ValueFormat.TEXT), table=Table(f"shop.{name}")) for name in ("a", "b")

@@ -9,9 +9,8 @@ import pytest
 
 from frazil.errors import RolledBack
 from frazil.ingest.setup.table_setup import read_ledger
-from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
-from frazil.maintain.expire import expire
+from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.run import maintain
 from tests.support.committed_table import Stock

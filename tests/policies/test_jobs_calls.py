@@ -25,9 +25,8 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.metadata_expiry import trim
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
-from frazil.maintain.result import Action
 from frazil.maintain.run import maintain
-from frazil.maintain.target import MaintenanceRun, Policy
+from frazil.maintain.target import Action, MaintenanceRun, Policy
 from tests.policies.recorded_aws import ACCOUNT, REGION, Call, Log, recorded_aws
 from tests.support import extra_catalogs
 from tests.support.jobs import job

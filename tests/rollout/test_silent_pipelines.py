@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.job.run_name import run_name
+from frazil.job.session import run_name
 from frazil.rollout.function_settings import Settings
 from frazil.rollout.reconciler_function import answer
 from frazil.rollout.run_proof import Reached, RunName

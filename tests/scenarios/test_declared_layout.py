@@ -13,9 +13,8 @@ import pytest
 from frazil.declaration import Append, Changelog, ErrorMode, Pipeline, Upsert
 from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput
 from frazil.ingest.preview.preview import preview
-from frazil.maintain.result import Status
 from frazil.maintain.run import maintain
-from frazil.maintain.target import MaintenanceRun
+from frazil.maintain.target import MaintenanceRun, Status
 from frazil.recovery import apply
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import verified

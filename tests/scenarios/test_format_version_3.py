@@ -12,8 +12,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, KeyFormat, Upsert
 from frazil.ingest.setup import existing_table
 from frazil.lake.read.stored_tables import Lake
-from frazil.status.overview import row
-from frazil.status.pipeline_status import table_status
+from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
 from tests.support.shop import Shop
 
@@ -34,7 +33,7 @@ def test_a_table_of_format_version_3_has_a_layout_a_status_and_a_deep_proof(
     table = lake.table(pipeline.table.identifier)
     assert table is not None
     assert existing_table.said(pipeline, table.layout) == ()
-    shown = row(pipeline, table_status(pipeline, lake, table, {}), table, None, why="asked", waiting="", now=2e9)
+    shown = status_of(pipeline, table, why="asked", now=2e9)
     rows = 4 if isinstance(write, Upsert) else 8
     assert (shown.rows, shown.why, table.layout.format_version) == (rows, "asked", 3)
     deep = verify(pipeline, lake, deep=True)

@@ -138,7 +138,7 @@ def test_the_command_prints_rows_and_reasons(shop: Shop, tmp_path: Path, monkeyp
     def local_job(*_: Any, **__: Any) -> Iterator[Any]:
         yield shop.job()
 
-    monkeypatch.setattr("frazil.cli.preview.local_job", local_job)  # Spark's session is that of the tests
+    monkeypatch.setattr("frazil.cli.pipelines.preview.local_job", local_job)  # Spark's session is that of the tests
     schema_id = shop.register(ORDER)
     shop.produce([*shop.orders(2, schema_id), b"hello"], partition=0)
     (tmp_path / "pipelines.json").write_bytes(canonical(document([shop.pipeline])))

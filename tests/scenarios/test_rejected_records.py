@@ -16,7 +16,7 @@ from frazil.lake.ledger.stop import Stop
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
-from frazil.status.pipeline_status import PipelineStatus, pipeline_status
+from frazil.status.pipeline_status import PipelineStatus, status_of
 from tests.scenarios.test_decisions import Crash, crash_at
 from tests.support.shop import ORDER, Shop, avro, frame
 
@@ -36,7 +36,8 @@ def stopped(shop: Shop) -> RejectedRecords:
 
 
 def shown(shop: Shop) -> PipelineStatus:
-    return pipeline_status(shop.pipeline, Lake(shop.lake, Secrets({}).read), None, commits=0)
+    lake = Lake(shop.lake, Secrets({}).read)
+    return status_of(shop.pipeline, lake.table(shop.pipeline.table.identifier))
 
 
 def dead(shop: Shop) -> list[tuple[int, str]]:
@@ -60,13 +61,13 @@ def test_named_records_become_dead_letters_once_and_later_ones_stop_again(shop_o
     assert "record partition 0 offset 2: undecodable, field user: a length of -5 at byte 6" in str(error)
     assert (shop.landed(), shop.dead()) == ([], [])
     seen = shown(shop)
-    assert (seen.stopped, seen.record) == (str(error), (shop.topic, 0, 2))
+    assert (seen.why, seen.record) == (str(error), (shop.topic, 0, 2))
     assert seen.commands == (f"frazil accept {shop.pipeline.name} rejected-records --reason …",)
 
     other = shop.register(TEXT)  # comes after the stop, so the decision does not count for it
     shop.produce([frame(other, avro(TEXT, {"order_id": 7, "user": "u", "amount": "many"}))], key=b"3")
     accepted(shop)
-    assert shown(shop).stopped == ""
+    assert shown(shop).commands == ()
     error = stopped(shop)
     assert (
         f"version 2 of subject {shop.topic}-value (schema id {other}), field amount: double cannot become string"
@@ -79,7 +80,7 @@ def test_named_records_become_dead_letters_once_and_later_ones_stop_again(shop_o
     shop.produce(shop.orders(1, schema_id, first=4), key=b"4")
     assert shop.ended().error is None
     assert dead(shop) == [(2, "undecodable"), (3, "incompatible_schema")]
-    assert shown(shop).stopped == ""
+    assert shown(shop).commands == ()
     if isinstance(write, Upsert):
         assert shown(shop).stale_keys == 2
     assert_proven(shop)
@@ -117,4 +118,4 @@ def test_a_stop_is_over_when_a_changed_declaration_lands_the_records(shop_of: Sh
     assert (found.records, found.until) == ({0: [[2, 3]]}, {0: 3})
     kept = replace(shop.pipeline, on_error=ErrorMode.LOG)
     assert shop.ended(kept).error is None
-    assert shown(shop).stopped == ""
+    assert shown(shop).commands == ()

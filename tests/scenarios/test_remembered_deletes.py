@@ -24,9 +24,8 @@ from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.remembered_deletes import EACH, RememberedDeletes
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
-from frazil.maintain.advance_tag import carry
 from frazil.maintain.compact import compact
-from frazil.maintain.expire import expire
+from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import orphans
 from frazil.maintain.target import MaintenanceRun, Policy, Target

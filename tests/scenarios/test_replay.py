@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from frazil.audit.finding import Flaw
 from frazil.audit.verification import Replayed
 from frazil.cli.main import app
-from frazil.cli.verify import REPLAYS
+from frazil.cli.pipelines.verify import REPLAYS
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
@@ -105,7 +105,7 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
     monkeypatch.chdir(tmp_path)
     asked = ["verify", name, "--pipelines", "pipelines.json", "--env", "here.json", "--replay"]
     with monkeypatch.context() as patched:
-        patched.setattr("frazil.cli.verify.local_job", shared)
+        patched.setattr("frazil.cli.pipelines.verify.local_job", shared)
         right = CliRunner().invoke(app, asked)
     assert right.exit_code == 0, right.output
     assert right.stdout.splitlines() == [

@@ -19,7 +19,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.rows_deleted import RowsDeleted, filled, rows_deleted
-from frazil.status.pipeline_status import table_status
+from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
 from tests.support.jobs import nothing
 from tests.support.ledgers import Crash, Ledgers, crash_at
@@ -60,7 +60,7 @@ def test_deleted_rows_are_accepted_once_and_later_batches_carry_them_on(stock: L
     found = stock.verified()
     assert (found.sum_of("deleted"), all(one.adds_up for one in found.partitions)) == (2, True)
     lake = Lake(stock.environment, Secrets({}).read)
-    status = table_status(stock.pipeline, lake, lake.table(stock.table), {})
+    status = status_of(stock.pipeline, lake.table(stock.table))
     assert (status.deleted_by_others, status.foreign_commits) == (2, 0)
     with pytest.raises(InvalidInput, match="nothing to accept"):
         accepted(stock)

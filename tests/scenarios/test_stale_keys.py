@@ -20,7 +20,7 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.orphans import remembered_files
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from frazil.status.pipeline_status import pipeline_status
+from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_truncates import truncate, truncating
 from tests.support.debezium_events import PLACEHOLDER, Source
@@ -66,7 +66,7 @@ class Produced:
         lake = Lake(self.shop.lake, Secrets({}).read)
         proof = verify(self.shop.pipeline, lake)
         assert proof.outcome == "proven", proof.findings
-        shown = pipeline_status(self.shop.pipeline, lake, None, commits=1)
+        shown = status_of(self.shop.pipeline, lake.table(self.shop.pipeline.table.identifier))
         for one in (proof, shown):
             assert (one.stale_keys, one.unknown_keys) == (keys, self.unknown)
         assert set(shown.stale) <= set(proof.notes)

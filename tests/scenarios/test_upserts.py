@@ -22,8 +22,7 @@ from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Status
-from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import MaintenanceRun, Policy, Status, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.schemas.wire_format import KEY_HEADER

@@ -12,12 +12,12 @@ from frazil.declaration import KeyFormat, Limits, Upsert
 from frazil.ingest import upkeep
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.ledger import entry as ledger
-from frazil.maintain import between_batches, merge_deletes
+from frazil.maintain import between_batches
+from frazil.maintain import compact as merge_deletes
 from frazil.maintain.between_batches import BetweenBatches
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Status
-from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import MaintenanceRun, Policy, Status, Target
 from tests.scenarios.test_upserts import Died, State, stored
 from tests.support import oracle
 from tests.support.shop import Shop

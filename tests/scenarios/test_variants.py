@@ -31,11 +31,10 @@ from frazil.local.duckdb_query import ask
 from frazil.local.query.answer import answer
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
-from frazil.maintain.result import Status
-from frazil.maintain.target import MaintenanceRun, Target
+from frazil.maintain.target import MaintenanceRun, Status, Target
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json_columns import with_variants
-from tests.cli.test_query_page import needs_trino
+from tests.cli.pipelines.test_query_page import needs_trino
 from tests.scenarios.test_changelog_views import create_views
 from tests.support import trino_server
 from tests.support.committed_table import EAGER

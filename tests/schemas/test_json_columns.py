@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from frazil.cli.check import _row, _texts
+from frazil.cli.pipelines.check import _row, _texts
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.decode.writers.topic_rows import topic_rows
 from frazil.schemas.iceberg import row_type, schema_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from frazil.smoke.probe_subjects import SUBJECTS
+from frazil.smoke.probe import SUBJECTS
 
 
 def test_the_page_has_a_row_for_each_probe(root: Path) -> None:

@@ -31,8 +31,7 @@ from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE
 from frazil.rollout.run_proof import Driver, Reached, RunName
 from frazil.rollout.state import RolloutState, state_key
 from frazil.smoke.deployed_job import Names, Services
-from frazil.smoke.probe import Outcome, Result, exit_of_results, results
-from frazil.smoke.probe_subjects import SUBJECTS
+from frazil.smoke.probe import SUBJECTS, Outcome, Result, exit_of_results, results
 from frazil.smoke.probes import probes
 from policies.documents import placeholders
 from tests.policies.example import policy

@@ -19,9 +19,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from frazil.cli import aws
 from frazil.cli import release as release_command
-from frazil.cli.built_for import BuiltFor
+from frazil.cli.deploy.program import BuiltFor
+from frazil.cli.jobs import aws
 from frazil.cli.main import app as frazil
 from frazil.declaration import Environment, GlueCatalog, Kafka
 from frazil.project import environments

@@ -19,9 +19,8 @@ from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.lake.ledger.stop import Stop, property_name
 from frazil.status import all_pipelines as module
-from frazil.status.all_pipelines import Services, all_pipelines
-from frazil.status.overview import Row, State, document, states, totals
-from frazil.status.pipeline_status import table_status
+from frazil.status.all_pipelines import Services, all_pipelines, states, totals
+from frazil.status.pipeline_status import PipelineStatus, State, status_of
 from tests.audit.audited_table import Landed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.shop import ORDER
@@ -56,7 +55,9 @@ def landed(tmp_path: Path) -> Landed:
     return lake
 
 
-def look(landed: Landed, topics: Topics | None, *more: Pipeline, registry: Any = None, now: float = 0) -> list[Row]:
+def look(
+    landed: Landed, topics: Topics | None, *more: Pipeline, registry: Any = None, now: float = 0
+) -> list[PipelineStatus]:
     at = now or newest(landed)
     services = Services(
         lake=landed.lake,
@@ -121,10 +122,10 @@ def test_a_stop_that_the_table_has_is_shown_with_reason_record_and_commands(land
     for topics in (Topics({"orders": ends(3222, 60)}), None):
         (row,) = look(landed, topics)
         assert (row.state, row.why, row.commands) == (State.STOPPED, STOP.message, STOP.commands)
-        assert document(row)["record"] == {"topic": "orders", "partition": 0, "offset": 200}
-    shown = table_status(landed.pipeline, landed.lake, landed.lake.table("shop.orders"), {})
-    assert (shown.stopped, shown.commands) == (STOP.message, STOP.commands)
-    assert shown.document(now=0)["record"] == {"topic": "orders", "partition": 0, "offset": 200}
+        assert row.document()["record"] == {"topic": "orders", "partition": 0, "offset": 200}
+    shown = status_of(landed.pipeline, landed.lake.table("shop.orders"))
+    assert (shown.why, shown.commands) == (STOP.message, STOP.commands)
+    assert shown.document(is_full=True)["record"] == {"topic": "orders", "partition": 0, "offset": 200}
 
 
 def test_a_stop_at_offsets_that_the_table_has_passed_is_over(landed: Landed) -> None:
@@ -224,7 +225,7 @@ def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:
     sums = totals(rows)
     assert (sums["lag"], sums["rejected_24h"], sums["rows"], sums["data_files"]) == (10, 3, 257, 4)
     assert states(rows) == {"behind": 1, "waiting": 1}
-    assert json.loads(json.dumps(document(rows[0])))["lag"] == 10
+    assert json.loads(json.dumps(rows[0].document()))["lag"] == 10
 
 
 def test_a_declaration_that_a_run_would_refuse_is_a_stop(landed: Landed) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.schemas.wire_format import VALUE_HEADER, guid_header, prefixed
-from frazil.status.format_guess import Form, guess, schema_ids
+from frazil.status.topic_listing import Form, guess, schema_ids
 
 TYPES = {1: SchemaType.AVRO, 2: SchemaType.JSON, 3: SchemaType.PROTOBUF}
 HEADER = ((VALUE_HEADER, guid_header("00000000-0000-0000-0000-000000000001")),)

@@ -8,7 +8,7 @@ from frazil.clients.kafka_records import Record
 from frazil.clients.registry.schemas import SchemaType
 from frazil.errors import InvalidInput
 from frazil.schemas.wire_format import prefixed
-from frazil.status.json_values import json_lines
+from frazil.status.topic_listing import json_lines
 
 TYPES = {1: SchemaType.AVRO, 2: SchemaType.JSON, 3: SchemaType.PROTOBUF}
 OBJECT = b'{"a": 1}'

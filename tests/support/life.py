@@ -21,7 +21,7 @@ from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.local.duckdb_query import ask
-from frazil.maintain import merge_deletes
+from frazil.maintain import compact as merge_deletes
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
 from frazil.maintain.lease import Lease

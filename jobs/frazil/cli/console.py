@@ -17,7 +17,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from frazil.clients.redactor import Redactor
-from frazil.job.log_line import log_line
+from frazil.job.entry_point import log_line
 
 WIDE = 160
 """Columns of a file or a pipe: lines are not broken there."""
@@ -40,6 +40,16 @@ def out() -> Console:
 def err() -> Console:
     """Return the console of progress."""
     return Console(file=sys.stderr, highlight=False)
+
+
+def say(text: str, style: str = "", *, to: Console | None = None) -> None:
+    """Print one line of results without control characters. Only a given console folds it."""
+    (to or out()).print(plain(text), style=style or None, markup=False, soft_wrap=to is None)
+
+
+def note(text: str, style: str = "") -> None:
+    """Print one line of progress on stderr."""
+    err().print(plain(text), style=style or None, markup=False, soft_wrap=True)
 
 
 def is_watched() -> bool:

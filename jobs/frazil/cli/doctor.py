@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from frazil.cli.built_for import description
 from frazil.cli.console import out, plain, show_json
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile
+from frazil.cli.deploy.program import description
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, flag
 from frazil.clients.secrets import Secrets
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file
@@ -38,7 +38,7 @@ def doctor(
     names: PipelineNames = None,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
-    columns: Annotated[bool, typer.Option("--columns", help="Print the columns that topics would become.")] = False,
+    columns: Annotated[bool, flag("--columns", "Print the columns that topics would become.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check what pipelines need in an environment.

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.console import out, show_json
-from frazil.cli.options import FLAGS, AsJson
+from frazil.cli.console import out, say, show_json
+from frazil.cli.options import ENV, AsJson, argument, flag
 from frazil.errors import InvalidInput
 from frazil.project.new_project import BOOTSTRAP, REGISTRY, Cluster, NewProject, write_files
 from frazil.version import VERSION
@@ -22,19 +22,15 @@ HERE = "workstation"
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the project.")] = Path(),
+    folder: Annotated[Path, argument("[DIR]", "Folder of the project.")] = Path(),
     kafka: Annotated[
-        Cluster | None, typer.Option("--kafka", help="Kafka: local services, plain broker, or Confluent Cloud.")
+        Cluster | None, flag("--kafka", "Kafka: local services, plain broker, or Confluent Cloud.")
     ] = None,
-    bootstrap: Annotated[
-        str | None, typer.Option("--bootstrap", metavar="HOST:PORT", help="Bootstrap servers of the broker.")
-    ] = None,
-    registry: Annotated[str | None, typer.Option("--registry", metavar="URL", help="Schema registry.")] = None,
-    aws: Annotated[
-        bool | None, typer.Option("--aws/--no-aws", help="Add stacks that deploy to AWS.", show_default=False)
-    ] = None,
-    env: Annotated[str | None, typer.Option(*FLAGS, metavar="NAME", help="Name of the environment to write.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; take defaults.")] = False,
+    bootstrap: Annotated[str | None, flag("--bootstrap", "Bootstrap servers of the broker.", "HOST:PORT")] = None,
+    registry: Annotated[str | None, flag("--registry", "Schema registry.", "URL")] = None,
+    aws: Annotated[bool | None, flag("--aws/--no-aws", "Add stacks that deploy to AWS.", show_default=False)] = None,
+    env: Annotated[str | None, flag(ENV, "Name of the environment to write.", "NAME")] = None,
+    yes: Annotated[bool, flag("--yes -y", "Ask nothing; take defaults.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a new project: project file, declarations, tests, workflows.
@@ -78,10 +74,10 @@ def init(
         show_json({"folder": str(folder), "files": list(files), "next": list(commands)})
         return
     for name in files:
-        out().print(str(folder / name), markup=False, soft_wrap=True)
+        say(str(folder / name))
     out().print("\nNext:")
     for command in commands:
-        out().print(f"  {command}", markup=False, soft_wrap=True)
+        say(f"  {command}")
 
 
 def _refuse(**given: str | None) -> None:

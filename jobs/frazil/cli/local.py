@@ -1,7 +1,8 @@
-"""`frazil local`: broker, registry and lake as processes on this machine."""
+"""`frazil local`: broker, registry and lake as processes on this machine, and records for them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -11,9 +12,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from frazil.cli.console import err, is_watched, out, show_json, table
-from frazil.cli.options import AsJson, LocalEnvironment, check_local
+from frazil.cli.console import err, is_watched, note, number, out, say, show_json, table
+from frazil.cli.options import AsJson, LocalEnvironment, PipelinesFile, argument, check_local, declared_if_any, flag
+from frazil.declaration.options import ValueFormat
 from frazil.errors import InvalidInput
+from frazil.project import declaration_file
 from frazil.project.project_file import project_folder, state_folder
 
 ENVIRONMENTS = ("local",)  # `rest` is on the same services
@@ -22,14 +25,11 @@ ENVIRONMENTS = ("local",)  # `rest` is on the same services
 
 def up(
     object_store: Annotated[
-        bool, typer.Option("--object-store", help="Add the environment `rest`: S3 and an Iceberg REST catalog.")
+        bool, flag("--object-store", "Add the environment `rest`: S3 and an Iceberg REST catalog.")
     ] = False,
-    postgres: Annotated[
-        bool, typer.Option("--postgres", help="Add PostgreSQL, and a Connect worker with Debezium.")
-    ] = False,
+    postgres: Annotated[bool, flag("--postgres", "Add PostgreSQL, and a Connect worker with Debezium.")] = False,
     compatibility: Annotated[
-        str | None,
-        typer.Option(metavar="LEVEL", help="Compatibility level of the registry, like BACKWARD."),
+        str | None, flag("--compatibility", "Compatibility level of the registry, like BACKWARD.", "LEVEL")
     ] = None,
     option: LocalEnvironment = None,
     as_json: AsJson = False,
@@ -60,7 +60,7 @@ def up(
     with err().status("starting the local services") if is_watched() else nullcontext():
         started = start(project_folder(), parts=parts, compatibility=compatibility)
     for one in started.moved:
-        err().print(str(one), style="yellow", markup=False, soft_wrap=True)
+        note(str(one), "yellow")
     if as_json:
         addresses = {name: dict(at) for name, at in started.addresses.items()}
         moved = {"moved": [asdict(one) for one in started.moved]} if started.moved else {}
@@ -89,7 +89,7 @@ def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
     elif found.addresses:
         out().print(_addresses(found.addresses))
     else:
-        out().print("no local service of this folder runs; start them: frazil local up", markup=False)
+        say("no local service of this folder runs; start them: frazil local up")
 
 
 def _addresses(parts: Mapping[str, Mapping[str, str]]) -> Table:
@@ -101,9 +101,9 @@ def _addresses(parts: Mapping[str, Mapping[str, str]]) -> Table:
 
 def jars(
     out_folder: Annotated[
-        Path | None, typer.Option("--out", metavar="FOLDER", help="Copy the jars into this folder, for FRAZIL_JARS.")
+        Path | None, flag("--out", "Copy the jars into this folder, for FRAZIL_JARS.", "FOLDER")
     ] = None,
-    spark: Annotated[bool, typer.Option("--spark", help="Leave out the jars of the local services.")] = False,
+    spark: Annotated[bool, flag("--spark", "Leave out the jars of the local services.")] = False,
     option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
@@ -144,7 +144,7 @@ def jars(
 
 
 def down(
-    data: Annotated[bool, typer.Option("--data", help="Delete their data too: topics, schemas, tables.")] = False,
+    data: Annotated[bool, flag("--data", "Delete their data too: topics, schemas, tables.")] = False,
     option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
@@ -167,4 +167,79 @@ def down(
         show_json({"home": str(state_folder().resolve()), "parts": {}, "stopped": stopped})
         return
     kept = "data deleted" if data else f"data kept in {state_folder()}"
-    out().print(f"stopped {', '.join(stopped)}; {kept}" if stopped else f"nothing ran; {kept}", markup=False)
+    say(f"stopped {', '.join(stopped)}; {kept}" if stopped else f"nothing ran; {kept}")
+
+
+def produce(
+    context: typer.Context,
+    topic: Annotated[str, argument("TOPIC", "Topic of the local broker.")],
+    records: Annotated[str, argument("FILE", "JSON lines, CSV, or - for stdin.")],
+    value_format: Annotated[
+        str | None, flag("--format", "Format: json, json_schema, avro or protobuf.", "FORMAT")
+    ] = None,
+    schema: Annotated[Path | None, flag("--schema", "Schema: .avsc, .json or .proto.", "FILE")] = None,
+    key: Annotated[str | None, flag("--key", "Field that is the record's key.", "FIELD")] = None,
+    partitions: Annotated[
+        int | None, flag("--partitions", "Partitions of a new topic (default 1).", min=1, max=1000)
+    ] = None,
+    file: PipelinesFile = declaration_file.USUAL,
+    option: LocalEnvironment = None,
+    as_json: AsJson = False,
+) -> None:
+    """Produce a file to a topic of the local broker.
+
+    For example: frazil local produce orders orders.jsonl --format avro --key id
+
+    \b
+    Creates the topic, and registers the schema.
+    Default format: that of the declared topic, else json.
+    Without --schema, Avro and JSON Schema are inferred.
+    With one wrong record, produces nothing.
+
+    \b
+    Exit codes:
+      0 produced
+      2 invalid input, or a wrong record
+      3 a local service does not run
+    """
+    from frazil.inference.record_file import read_records
+    from frazil.local.produce.produce import FORMATS, Wanted
+    from frazil.local.produce.produce import produce as send
+    from frazil.local.services import running
+
+    check_local(option, ENVIRONMENTS)
+    if value_format is not None and value_format not in FORMATS:
+        raise InvalidInput(
+            f"there is no format {value_format}", where="--format", do=f"Name one of {', '.join(FORMATS)}"
+        )
+    declared = next((one.topic for one in declared_if_any(context, file) if one.topic.name == topic), None)
+    wanted = Wanted(
+        topic=topic,
+        declared=declared,
+        format=ValueFormat(value_format) if value_format is not None else None,
+        schema=schema,
+        key=key,
+        partitions=partitions,
+    )
+    services = running(project_folder())
+    bootstrap = services.bootstrap
+    lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)
+    made = send(wanted, lines, bootstrap=bootstrap, registry_url=lambda: services.registry_url)
+    if as_json:
+        show_json(
+            {
+                "topic": topic,
+                "created": made.created,
+                "format": str(made.format),
+                "records": made.records,
+                "partitions": {str(partition): count for partition, count in made.partitions.items()},
+                "schemas": dict(made.schemas),
+            }
+        )
+        return
+    places = ", ".join(f"{number(count)} in partition {partition}" for partition, count in made.partitions.items())
+    what = "1 record" if made.records == 1 else f"{number(made.records)} records"
+    new = "new topic" if made.created else "topic"
+    say(f"produced {what} to the {new} {topic}, format {made.format}: {places}")
+    for subject, schema_id in made.schemas.items():
+        say(f"schema {schema_id} in subject {subject}")

@@ -10,49 +10,41 @@ from typing import Annotated, Any
 
 import typer
 from typer._click.exceptions import UsageError  # typer brings a click of its own
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from frazil.cli import (
-    accept,
-    acceptances,
-    apply,
-    bootstrap,
-    check,
-    cost,
-    dead_letters,
-    deploy,
-    doctor,
-    environments,
-    history,
-    infer,
-    init,
-    local,
-    local_produce,
-    maintain,
-    move_application,
-    preview,
-    query,
-    reconcile,
-    release,
-    release_check,
-    review,
-    rotate,
-    run,
-    runs,
-    smoke,
-    status,
-    stop,
-    topics,
-    verify,
-)
+from frazil.cli import doctor, init, local, release, schema
 from frazil.cli.console import print_error, show_json
 from frazil.cli.demo import command
-from frazil.cli.one_environment import OneEnvironment
+from frazil.cli.deploy import account, fetch, plan, smoke, up
+from frazil.cli.jobs import reconcile, runs
+from frazil.cli.options import FLAGS, flag
+from frazil.cli.pipelines import check, dead_letters, maintain, preview, query, run, status, verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
 from frazil.errors.causes import MOST_CHARACTERS
 from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import HELP_TEXT, Exit, exit_of
+
+
+class OneEnvironment(TyperCommand):
+    """A command whose option `--env`, with all of its names, may be repeated only with the same value."""
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Return the parser of the command line."""
+        parser: Any = super().make_parser(ctx)
+        option = parser._long_opt.get(FLAGS[0])
+        if option is not None:
+            process = option.process
+
+            def processed(value: str, state: Any) -> None:
+                earlier = state.opts.get(option.dest, value)
+                if earlier != value:
+                    raise UsageError(f"The options name the environments {earlier} and {value}. Name one", ctx)
+                process(value, state)
+
+            option.process = processed
+        return parser
+
 
 DEBUG = "FRAZIL_DEBUG"
 JSON = "--json"
@@ -93,14 +85,14 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
                 up=local.up,
                 status=local.status,
                 demo=command.demo,
-                produce=local_produce.produce,
+                produce=local.produce,
                 jars=local.jars,
                 down=local.down,
             ),
             "Run local services, and a demo on real data.",
         ),
         "schema": (
-            group("Topics, their formats, and schema files.", topics=topics.topics, infer=infer.infer),
+            group("Topics, their formats, and schema files.", topics=schema.topics, infer=schema.infer),
             "List topics, and infer schemas from records.",
         ),
         "check": (check.check, "Check declarations."),
@@ -112,9 +104,9 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
         "status": (status.status, "Show all pipelines, or one in full."),
         "query": (query.query, "Query the tables with SQL."),
         "verify": (verify.verify, "Prove that no record is lost or doubled."),
-        "history": (history.history, "Print the SQL of a changelog's views."),
+        "history": (query.history, "Print the SQL of a changelog's views."),
         "maintain": (maintain.maintain, "Compact files and expire snapshots."),
-        "accept": (accept.accept, "Record an operator's decision."),
+        "accept": (maintain.accept, "Record an operator's decision."),
         "dead-letters": (
             group(
                 "Rejected records, and the reasons for their rejection.",
@@ -128,16 +120,16 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
         "deploy": (
             group(
                 "Deployments to AWS: plan, apply, probe.",
-                cost=cost.cost,
-                bootstrap=bootstrap.bootstrap,
-                plan=review.review,
-                up=deploy.deploy,
-                acceptances=acceptances.acceptances,
-                apply=apply.apply,
+                cost=plan.cost,
+                bootstrap=account.bootstrap,
+                plan=plan.review,
+                up=up.deploy,
+                acceptances=plan.acceptances,
+                apply=plan.apply,
                 smoke=smoke.smoke,
-                fetch=environments.fetch,
-                rotate_keys=rotate.rotate,
-                move_application=move_application.move_application,
+                fetch=fetch.fetch,
+                rotate_keys=account.rotate,
+                move_application=up.move_application,
             ),
             "Plan, review, apply and probe deployments.",
         ),
@@ -146,8 +138,8 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
                 "Job runs of a deployed environment.",
                 list=runs.runs,
                 logs=runs.logs,
-                stop=stop.stop,
-                start=stop.start,
+                stop=reconcile.stop,
+                start=reconcile.start,
                 reconcile=reconcile.reconcile,
             ),
             "List, stop and start job runs; print logs.",
@@ -158,7 +150,7 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
                 build=release.build,
                 sign=release.sign,
                 upload=release.upload,
-                check=release_check.check,
+                check=release.check,
             ),
             "Build, sign, upload and check releases.",
         ),
@@ -250,9 +242,7 @@ def _version(is_asked: bool) -> None:
 @app.callback()
 def _root(
     context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
-    ] = False,
+    version: Annotated[bool, flag("--version", "Print the version.", is_eager=True, callback=_version)] = False,
 ) -> None:
     secrets_of(context)
 

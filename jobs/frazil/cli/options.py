@@ -16,8 +16,19 @@ from frazil.project import declaration_file, environments, project_file
 
 VARIABLE = "FRAZIL_ENV"
 FLAGS = ("--env", "--environment")
+ENV = " ".join(FLAGS)
 OPTION = "option"
 """The parameter of a command about an environment that holds `--env`."""
+
+
+def flag(names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option with these names, separated by spaces."""
+    return typer.Option(*names.split(), help=help, metavar=metavar, **more)
+
+
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """Return an argument."""
+    return typer.Argument(metavar=metavar, help=help, **more)
 
 
 def _pipeline_names(context: typer.Context, incomplete: str) -> list[str]:
@@ -61,31 +72,28 @@ def in_environment(text: str, environment: str) -> str:
     return re.sub(r"`(frazil [^`]+)`", lambda found: f"`{command_in(found[1], environment)}`", text)
 
 
-PipelineName = Annotated[
-    str, typer.Argument(metavar="PIPELINE", help="A declared pipeline, by name.", autocompletion=_pipeline_names)
-]
+PipelineName = Annotated[str, argument("PIPELINE", "A declared pipeline, by name.", autocompletion=_pipeline_names)]
 PipelineNames = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PIPELINE...", help="Declared pipelines, by name.", autocompletion=_pipeline_names),
+    list[str] | None, argument("PIPELINE...", "Declared pipelines, by name.", autocompletion=_pipeline_names)
 ]
 PipelinesFile = Annotated[
     Path,
-    typer.Option(
+    flag(
         "--pipelines",
-        metavar="FILE",
+        "Declarations of pipelines: a Python file, or a JSON document.",
+        "FILE",
         envvar="FRAZIL_PIPELINES",
-        help="Declarations of pipelines: a Python file, or a JSON document.",
         show_default="the project's",
         callback=_pipelines_file,
     ),
 ]
 EnvironmentChoice = Annotated[
     str,
-    typer.Option(
-        *FLAGS,
-        metavar="NAME|FILE",
+    flag(
+        ENV,
+        "Environment: a name, or a document.",
+        "NAME|FILE",
         envvar=VARIABLE,
-        help="Environment: a name, or a document.",
         show_default="the project's",
         autocompletion=_environment_names,
         callback=_environment,
@@ -94,31 +102,20 @@ EnvironmentChoice = Annotated[
 """The environment of a command about a pipeline."""
 
 EnvironmentName = Annotated[
-    str | None,
-    typer.Argument(metavar="ENV", help="Environment: a name or a document.", autocompletion=_environment_names),
+    str | None, argument("ENV", "Environment: a name or a document.", autocompletion=_environment_names)
 ]
 """The environment of a command about an environment, see `environment_name`."""
 
 EnvironmentOption = Annotated[
     str | None,
-    typer.Option(
-        *FLAGS,
-        metavar="NAME|FILE",
-        envvar=VARIABLE,
-        help="Same as ENV.",
-        autocompletion=_environment_names,
-        callback=_environment,
-    ),
+    flag(ENV, "Same as ENV.", "NAME|FILE", envvar=VARIABLE, autocompletion=_environment_names, callback=_environment),
 ]
-LocalEnvironment = Annotated[
-    str | None,
-    typer.Option(*FLAGS, metavar="NAME", help="A local environment; any other is refused."),
-]
+LocalEnvironment = Annotated[str | None, flag(ENV, "A local environment; any other is refused.", "NAME")]
 """The environment of a command about the local services, see `check_local`."""
 
-JobName = Annotated[str | None, typer.Option("--job", help="Job, by its name in the desired state; default: all.")]
+JobName = Annotated[str | None, flag("--job", "Job, by its name in the desired state; default: all.")]
 """The job of a command about job runs. Left out, `jobs_of` finds the deployed ones."""
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
+AsJson = Annotated[bool, flag("--json", "Print one JSON object to stdout.")]
 
 
 def chosen_pipelines(declared: Sequence[Pipeline], names: Sequence[str], *, is_all: bool) -> tuple[Pipeline, ...]:

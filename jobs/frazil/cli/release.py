@@ -1,4 +1,4 @@
-"""`frazil release`: build and upload releases."""
+"""`frazil release`: build, sign, upload and check releases."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Annotated, Any
 
 import typer
 
-from frazil.cli import aws
-from frazil.cli.built_for import BuiltFor, built_for, declared, description
-from frazil.cli.console import err, number, out, show_json, table
-from frazil.cli.options import FLAGS, AsJson, EnvironmentName, EnvironmentOption, environment_name
+from frazil.cli.console import err, number, out, say, show_json, table
+from frazil.cli.deploy.plan import NO_RELEASE
+from frazil.cli.deploy.program import BuiltFor, built_for, declared, description, required_description, required_program
+from frazil.cli.jobs import aws
+from frazil.cli.options import ENV, AsJson, EnvironmentName, EnvironmentOption, argument, environment_name, flag
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Secret
 from frazil.declaration.documents.to_json import to_json
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, ReleaseIncomplete
 from frazil.project import environments
 from frazil.release.emr_labels import NEWEST, label
-from frazil.release.manifest import Architecture, Release, Role
+from frazil.release.manifest import MANIFEST, Architecture, Release, Role
 
 
 def build(
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.")] = Path("dist/release"),
+    folder: Annotated[Path, flag("--out", "Folder to write.", "DIR")] = Path("dist/release"),
     for_environment: Annotated[
-        str | None,
-        typer.Option("--for", *FLAGS, metavar="ENV", help="Environment that gives label and processors."),
+        str | None, flag(f"--for {ENV}", "Environment that gives label and processors.", "ENV")
     ] = None,
     label_name: Annotated[
-        str | None, typer.Option("--label", metavar="LABEL", help="EMR release to build for.", show_default=NEWEST)
+        str | None, flag("--label", "EMR release to build for.", "LABEL", show_default=NEWEST)
     ] = None,
     architecture: Annotated[
         Architecture | None,
-        typer.Option("--architecture", help="Processors to build for.", case_sensitive=False, show_default="X86_64"),
+        flag("--architecture", "Processors to build for.", case_sensitive=False, show_default="X86_64"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -69,9 +69,7 @@ def upload(
     context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
-    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder of the release.")] = Path(
-        "dist/release"
-    ),
+    folder: Annotated[Path, flag("--from", "Folder of the release.", "DIR")] = Path("dist/release"),
     as_json: AsJson = False,
 ) -> None:
     """Upload a release to an environment's artifact bucket.
@@ -106,24 +104,16 @@ def upload(
     if as_json:
         show_json({"release": release.key, "new": new, "keys": [one.key for one in uploaded]})
     else:
-        out().print(f"{new} of {len(uploaded)} files were new", markup=False)
-        out().print(f"release {release.key}", markup=False)
+        say(f"{new} of {len(uploaded)} files were new")
+        say(f"release {release.key}")
 
 
 def sign(
     context: typer.Context,
-    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder of the release.")] = Path(
-        "dist/release"
-    ),
-    for_environment: Annotated[
-        str | None, typer.Option("--for", *FLAGS, metavar="ENV", help="Environment that must trust the key.")
-    ] = None,
-    key_file: Annotated[
-        Path | None, typer.Option("--key-file", metavar="FILE", help="Ed25519 private key, as PEM.")
-    ] = None,
-    key_secret: Annotated[
-        str | None, typer.Option("--key-secret", metavar="NAME", help="The same, in Secrets Manager.")
-    ] = None,
+    folder: Annotated[Path, flag("--from", "Folder of the release.", "DIR")] = Path("dist/release"),
+    for_environment: Annotated[str | None, flag(f"--for {ENV}", "Environment that must trust the key.", "ENV")] = None,
+    key_file: Annotated[Path | None, flag("--key-file", "Ed25519 private key, as PEM.", "FILE")] = None,
+    key_secret: Annotated[str | None, flag("--key-secret", "The same, in Secrets Manager.", "NAME")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Sign a built release.
@@ -157,7 +147,7 @@ def sign(
     if as_json:
         show_json({"key": public, "key_id": key_id(public), "file": str(folder / signature_name(public))})
     else:
-        out().print(f"signed with the key {public}", markup=False)
+        say(f"signed with the key {public}")
 
 
 def refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
@@ -224,4 +214,92 @@ def _print_result(release: Release, folder: Path) -> None:
         shown.add_row(file.name, file.role, number(file.size_bytes // 1000), file.sha256[:16])
     out().print(shown)
     place = f"{release.label}, {release.architecture}"
-    out().print(f"release {release.version} for {place}, {release.digest[:16]}, in {folder}", markup=False)
+    say(f"release {release.version} for {place}, {release.digest[:16]}, in {folder}")
+
+
+SHOWN = 16
+"""Digits of the digest in the name of a stored release."""
+
+
+def check(
+    envs: Annotated[list[str] | None, argument("ENV...", "Declared deployments.")] = None,
+    option: Annotated[str | None, flag(ENV, "Same as one ENV.", "NAME")] = None,
+    folder: Annotated[Path | None, flag("--from", "Folder of the release; checks its files.", "DIR")] = None,
+    digest: Annotated[str, flag("--digest", "Digest that it must have.", "SHA256")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check the release that deployments declare.
+
+    For example: frazil release check dev staging prod
+
+    \b
+    All deployments must declare the same one.
+    Label, processors and signature must fit each.
+    Prints digest, and name of a stored release.
+
+    \b
+    Exit codes:
+      0 one release for all, or none
+      1 a file, the digest or the signature differs
+      2 several releases, or another label or processors
+    """
+    names = list(dict.fromkeys([*(envs or ()), *([option] if option else [])]))
+    if not names:
+        raise InvalidInput("no environment is named", do="Name it: `frazil release check ENV`")
+    root = required_program("describe").root
+    described = {name: required_description(name, root) for name in names}
+    release = _declared(described, root)
+    if release is None:
+        if digest or folder is not None:
+            do = "Name the release in FRAZIL_RELEASE or infra_app.py, as where its digest comes from"
+            raise ReleaseIncomplete("a release was given, and none is declared", where=", ".join(names), do=do)
+        _show(None, names, as_json=as_json)
+        return
+    if digest and release.digest != digest:
+        raise ReleaseIncomplete(f"its digest is {release.digest}, not {digest}", where=f"release {release.version}")
+    if folder is not None:
+        _check_files(folder, release, described)
+    _show(release, names, as_json=as_json)
+
+
+def _declared(described: dict[str, dict[str, Any]], root: Path) -> Release | None:
+    """Return the release that all environments declare; None if they declare none. Raises `InvalidInput` for several."""
+    from frazil.release.upload import built_release
+
+    paths = {name: each["release"] for name, each in described.items()}
+    if len(set(paths.values())) > 1:
+        what = "; ".join(f"{name} declares {path}" for name, path in paths.items())
+        raise InvalidInput(f"they run several releases: {what}", do="Declare one release for all of them")
+    (path,) = set(paths.values())
+    if path == NO_RELEASE:
+        return None
+    manifest = Path(root, path)
+    if manifest.name != MANIFEST or not manifest.is_file():
+        raise InvalidInput("it is no manifest of a release", where=str(manifest), do="Commit the manifest of a release")
+    release = built_release(manifest.parent)
+    for name, each in described.items():
+        refuse_other(release, name, BuiltFor(each["label"], Architecture(each["architecture"])))
+    return release
+
+
+def _check_files(folder: Path, wanted: Release, described: dict[str, dict[str, Any]]) -> None:
+    """Raise `ReleaseIncomplete` or `ReleaseUntrusted` if the folder does not hold the release that each environment may run."""
+    from frazil.release.signature import in_folder, verify
+    from frazil.release.upload import verified_release
+
+    found = verified_release(folder)
+    if found.digest != wanted.digest:
+        what = f"it holds the release {found.digest}, and {wanted.digest} is declared"
+        raise ReleaseIncomplete(what, where=str(folder), do="Fetch the files of the declared release")
+    for each in described.values():
+        verify(found, each["trusted_keys"], in_folder(folder))
+
+
+def _show(release: Release | None, names: list[str], *, as_json: bool) -> None:
+    stored = f"frazil-{release.digest[:SHOWN]}" if release else None
+    if as_json:
+        known = {"digest": release.digest, "version": release.version} if release else {"digest": None, "version": None}
+        show_json({**known, "stored": stored, "environments": names})
+        return
+    what = f"release {release.version} ({release.digest}), stored as {stored}" if release else "no release is declared"
+    say(f"{', '.join(names)}: {what}")

@@ -1,20 +1,20 @@
-"""Checks of the Kafka cluster: its addresses, TLS and our login, each by itself, so that a failure names the layer."""
+"""Checks of the Kafka cluster, layer by layer, and of topics: rights on them, and a fetch."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from frazil.clients import reachability
+from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_rights import KafkaAccess
-from frazil.declaration import environment
+from frazil.declaration import Pipeline, environment
 from frazil.declaration.environment import Security
-from frazil.doctor import secret_values
-from frazil.doctor.check_result import Check
-from frazil.doctor.schedule import Step
+from frazil.doctor.check_result import Check, Step
+from frazil.doctor.machine import secret_names
 
 ADDRESS, TLS, LOGIN = "broker", "broker TLS", "broker login"
 SOON = timedelta(days=14)
@@ -37,7 +37,7 @@ class Broker:
         made = [Step(name=ADDRESS, work=self.address)]
         made += [Step(name=TLS, work=self.tls, after=(ADDRESS,))] if has_tls else []
         before = (TLS,) if has_tls else (ADDRESS,)
-        return [*made, Step(name=LOGIN, work=self.login, after=(*before, *secret_values.names(self.settings)))]
+        return [*made, Step(name=LOGIN, work=self.login, after=(*before, *secret_names(self.settings)))]
 
     def address(self) -> Check:
         """Check that a TCP connection to the bootstrap servers is accepted."""
@@ -99,3 +99,49 @@ def _refusal(connect: Callable[[], object]) -> str:
 
 def _why(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+NEEDED = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ")
+"""The operations on a topic that a run needs, by Kafka's names."""
+
+
+def steps(pipelines: Sequence[Pipeline], kafka: Callable[[], Kafka], access: Callable[[], KafkaAccess]) -> list[Step]:
+    """Return two steps for each topic: its rights, and a fetch."""
+    topics = {pipeline.topic.name: pipeline for pipeline in pipelines}
+    made = []
+    for name, pipeline in topics.items():
+        rights = f"topic {name}"
+        made.append(Step(name=rights, work=partial(_rights, name, kafka, access), after=(LOGIN,)))
+        made.append(Step(name=f"read {name}", work=partial(_fetch, pipeline, kafka), after=(rights,)))
+    return made
+
+
+def of_rights(topic: str, partitions: int, granted: frozenset[str]) -> Check:
+    """Return the check of the operations that a broker authorises; none if it does not say."""
+    name, found = f"topic {topic}", f"{partitions} partition{'' if partitions == 1 else 's'}"
+    missing = [operation for operation in NEEDED if operation not in granted]
+    if not granted or "ALL" in granted:
+        return Check.ok(name, found)
+    if missing:
+        what, do = f"our user may not {', '.join(missing)}", f"Allow {', '.join(missing)} on topic {topic} to our user"
+        return Check.failed(name, what, do)
+    return Check.ok(name, f"{found}, {', '.join(NEEDED)} allowed")
+
+
+def _rights(topic: str, kafka: Callable[[], Kafka], access: Callable[[], KafkaAccess]) -> Check:
+    """Check what a run asks of a topic. Raises `KafkaUnavailable`."""
+    granted = access().rights(topic)
+    return of_rights(topic, len(kafka().topic(topic).partitions), granted)
+
+
+def _fetch(pipeline: Pipeline, kafka: Callable[[], Kafka]) -> Check:
+    """Check that offsets are listed and a fetch is answered, by the last offset of one partition. Raises `KafkaUnavailable`."""
+    topic = pipeline.topic.name
+    spans = kafka().offsets(topic, pipeline.isolation)
+    held = {partition: span for partition, span in spans.items() if span.stable > span.earliest}
+    partition, span = next(iter(held.items() or spans.items()))
+    kafka().records(topic, {partition: max(span.stable - 1, span.earliest)}, pipeline.isolation)
+    if not held:
+        return Check.warning(f"read {topic}", "the topic has no records", "Nothing lands until a producer writes some")
+    count = sum(span.stable - span.earliest for span in held.values())
+    return Check.ok(f"read {topic}", f"{count:,} offsets, a fetch was answered")

@@ -16,10 +16,11 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.registry.retry import RetryPolicy
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
-from frazil.doctor import clock, deployment_account, lake_access, machine, schema_registry, secret_values, topics_read
+from frazil.doctor import brokers as topics_read
+from frazil.doctor import deployment_account, lake_access, machine, schema_registry
 from frazil.doctor.brokers import Broker
-from frazil.doctor.check_result import Check
-from frazil.doctor.schedule import Step, examined
+from frazil.doctor.check_result import Check, Step, examined
+from frazil.doctor.machine import clock_steps, secret_steps
 from frazil.errors import FrazilError
 from frazil.lake.read.stored_tables import Lake
 from frazil.project import declaration_file, environments
@@ -134,10 +135,10 @@ def _of_services(
     lake = Lake(environment, secrets.read)
     broker = Broker(settings=environment.kafka, access=access, now=now(), seconds=SERVICE_SECONDS / 2)
     return [
-        *secret_values.steps(environment, secrets),
+        *secret_steps(environment, secrets),
         *broker.steps,
         *topics_read.steps(pipelines, kafka, access),
         *lake_access.steps(pipelines, environment, secrets, lake, new_id),
         *schema_registry.steps(pipelines, environment, registry, lake),
-        *clock.steps(environment, now, SERVICE_SECONDS / 3),
+        *clock_steps(environment, now, SERVICE_SECONDS / 3),
     ]

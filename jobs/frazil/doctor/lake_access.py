@@ -12,9 +12,8 @@ from frazil.clients.object_store import ObjectStore, s3_client
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestCatalog
-from frazil.doctor import secret_values
-from frazil.doctor.check_result import Check
-from frazil.doctor.schedule import Step
+from frazil.doctor.check_result import Check, Step
+from frazil.doctor.machine import secret_names
 from frazil.errors import FrazilError
 from frazil.lake.read.stored_tables import Lake
 
@@ -26,7 +25,7 @@ def steps(
     pipelines: Sequence[Pipeline], environment: Environment, secrets: Secrets, lake: Lake, new_id: Callable[[], str]
 ) -> list[Step]:
     """Return the steps of the catalog and of the warehouse."""
-    of_catalog = secret_values.names((environment.catalog, environment.object_store))
+    of_catalog = secret_names((environment.catalog, environment.object_store))
     return [
         Step(name=CATALOG, work=partial(_catalog, pipelines, environment, lake), after=of_catalog),
         Step(

@@ -10,10 +10,9 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, Pipeline
 from frazil.declaration.options import SchemaEvolution
 from frazil.decode.writers.topic_rows import TopicRows, topic_rows
-from frazil.doctor import secret_values
-from frazil.doctor.check_result import Check
+from frazil.doctor.check_result import Check, Step
 from frazil.doctor.lake_access import CATALOG
-from frazil.doctor.schedule import Step
+from frazil.doctor.machine import secret_names
 from frazil.exit_codes import Exit
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.evolution.table_mapping import Landing, landing
@@ -30,7 +29,7 @@ def steps(
     asking = {p.name for p in pipelines if p.topic.needs_registry or p.topic.needs_key_registry}
     made = []
     if asking and environment.registry is not None:
-        secrets = secret_values.names(environment.registry)
+        secrets = secret_names(environment.registry)
         made.append(Step(name=REGISTRY, work=partial(_login, environment, registry), after=secrets))
     for pipeline in pipelines:
         after = (CATALOG, REGISTRY) if pipeline.name in asking else (CATALOG,)

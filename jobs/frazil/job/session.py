@@ -1,4 +1,4 @@
-"""The beginning and the end of a job: its Spark session, its clients and its context."""
+"""Open a job: its Spark session, its clients, and the name of its run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from frazil.declaration.environment import Environment
 from frazil.errors import JvmEnded
 from frazil.job.context import JobContext
 from frazil.job.failpoints import Failpoints
-from frazil.job.run_name import run_name
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import end, jvm_answers, session
 from frazil.version import VERSION
@@ -91,3 +90,11 @@ def _cancel_jobs(spark: SparkSession, stopping: threading.Event, ended: threadin
             spark.sparkContext.cancelAllJobs()
         except (Py4JError, OSError):  # the JVM ended, and its jobs with it
             return
+
+
+_TIME_DIGITS = 12
+
+
+def run_name(prefix: str, *, now: float, unique_id: str) -> str:
+    """Return the name of a run that begins now, in seconds since 1970. `unique_id` has 32 hexadecimal digits."""
+    return f"{prefix}{round(now * 1000):0{_TIME_DIGITS}x}{unique_id[_TIME_DIGITS:]}"

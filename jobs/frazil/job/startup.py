@@ -1,16 +1,14 @@
-"""Check that a job runs on the versions that its release was built for, or refuse to begin.
-
-What it was built for is `frazil.release.runtime.expected`. Asking takes a few calls into a JVM that runs anyway: milliseconds.
-"""
+"""Checks at the start of a job: versions, classes, and the answers of S3 for missing objects."""
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from frazil.errors import RuntimeDiffers
+from frazil.declaration import Environment, GlueCatalog
+from frazil.errors import ObjectStoreUnavailable, RuntimeDiffers
 from frazil.release.manifest import Runtime
 from frazil.version import VERSION
 
@@ -112,3 +110,45 @@ class SessionJvm:
 
     def _load(self, name: str) -> Any:
         return self._class.forName(name, False, self._loader)
+
+
+ARTIFACTS, TABLES = "artifacts", "tables"
+NOT_FOUND = "not found"
+"""The answer that jobs rely on."""
+_NAME = "frazil-no-such-object"
+
+
+class Reading(Protocol):
+    """The operation on a bucket that is needed."""
+
+    def read(self, key: str) -> object | None:
+        """Return an object; None if S3 says that it does not exist."""
+        ...
+
+
+def places(environment: Environment, table: str) -> dict[str, tuple[str, str]]:
+    """Return bucket and key of an object that does not exist, for each bucket of a deployed environment.
+
+    `table` is the identifier of a table of the job.
+    """
+    if environment.artifact_bucket is None or not isinstance(environment.catalog, GlueCatalog):
+        return {}
+    bucket, _, folder = environment.catalog.warehouse.removeprefix("s3://").partition("/")
+    namespace, _, name = table.partition(".")
+    below = f"{folder.rstrip('/')}/".lstrip("/")
+    return {
+        ARTIFACTS: (environment.artifact_bucket, f"documents/{_NAME}"),
+        TABLES: (bucket, f"{below}{namespace}.db/{name}/metadata/{_NAME}"),
+    }
+
+
+def answers(asked: Mapping[str, tuple[Reading, str]]) -> dict[str, str]:
+    """Return what each bucket answers; `asked` has the bucket and the key. It never ends a job."""
+    return {name: _answer(bucket, key) for name, (bucket, key) in asked.items()}
+
+
+def _answer(bucket: Reading, key: str) -> str:
+    try:
+        return NOT_FOUND if bucket.read(key) is None else "found"
+    except ObjectStoreUnavailable as refused:
+        return refused.what

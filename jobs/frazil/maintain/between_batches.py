@@ -21,12 +21,10 @@ from frazil.job.context import JobContext
 from frazil.lake.iceberg_java import said
 from frazil.lake.java_classes import Java, entries
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
-from frazil.maintain.compact import compact
+from frazil.maintain.compact import compact, merge_deletes
 from frazil.maintain.lease import PROPERTY, Lease
-from frazil.maintain.merge_deletes import merge_deletes
-from frazil.maintain.result import Action, Outcome, Status
 from frazil.maintain.selection import Why
-from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Status, Target
 
 MIB = 1 << 20
 FIRST_BYTES_A_SECOND, LEAST_BYTES, MOST_BYTES = 8 * MIB, 16 * MIB, 512 * MIB

@@ -1,15 +1,85 @@
-"""Expire snapshots beyond the declared retention, and the files that only they refer to."""
+"""Advance the tag of an idle pipeline, and expire snapshots beyond the declared retention."""
 
 from __future__ import annotations
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 
+from frazil.errors import Fenced, RolledBack
+from frazil.lake.commit.commit import commit
+from frazil.lake.commit.dead_letters.decide import open_decision
+from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.iceberg_java import message, thrown
+from frazil.lake.ledger import entry as ledger
+from frazil.lake.ledger.entries import entry
 from frazil.lake.snapshot_retention import History
-from frazil.maintain.result import Action, Outcome, Status
-from frazil.maintain.selection import to_expire
-from frazil.maintain.target import MaintenanceRun, Target
+from frazil.lake.stage import empty_commit
+from frazil.maintain.selection import to_carry, to_expire
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
+
+FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.STAGED_AT)
+
+
+def carry(run: MaintenanceRun, target: Target) -> Outcome:
+    """Carry the tag of one table on, if it keeps what retention would let go. Not while a decision is open."""
+    began = run.job.clock()
+    ended, reason = _carried(run, target)
+    return Outcome(
+        action=Action.CARRY,
+        table=target.identifier,
+        ended=ended or Status.DONE,
+        snapshots=0 if ended in (None, Status.CONFLICT) else 1,
+        why=reason,
+        seconds=round(run.job.clock() - began, 3),
+    )
+
+
+def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
+    """Return how it ended; None if the tag was not due."""
+    iceberg, declared, name = run.job.iceberg, target.pipeline.table, target.pipeline.name
+    table = iceberg.load(target.identifier)
+    idle = to_carry(
+        History.of(iceberg.metadata(table)),
+        ledger.tag(name),
+        keep=declared.keep_snapshots,
+        keep_days=declared.keep_days,
+        now_ms=run.job.now_ms(),
+        grace_ms=round(run.policy.grace_seconds * 1000),
+    )
+    last = entry(table, name)
+    if idle is None or last is None or last.end is None:
+        return None, ""
+    if open_decision(iceberg, declared.identifier, declared.dead_letters, name) is not None:
+        return None, "a decision on dead letters is open; the next run of the pipeline finishes it"
+    if run.policy.dry_run:
+        return Status.DRY_RUN, ""
+    batch = CommitRequest(
+        pipeline=name,
+        run=run.job.run,
+        version=run.job.version,
+        start=last.end,
+        end=last.end,
+        committed=last.end,
+        topic_id=last.end.topic_id,
+        schema_ids=last.schema_ids,
+        valid_through=last.valid_through,
+        on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
+    )
+    # What a side table says of the decision that it has finished stays so.
+    kept = FINISHED if target.is_dead_letter_table else ()
+    extra = {key: last.summary[key] for key in kept if key in last.summary}
+    run.job.failpoint("carry.decided")
+    try:
+        commit(
+            run.job,
+            empty_commit(iceberg, target.identifier, at=run.job.clock()),
+            batch,
+            Extra(summary={**extra, ledger.UPKEEP: Action.CARRY.value}, finishes=target.is_dead_letter_table),
+        )
+    except (Fenced, RolledBack) as refused:
+        return Status.CONFLICT, refused.what
+    return Status.DONE, ""
+
 
 _COUNTS = (
     "deletedDataFilesCount",

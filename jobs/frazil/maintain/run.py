@@ -18,15 +18,12 @@ from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.spark_session import jvm_answers
 from frazil.maintain import lease as leases
-from frazil.maintain.advance_tag import carry
-from frazil.maintain.compact import compact
-from frazil.maintain.expire import expire
+from frazil.maintain.compact import compact, has_deletes, merge_deletes
+from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
-from frazil.maintain.merge_deletes import has_deletes, merge_deletes
 from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
-from frazil.maintain.result import Action, Outcome, Reporter, Sink, Status
-from frazil.maintain.target import MaintenanceRun, Policy, Target
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Reporter, Sink, Status, Target
 
 TRIES = 3
 _SHUFFLE = "spark.sql.shuffle.partitions"

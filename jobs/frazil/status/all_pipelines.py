@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,8 +16,7 @@ from frazil.decode.writers.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable, TopicMissing
 from frazil.ingest.plan.planner import up_to_committed
 from frazil.lake.read.stored_tables import Lake, StoredTable
-from frazil.status.overview import Row, row, unreadable
-from frazil.status.pipeline_status import table_status
+from frazil.status.pipeline_status import PipelineStatus, State, status_of
 
 PARALLEL = 8
 """Tables that are read at a time."""
@@ -39,7 +38,7 @@ class Services:
 
 def all_pipelines(
     pipelines: Sequence[Pipeline], services: Services, threads: DaemonThreads, *, now: Callable[[], float]
-) -> list[Row]:
+) -> list[PipelineStatus]:
     """Return a row for each pipeline, in their order. A pipeline that cannot be read is a row with its reason.
 
     So is one that has no answer within `LONGEST_SECONDS`: a catalog's client waits without an end. `now` is in seconds since 1970.
@@ -50,27 +49,42 @@ def all_pipelines(
     return [_made(pipeline, answer) for pipeline, answer in zip(pipelines, answers, strict=True)]
 
 
-def one_pipeline(pipeline: Pipeline, services: Services, threads: DaemonThreads, *, now: Callable[[], float]) -> Row:
+def one_pipeline(
+    pipeline: Pipeline, services: Services, threads: DaemonThreads, *, now: Callable[[], float]
+) -> PipelineStatus:
     """Return the row of one pipeline. Raises what reading its table raises."""
     return _row(pipeline, services, threads.submit(partial(_offsets, [pipeline], services)), now)
 
 
-def _made(pipeline: Pipeline, answer: Future[Row]) -> Row:
-    if answer.cancel() or not answer.done():
-        return unreadable(pipeline, f"no answer within {LONGEST_SECONDS:g} s")
-    error = answer.exception()
-    return answer.result() if error is None else unreadable(pipeline, _reason(error))
+def _made(pipeline: Pipeline, answer: Future[PipelineStatus]) -> PipelineStatus:
+    late = answer.cancel() or not answer.done()
+    error = None if late else answer.exception()
+    if not late and error is None:
+        return answer.result()
+    why = f"no answer within {LONGEST_SECONDS:g} s" if error is None else _reason(error)
+    return replace(status_of(pipeline, None), state=State.UNKNOWN, why=why)
 
 
-def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Callable[[], float]) -> Row:
+def totals(found: Iterable[PipelineStatus]) -> dict[str, int]:
+    """Return the sums over all pipelines, of what is known."""
+    names = ("lag", "rejected_24h", "rows", "bytes", "data_files", "delete_files")
+    listed = list(found)
+    return {name: sum(getattr(one, name) or 0 for one in listed) for name in names}
+
+
+def states(found: Iterable[PipelineStatus]) -> Mapping[str, int]:
+    """Return how many pipelines are in each state that occurs."""
+    listed = [one.state for one in found]
+    return {state.value: listed.count(state) for state in State if state in listed}
+
+
+def _row(pipeline: Pipeline, services: Services, topics: Future[Asked], now: Callable[[], float]) -> PipelineStatus:
     table = services.lake.table(pipeline.table.identifier)
     offsets, why, is_missing = _of_topic(pipeline, services, topics)
     if offsets is not None and table is not None:
         offsets = _with_open_transactions(pipeline, table, offsets, topics.result())
-    spans = offsets.spans if offsets is not None else {}
-    found = table_status(pipeline, services.lake, table, spans, commits=services.commits)
     waiting = "" if table is not None else why if is_missing else _waiting(pipeline, services)
-    return row(pipeline, found, table, offsets, why=why, waiting=waiting, now=now())
+    return status_of(pipeline, table, offsets, now=now(), commits=services.commits, why=why, waiting=waiting)
 
 
 def _offsets(pipelines: Sequence[Pipeline], services: Services) -> Asked:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from frazil.cli.check import rows_of
 from frazil.cli.main import app
+from frazil.cli.pipelines.check import rows_of
 from frazil.declaration import Append, Changelog, Debezium, Environment, Pipeline, Table, Topic, Upsert, canonical
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.checks.cross_checks import Listed

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from frazil.cli.demo import output
+from frazil.cli.console import number, say, table
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, Environment, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.errors import KafkaUnavailable, TopicMissing
@@ -87,12 +88,14 @@ class Captured:
         """Land the snapshot, change the database, and land the changes. `land` lands what the topic has."""
         from frazil.local.postgres_query import execute
 
-        output.captured(console, self.services.database, self.produced)
+        what = f"Debezium reads a snapshot of bookings: {number(self.produced)} rows"
+        say(f"PostgreSQL at {self.services.database}; {what}", to=console)
         self._wait(environment, secrets)
         land(BOOKINGS)
         changed = execute(self.services.database, *(statement for _, _, statement in _CHANGES))
         self.produced += sum(each * rows for (_, each, _), rows in zip(_CHANGES, changed, strict=True))
-        output.changed(console, {what: rows for (what, _, _), rows in zip(_CHANGES, changed, strict=True)})
+        counts = (f"{number(rows)} {what}" for (what, _, _), rows in zip(_CHANGES, changed, strict=True))
+        say(f"bookings: {', '.join(counts)}", to=console)
         self._wait(environment, secrets)
         land(BOOKINGS)
 
@@ -103,20 +106,27 @@ class Captured:
     def proof(self, lake: Lake, console: Console) -> bool:
         """Compare the table with the database, row by row, and print both answers to a question."""
         from frazil.audit.verify import verify
-        from frazil.cli.verify import print_result
+        from frazil.cli.pipelines.verify import print_result
         from frazil.local.duckdb_query import ask
         from frazil.local.postgres_query import query
 
         found = verify(BOOKINGS, lake, deep=True)
         print_result(found, console)
-        table = lake.table(BOOKINGS.table.identifier)
-        assert table is not None
+        stored = lake.table(BOOKINGS.table.identifier)
+        assert stored is not None
         columns, rows = query(self.services.database, "SELECT * FROM bookings")
-        copied = table.iceberg.scan(selected_fields=tuple(columns)).to_arrow().select(columns).to_pylist()
+        copied = stored.iceberg.scan(selected_fields=tuple(columns)).to_arrow().select(columns).to_pylist()
         is_equal = _sorted(map(tuple, (row.values() for row in copied))) == _sorted(rows)
         columns, answer = query(self.services.database, QUESTION.format(table="bookings"))
-        _, of_copy = ask(table.iceberg.metadata_location, QUESTION.format(table="lake_table"))
-        output.compared(console, columns, answer, of_copy, rows=len(rows), is_equal=is_equal)
+        _, of_copy = ask(stored.iceberg.metadata_location, QUESTION.format(table="lake_table"))
+        first, *others = columns
+        shown = table(first, *(f"{name}, {of}" for of in ("PostgreSQL", "Iceberg") for name in others))
+        for left, right in zip_longest(answer, of_copy, fillvalue=("",) * len(columns)):
+            cells = (left[0] or right[0], *left[1:], *right[1:])
+            shown.add_row(*(number(cell) if isinstance(cell, int) else str(cell) for cell in cells))
+        console.print(shown)
+        equal = "equal" if is_equal else "NOT equal"
+        say(f"airline.bookings: {number(len(rows))} rows in PostgreSQL, all rows {equal}", to=console)
         return found.exit_code == 0 and found.sum_of("read") == self.produced and is_equal and answer == of_copy
 
     def _wait(self, environment: Environment, secrets: Secrets) -> None:

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-from frazil.cli.console import out, show_json
-from frazil.cli.demo import output
+from frazil.cli.console import duration, number, out, say, show_json, table
 from frazil.cli.demo.changes import Captured
-from frazil.cli.demo.land import Landed, fill_and_land
+from frazil.cli.demo.land import Landed, fill_and_land, heading
 from frazil.cli.options import AsJson, LocalEnvironment, check_local
-from frazil.cli.run import Memory
+from frazil.cli.pipelines.run import Memory
+from frazil.cli.pipelines.status import SECONDS, snapshot_table
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
 from frazil.project.environments import documents_folder
 from frazil.project.project_file import state_folder
-from frazil.status.pipeline_status import PipelineStatus, pipeline_status
 
 if TYPE_CHECKING:
     from frazil.lake.read.stored_tables import Lake
+    from frazil.status.pipeline_status import PipelineStatus
+
+NEXT = (
+    ("frazil status flights --env demo", "offsets, schema, snapshots"),
+    ("frazil dead-letters list flights --env demo", "rejected records, with reasons"),
+    ("frazil verify flights --env demo --deep", "the proof again"),
+    ("stacks/pipelines.py", "the declarations of these tables; add yours beside them"),
+    ("README.md", "a pipeline on your own broker"),
+)
+
+
+def next_steps(command: str | None, python: Path) -> tuple[tuple[str, str], ...]:
+    """Return what to look at next. If `frazil` is no command of the shell, first how to make it one."""
+    if command is not None:
+        return NEXT
+    activate = python.parent / "activate"
+    shown = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
+    return ((f"source {shown}", "puts frazil on the PATH"), *NEXT)
+
 
 FOLDER = "demo"
 """The demo's folder in `.frazil`."""
@@ -76,10 +98,12 @@ def demo(
       1 a record is missing
       3 a local service did not start
     """
-    from frazil.clients.kafka import Kafka
+    from frazil.clients.daemon_threads import DaemonThreads
+    from frazil.clients.kafka_topics import KafkaTopics
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.postgres import why_postgres_cannot_run
     from frazil.local.services import down, world
+    from frazil.status.all_pipelines import Services, all_pipelines
 
     check_local(option, (ENVIRONMENT,))
     began = time.monotonic()
@@ -87,10 +111,10 @@ def demo(
     console = Console(quiet=True) if as_json else out()
     folder = state_folder() / FOLDER
     down(folder, data=True)
-    output.heading(console, "1", "A broker and a schema registry start", str(folder))
+    heading(console, "1", "A broker and a schema registry start", str(folder))
     with world(folder) as here:
         environment = _kept(here.environment)
-        output.parts(console, here.bootstrap, here.registry_url)
+        say(f"Kafka at {here.bootstrap}, registry at {here.registry_url}", to=console)
         lacking = why_postgres_cannot_run()
         landed, captured = fill_and_land(
             PIPELINES,
@@ -102,19 +126,24 @@ def demo(
             log=folder / "spark.log",
             begin_capture=None if lacking else lambda: Captured.begin(folder),
         )
-        lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets)
-        statuses = [pipeline_status(pipeline, lake, kafka, commits=SNAPSHOTS) for pipeline in PIPELINES]
-        output.heading(console, "5", "The proof", "through PyIceberg; no JVM, no Kafka")
+        lake, kafka = Lake(environment, secrets.read), KafkaTopics(environment.kafka, secrets, timeout_seconds=SECONDS)
+        services = Services(lake=lake, kafka=lambda: kafka, registry=lambda: None, commits=SNAPSHOTS)
+        statuses = all_pipelines(PIPELINES, services, DaemonThreads(len(PIPELINES), name="demo"), now=time.time)
+        heading(console, "5", "The proof", "through PyIceberg; no JVM, no Kafka")
         proofs = [_prove(one, lake, console) for one in landed]
         if captured is not None:
             proofs.append(captured.proof(lake, console))
         else:
-            output.notes(console, [f"no table of current state: {lacking}"])
-    output.heading(console, "6", "A question, to another engine", "DuckDB reads the same files")
-    output.answer(console, *_ask(lake))
+            say(f"no table of current state: {lacking}", "dim", to=console)
+    heading(console, "6", "A question, to another engine", "DuckDB reads the same files")
+    columns, rows = _ask(lake)
+    shown = table(*columns, right=tuple(columns[1:]))
+    for row in rows:
+        shown.add_row(*(number(cell) if isinstance(cell, int) else str(cell) for cell in row))
+    console.print(shown)
     seconds = time.monotonic() - began
     is_complete = all(proofs) and all(_is_complete(one, status) for one, status in zip(landed, statuses, strict=True))
-    output.summary(console, landed, statuses, seconds=seconds, is_complete=is_complete)
+    summary(console, landed, statuses, seconds=seconds, is_complete=is_complete)
     if as_json:
         show_json(
             {
@@ -122,7 +151,7 @@ def demo(
                 "seconds": round(seconds, 1),
                 "pipelines": [one.document() for one in landed],
                 "change_data": captured.document() if captured is not None else {"skipped": lacking},
-                "standing": [status.document(now=time.time()) for status in statuses],
+                "standing": [status.document(is_full=True) for status in statuses],
             }
         )
     if not is_complete:
@@ -142,7 +171,7 @@ def _kept(environment: Environment) -> Environment:
 def _prove(one: Landed, lake: Lake, console: Console) -> bool:
     """Verify one pipeline with every file read, and print the result. Return whether it is proven and agrees with the producer."""
     from frazil.audit.verify import verify
-    from frazil.cli.verify import print_result
+    from frazil.cli.pipelines.verify import print_result
     from frazil.dead_letters.listing import listing
 
     found = verify(one.pipeline, lake, deep=True)
@@ -162,3 +191,41 @@ def _ask(lake: Lake) -> tuple[list[str], list[tuple[object, ...]]]:
     found = lake.table(FLIGHTS.table.identifier)
     assert found is not None
     return ask(found.iceberg.metadata_location, QUESTION)
+
+
+def summary(
+    console: Console, landed: Sequence[Landed], statuses: Sequence[PipelineStatus], *, seconds: float, is_complete: bool
+) -> None:
+    """Print the counts of all records, and what to look at next."""
+    console.rule("counts of all records", style="dim")
+    numbers = ("produced", "landed", "dead-lettered", "lag")
+    shown = table("topic", "table", *numbers, right=numbers)
+    for one, status in zip(landed, statuses, strict=True):
+        cells = (one.produced, one.rows, sum(one.dead.values()), status.lag)
+        shown.add_row(one.pipeline.topic.name, one.pipeline.table.identifier, *map(number, cells))
+    console.print(shown)
+    console.print()
+    by_reason = table("dead letters", "spoilt on purpose", "found", right=("spoilt on purpose", "found"))
+    for one in landed:
+        for reason in sorted({*one.spoilt, *one.dead}):
+            spoilt, found = one.spoilt.get(reason, 0), one.dead.get(reason, 0)
+            by_reason.add_row(f"{one.pipeline.topic.name}: {reason}", number(spoilt), number(found))
+    console.print(by_reason)
+    for status in statuses:
+        console.print()
+        console.print(snapshot_table(status.commits, title=f"snapshots of {status.table}"))
+    console.print()
+    shown = table("next", "")
+    for where, what in next_steps(shutil.which("frazil"), Path(sys.executable)):
+        shown.add_row(where, what)
+    console.print(shown)
+    console.print()
+    for one in landed:
+        equals = "=" if is_complete else "?"
+        say(
+            f"{one.pipeline.topic.name}: {number(one.produced)} produced {equals} {number(one.rows)} landed + "
+            f"{number(sum(one.dead.values()))} dead-lettered",
+            to=console,
+        )
+    say(f"in {duration(seconds)}", to=console)
+    console.print("verified" if is_complete else "NOT verified", style="bold green" if is_complete else "bold red")

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-from frazil.cli.demo import output
+from frazil.cli.console import number, say
 from frazil.cli.local_spark import local_job
-from frazil.cli.progress import Progress
+from frazil.cli.pipelines.run import Progress
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 POISON_SHARE = 0.001
 SEED = 2013
 PARTITIONS = 3
+
+
+def heading(console: Console, place: str, what: str, aside: str = "") -> None:
+    """Print the heading of a chapter."""
+    console.print()
+    console.print(f"[bold]{place}  {what}[/bold]" + (f"  [dim]{aside}[/dim]" if aside else ""))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,8 +73,7 @@ def fill_and_land(
 
     Then land the changes of the database that `begin_capture` starts, if it is given. It starts while the topics fill.
     """
-    from frazil.cli.demo.bad_records import Poison
-    from frazil.cli.demo.producer import Filling
+    from frazil.cli.demo.producer import Filling, Poison
     from frazil.cli.demo.topics import SOURCES
 
     fillings = []
@@ -76,9 +81,7 @@ def fill_and_land(
         source = SOURCES[pipeline.topic.name]()
         poison = Poison(source.count, share=POISON_SHARE, seed=SEED, index=len(source.index))
         fillings.append(Filling(source, environment.kafka.bootstrap, registry_url, poison))
-    output.heading(
-        console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile"
-    )
+    heading(console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile")
     for filling in fillings:
         filling.create(partitions=PARTITIONS)
     with ThreadPoolExecutor(2) as meanwhile:
@@ -98,15 +101,16 @@ def fill_and_land(
                 for outcome in outcomes.values():
                     if outcome.error:
                         raise outcome.error
-                output.notes(console, progress.notes)
+                for line in progress.notes:
+                    say(line, "dim", to=console)
 
             for turn in range(max(len(filling.source.versions) for filling in fillings)):
                 if turn:
-                    output.heading(console, "3", "Half-way, the schema changes", "without a change of the declaration")
+                    heading(console, "3", "Half-way, the schema changes", "without a change of the declaration")
                     _fill(fillings, console)
                 land(pipelines, probe=turn == 0)
             if capture is not None:
-                output.heading(console, "4", "A database's changes become a table of current state", "by Debezium")
+                heading(console, "4", "A database's changes become a table of current state", "by Debezium")
                 capture.result().land(console, environment, secrets, lambda pipeline: land([pipeline]))
     landed = [
         Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.poison.made))
@@ -123,7 +127,9 @@ def _fill(fillings: Sequence[Filling], console: Console) -> None:
         with _counted(console, filling.source.topic, rows) as on_progress:
             version = filling.next_version(on_progress)
         seconds = time.monotonic() - began
-        output.filled(console, filling.source.topic, filling.sent - before, seconds, version.what)
+        change = f"; new in this version of the schema: {version.what}" if version.what else ""
+        sent = f"{number(filling.sent - before)} records sent in {seconds:.1f} s"
+        say(f"{filling.source.topic}: {sent}{change}", to=console)
 
 
 @contextmanager

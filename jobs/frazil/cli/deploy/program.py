@@ -1,0 +1,124 @@
+"""The program that knows the deployments around a folder, and what it says of one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from frazil.errors import InvalidInput
+from frazil.errors.missing_package import missing_package
+from frazil.exit_codes import Exit
+from frazil.project.project_file import DEPLOYMENTS, NAME
+from frazil.release.manifest import Architecture
+
+PACKAGE = "cdktf"
+"""A package of the extra `infra`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentProgram:
+    """The folder in which the program runs, and how it begins: deployment has packages that no command imports."""
+
+    root: Path
+    command: tuple[str, ...]
+
+    def run(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Exit:
+        """Run the verb at this process's terminal, with further variables. A code that Frazil does not have is `UNCHECKED`."""
+        command, settings = [*self.command, *arguments], {**os.environ, **(variables or {})}
+        code = subprocess.run(command, cwd=self.root, env=settings, check=False).returncode
+        return Exit(code) if code in frozenset(Exit) else Exit.UNCHECKED
+
+
+def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
+    """Return the program for a verb of `stacks/program.py`, by the nearest folder that has one; None if no folder has."""
+    module = verb.replace("-", "_")
+    for folder in (start, *start.parents):
+        if (folder / NAME).is_file() and (folder / DEPLOYMENTS).is_file():
+            _require_packages()
+            return DeploymentProgram(folder, (sys.executable, DEPLOYMENTS, verb))
+        if (folder / "stacks" / f"{module}.py").is_file():
+            return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.{module}"))
+    return None
+
+
+def own_program(module: str) -> DeploymentProgram:
+    """Return a program of this version that needs no deployment: of the wheel, or of the checkout that is installed."""
+    if find_spec("frazil_deploy") is not None:
+        return DeploymentProgram(Path.cwd(), (sys.executable, "-m", f"frazil_deploy.{module}"))
+    return DeploymentProgram(Path(__file__).resolve().parents[4], (sys.executable, "-m", module))
+
+
+def _require_packages() -> None:
+    """Raise `LocalPartFailed` if the packages of deployment are not installed."""
+    if find_spec(PACKAGE) is None and (missing := missing_package(PACKAGE)):
+        raise missing
+
+
+def required_program(verb: str) -> DeploymentProgram:
+    """Return the program around the working folder. Raises `InvalidInput` if there is none."""
+    program = deployment_program(Path.cwd(), verb)
+    if program is None:
+        what, do = "no deployment is declared here", "Run in a project with infra_app.py, or in a checkout of Frazil"
+        raise InvalidInput(what, where=str(Path.cwd()), do=do)
+    return program
+
+
+UNKNOWN = 3
+"""How `stacks.describe` ends for an environment that is not declared."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltFor:
+    """An EMR label, and processors."""
+
+    label: str
+    architecture: Architecture
+
+
+def built_for(environment: str, start: Path) -> BuiltFor:
+    """Return what the project or the checkout around `start` declares of an environment.
+
+    Raises `InvalidInput` outside of both, and for an environment that is not declared.
+    """
+    found = declared(environment, start)
+    if found is None:
+        what = "no deployment of this name is declared here"
+        do = "Declare it in infra_app.py or stacks/deployments.py, or give --label and --architecture"
+        raise InvalidInput(what, where=f"environment {environment}", do=do)
+    return found
+
+
+def declared(environment: str, start: Path) -> BuiltFor | None:
+    """Return the same; None if nothing declares the environment."""
+    found = description(environment, start)
+    return None if found is None else BuiltFor(found["label"], Architecture(found["architecture"]))
+
+
+def required_description(environment: str, start: Path) -> dict[str, Any]:
+    """Return the description of an environment. Raises `InvalidInput` if nothing declares it."""
+    found = description(environment, start)
+    if found is None:
+        raise InvalidInput("it is not declared", where=f"environment {environment}", do="Declare its deployment")
+    return found
+
+
+def description(environment: str, start: Path) -> dict[str, Any] | None:
+    """Return what `stacks/describe.py` prints of a declared environment; None if nothing declares it."""
+    program = deployment_program(start, "describe")
+    if program is None:
+        return None
+    command = [*program.command, environment]
+    ended = subprocess.run(command, cwd=program.root, capture_output=True, text=True, check=False)
+    if ended.returncode == UNKNOWN:
+        return None
+    if ended.returncode:
+        raise InvalidInput(ended.stderr.strip(), where=str(program.root), do="Correct its deployments")
+    found: dict[str, Any] = json.loads(ended.stdout)
+    return found

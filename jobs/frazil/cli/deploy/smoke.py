@@ -1,0 +1,131 @@
+"""`frazil deploy smoke`: probe a deployed environment for what only a real run can show."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.text import Text
+
+from frazil.cli.console import out, plain, show_json
+from frazil.cli.deploy.program import required_description
+from frazil.cli.doctor import WIDTH, has_signs
+from frazil.cli.jobs import aws
+from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, environment_name, flag
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment
+from frazil.exit_codes import Exit
+from frazil.project import environments
+
+if TYPE_CHECKING:
+    from frazil.smoke.probe import Result
+
+
+SIGNS = {
+    "shown": ("✓", "ok  ", "green"),
+    "not yet": ("…", "wait", "yellow"),
+    "not shown here": ("–", "skip", "dim"),
+    "failed": ("✗", "FAIL", "red"),
+}
+"""The sign of each outcome, a word for terminals without such signs, and a style."""
+AGAIN_SECONDS = 20.0
+"""Seconds between two rounds of probes."""
+
+
+def smoke(
+    context: typer.Context,
+    env: EnvironmentName = None,
+    option: EnvironmentOption = None,
+    publish: Annotated[bool, flag("--publish", "Raise one alarm, which sends a test message.")] = False,
+    minutes: Annotated[int, flag("--minutes", "Minutes to wait for what is not shown yet.", min=0, max=1_000)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Probe a deployed environment: runs, logs, metrics, alarms, tables.
+
+    For example: frazil deploy smoke dev --minutes 20
+
+    \b
+    Changes nothing, except with --publish.
+    Needs the deployer's permissions.
+    Local stand-ins cannot show everything.
+
+    \b
+    Exit codes:
+      0 no probe failed
+      1 a probe failed
+      2 invalid input
+      3 a service is unavailable
+    """
+    name = environment_name(context, env, option)
+    place, secrets = environments.environment(name), context.find_root().obj
+    declared = required_description(place.name, Path.cwd())
+    found = probed(place, declared, secrets, publish=publish, minutes=minutes)
+    code = exit_code(found)
+    if as_json:
+        documents = [each.document() for each in found]
+        show_json({"environment": name, "probes": documents, "counts": _counts(found), "exit_code": int(code)})
+    else:
+        print_results(found)
+    if code is not Exit.SUCCESS:
+        raise typer.Exit(code)
+
+
+def probed(
+    place: Environment, declared: dict[str, Any], secrets: Secrets, *, publish: bool = False, minutes: int = 0
+) -> list[Result]:
+    """Return the results of all probes; repeat them for at most so many minutes while a later one may show more."""
+    from frazil.smoke.deployed_job import Names, Services
+    from frazil.smoke.probe import results
+    from frazil.smoke.probes import probes
+
+    names = Names(**declared["names"], is_local=declared["is_local"])
+    until = time.monotonic() + minutes * 60
+    while True:
+        services = Services(
+            environment=place,
+            names=names,
+            store=aws.artifact_store(place, secrets),
+            bucket=lambda bucket: aws.bucket(place, secrets, bucket),
+            emr=aws.emr(place, secrets),
+            resources=aws.resources(place, secrets),
+            now=datetime.now(UTC),
+            wait=time.sleep,
+        )
+        found = list(results(probes(services, is_published=publish)))
+        is_open = any(each.answer.is_awaited for each in found)
+        if not is_open or time.monotonic() + AGAIN_SECONDS > until:
+            return found
+        publish = False  # once is enough
+        time.sleep(AGAIN_SECONDS)
+
+
+def exit_code(found: list[Result]) -> Exit:
+    """Return the exit code of the worst failure."""
+    from frazil.smoke.probe import exit_of_results
+
+    return exit_of_results(found)
+
+
+def print_results(found: list[Result]) -> None:
+    """Print a line for each probe, with the remedy of a failure, and the number of each outcome."""
+    for each in found:
+        answer = each.answer
+        sign, word, style = SIGNS[answer.outcome.value]
+        text = Text()
+        text.append(sign if has_signs() else word, style=style)
+        text.append(f" {plain(each.probe.name):{WIDTH}} {plain(_sentence(each))}")
+        out().print(text, soft_wrap=True)
+    out().print(Text(", ".join(f"{number} {name}" for name, number in _counts(found).items() if number)))
+
+
+def _sentence(result: Result) -> str:
+    answer = result.answer
+    what = f"{answer.outcome.value}: {answer.found}" if answer.outcome.value.startswith("not") else answer.found
+    return f"{what}. {answer.remedy}" if answer.remedy else what
+
+
+def _counts(found: list[Result]) -> dict[str, int]:
+    return {name: sum(each.answer.outcome.value == name for each in found) for name in SIGNS}

@@ -1,0 +1,1 @@
+"""Commands about job runs of a deployed environment."""

@@ -1,0 +1,323 @@
+"""`frazil status`: all pipelines at a glance, one row each, or one pipeline in full."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from frazil.cli.console import duration, number, out, plain, say, show_json, show_json_line, size, table
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_in, flag, in_environment
+from frazil.clients.secrets import Secrets
+from frazil.declaration import Environment, Pipeline
+from frazil.errors import InvalidInput, KafkaUnavailable, RegistryUnavailable, TopicMissing
+from frazil.project import declaration_file, environments
+
+if TYPE_CHECKING:
+    from frazil.clients.kafka import Kafka
+    from frazil.clients.registry.client import Registry
+    from frazil.status.all_pipelines import Services
+    from frazil.status.pipeline_status import Commit, PipelineStatus
+
+
+def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
+    """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
+    from frazil.decode.writers.topic_writers import writer_schemas
+    from frazil.envelopes.chosen_envelope import envelope
+    from frazil.ingest.reporting.waiting import waiting
+
+    topic = pipeline.topic
+    writers = writer_schemas(topic, registry, envelope=envelope(pipeline.envelope))
+    try:
+        spans = kafka.offsets(topic.name, pipeline.isolation)
+    except TopicMissing:
+        return ""  # that is said of the lag, and comes before a schema
+    except KafkaUnavailable:
+        spans = {}
+    try:
+        writers.refresh()
+        if writers.versions or writers.may_begin_without:
+            return ""
+    except RegistryUnavailable as error:
+        return str(error)
+    problem = next(iter(writers.problems.values()), "")
+    facts = waiting(pipeline, kafka, {}, spans, now=time.time(), lacks_key=False, problem=problem)
+    return ". ".join(str(facts[key]) for key in ("message", "hint") if key in facts)
+
+
+SECONDS = 5.0
+"""Longest time that Kafka may take. Without Kafka, only the lag is unknown."""
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Hosts that are this machine."""
+
+PARTITIONS = 8
+"""Partitions whose offsets are shown for a snapshot; `--json` has all."""
+
+SNAPSHOT_DROP = ("offsets by partition", "snapshot", "read")
+"""Columns of snapshots that a narrow screen leaves out, the first one first."""
+
+NUMBERS = ("lag", "lag time", "newest record", "rejected, 24 h", "last commit", "rows", "size", "files")
+DROP = ("files", "size", "last commit", "newest record", "rows", "rejected, 24 h", "lag time")
+"""Columns that a narrow screen leaves out, the first one first."""
+STYLES = {"stopped": "red", "unknown": "yellow", "waiting": "yellow", "behind": "cyan"}
+
+
+def status(
+    context: typer.Context,
+    names: PipelineNames = None,
+    snapshots: Annotated[int, flag("--snapshots", "Number of last snapshots of one PIPELINE.", "N", min=0)] = 5,
+    file: PipelinesFile = declaration_file.USUAL,
+    env: EnvironmentChoice = "local",
+    watch: Annotated[bool, flag("--watch", "Look again and again, until stopped.")] = False,
+    every: Annotated[
+        float, flag("--every", "Interval between two looks of --watch.", "SECONDS", min=0.5, max=3600)
+    ] = 5.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show all pipelines at a glance, or one in full.
+
+    For example: frazil status orders
+
+    \b
+    Reads tables' metadata and Kafka's offsets, without a JVM.
+    Shows all declared pipelines by default, one row each.
+    One PIPELINE: offsets, lag, columns and last snapshots, too.
+    With --watch --json, prints one JSON object a line.
+
+    \b
+    Exit codes:
+      0 shown, whatever the states
+      2 invalid input
+      3 one PIPELINE, and its catalog is unavailable
+    """
+    if watch and not as_json and not sys.stdout.isatty():
+        raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
+    declared = declaration_file.declared(file)
+    pipelines = declaration_file.chosen(declared, names) if names else declared
+    looking = _Looking(environments.environment(env), env, context.find_root().obj, snapshots)
+    if watch:
+        try:
+            _watched(lambda: looking.all(pipelines), every, as_json=as_json)
+        except KeyboardInterrupt:  # the way in which it is ended
+            return
+    is_one = len(names or ()) == 1
+    rows = [looking.one(*pipelines)] if is_one else looking.all(pipelines)
+    if as_json:
+        show_json(_document(rows, now=time.time(), is_full=is_one))
+        return
+    out().print(_table(rows))
+    for text in _reasons(rows):
+        say(text)
+    for part in _parts(rows[0]) if is_one else ():
+        out().print(part, soft_wrap=isinstance(part, Text))
+
+
+class _Looking:
+    """Looks at pipelines of an environment. Clients are made once, and tables are read each time."""
+
+    def __init__(self, place: Environment, env: str, secrets: Secrets, commits: int) -> None:
+        from frazil.clients.daemon_threads import DaemonThreads
+        from frazil.clients.kafka_topics import KafkaTopics
+        from frazil.clients.registry.client import Registry
+        from frazil.clients.registry.retry import RetryPolicy
+        from frazil.status.all_pipelines import PARALLEL
+
+        self._place, self._env, self._secrets, self._commits = place, env, secrets, commits
+        self._threads = DaemonThreads(PARALLEL, name="status")
+        self._kafka = cache(lambda: KafkaTopics(place.kafka, secrets, timeout_seconds=SECONDS))
+        retry = RetryPolicy(total_seconds=SECONDS)
+        self._registry: Callable[[], Registry | None] = cache(
+            lambda: Registry.of(place.registry, secrets, retry=retry) if place.registry else None
+        )
+
+    def all(self, pipelines: Sequence[Pipeline]) -> list[PipelineStatus]:
+        """Return a row for each pipeline."""
+        from frazil.status.all_pipelines import all_pipelines
+
+        return [self._shown(row) for row in all_pipelines(pipelines, self._services(), self._threads, now=time.time)]
+
+    def one(self, pipeline: Pipeline) -> PipelineStatus:
+        """Return the row of one pipeline, with its details. Raises what reading its table raises."""
+        from frazil.clients.kafka import Kafka
+        from frazil.status.all_pipelines import one_pipeline
+
+        services = self._services()
+        row = one_pipeline(pipeline, services, self._threads, now=time.time)
+        if row.location is None and not services.stopped:
+            kafka = Kafka(self._place.kafka, self._secrets, timeout_seconds=SECONDS)
+            row = replace(row, why=missing_schema(pipeline, self._registry(), kafka) or row.why)
+        return self._shown(row)
+
+    def _services(self) -> Services:
+        from frazil.lake.read.stored_tables import Lake
+        from frazil.status.all_pipelines import Services
+
+        stopped = stopped_broker(self._place.kafka.bootstrap)
+        return Services(
+            lake=Lake(self._place, self._secrets.read),
+            kafka=None if stopped else self._kafka,
+            registry=self._registry,
+            stopped=stopped,
+            commits=self._commits,
+        )
+
+    def _shown(self, row: PipelineStatus) -> PipelineStatus:
+        """Return the row without secrets, and with its commands as they are for the environment."""
+        why = self._secrets.redactor.redact(in_environment(row.why, self._env))
+        return replace(row, why=why, commands=tuple(command_in(one, self._env) for one in row.commands))
+
+
+def stopped_broker(bootstrap: str) -> str:
+    """Return a sentence if the broker is on this machine and does not run; else nothing.
+
+    A port without a process refuses at once. Kafka's client would retry it until its timeout.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        if host not in LOOPBACK:
+            return ""
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS).close()
+            return ""
+        except OSError:
+            continue
+    return f"The local broker {bootstrap} does not run"
+
+
+def _watched(look: Callable[[], list[PipelineStatus]], every: float, *, as_json: bool) -> None:
+    """Look until interrupted: one line a look, or the screen drawn again."""
+    with nullcontext() if as_json else Live(console=out(), screen=True, auto_refresh=False) as live:
+        while True:
+            began, rows = time.monotonic(), look()
+            if live is None:
+                show_json_line(_document(rows, now=time.time()))
+            else:
+                shown = Group(_table(rows), *_reasons(rows), Text(f"\nevery {every:g} s; Ctrl-C ends", style="dim"))
+                live.update(shown, refresh=True)
+            time.sleep(max(every - (time.monotonic() - began), 0.0))  # the interval that the user asked for
+
+
+def _table(rows: Sequence[PipelineStatus]) -> RenderableType:
+    from frazil.status.all_pipelines import totals
+
+    shown = table("pipeline", *NUMBERS, "state", right=NUMBERS, drop=DROP)
+    for one in rows:
+        state = Text(plain(one.text), style=STYLES.get(one.state.value, ""))
+        shown.add_row(one.pipeline, *_cells(one), state)
+    if len(rows) > 1:
+        sums = totals(rows)
+        cells = [number(sums["lag"]), "", "", number(sums["rejected_24h"]), "", number(sums["rows"])]
+        files = number(sums["data_files"] + sums["delete_files"])
+        shown.add_row("total", *cells, size(sums["bytes"]), files, f"{len(rows)} pipelines", style="bold")
+    return Group(
+        shown, *(Text(plain(f"{one.pipeline}: {text}"), style=style) for one in rows for text, style in _notes(one))
+    )
+
+
+def _notes(one: PipelineStatus) -> Iterator[tuple[str, str]]:
+    """Yield what is printed below the row of a pipeline, each with a style."""
+    from frazil.status.pipeline_status import DIFFERS
+
+    yield from ((f"{DIFFERS}: {difference}", "yellow") for difference in one.differences)
+    if one.deleted_by_others:
+        yield f"{number(one.deleted_by_others)} rows deleted by other engines, as accepted", "dim"
+    if one.foreign_commits:
+        what = f"Other engines changed rows in {number(one.foreign_commits)} commits, so the number of rows may differ"
+        yield f"{what}; `frazil verify {one.pipeline}` counts", "yellow"
+
+
+def _reasons(rows: Sequence[PipelineStatus]) -> list[str]:
+    """Return the reasons of states, each once, with the pipelines that have it."""
+    names: dict[str, list[str]] = {}
+    for one in rows:
+        if one.why:
+            names.setdefault(one.why.removeprefix(f"pipeline {one.pipeline}, "), []).append(one.pipeline)
+    return [plain(f"{', '.join(of)}: {why}") for why, of in names.items()]
+
+
+def _cells(one: PipelineStatus) -> list[str]:
+    """Return the numbers of a row; `≥` before a count that the table does not have in full."""
+    rejected = number(one.rejected_24h)
+    files = None if one.data_files is None else one.data_files + (one.delete_files or 0)
+    return [
+        number(one.lag),
+        duration(one.lag_seconds),
+        duration(one.freshness_seconds),
+        rejected if one.is_all_rejected else f"≥ {rejected}",
+        duration(one.last_commit_seconds),
+        number(one.rows),
+        "–" if one.bytes is None else size(one.bytes),
+        number(files),
+    ]
+
+
+def _document(rows: Sequence[PipelineStatus], *, now: float, is_full: bool = False) -> dict[str, Any]:
+    from frazil.status.all_pipelines import states, totals
+
+    return {
+        "at": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds"),
+        "pipelines": [one.document(is_full=is_full) for one in rows],
+        "totals": totals(rows),
+        "states": dict(states(rows)),
+    }
+
+
+def _parts(found: PipelineStatus) -> Iterator[RenderableType]:
+    """Yield what is shown of one pipeline below its row."""
+    head = table("", "")
+    head.show_header = False
+    head.add_row("topic", found.topic)
+    head.add_row("table", found.table)
+    head.add_row("location", found.location or "none yet; the first run creates the table")
+    yield Text()
+    yield head
+    yield from (Text(plain(note), style="yellow") for note in found.stale)
+    if found.partitions:
+        numbers = ("partition", "committed offset", "end offset", "lag")
+        shown = table(*numbers, right=numbers)
+        for one in found.partitions:
+            shown.add_row(*map(number, (one.partition, one.held, one.stable, one.lag)))
+        yield Text()
+        yield shown
+    if found.columns:
+        shown = table("column", "type")
+        for column in found.columns:
+            shown.add_row(*map(plain, column))
+        yield Text()
+        yield shown
+    if found.commits:
+        yield Text()
+        yield snapshot_table(found.commits)
+
+
+def snapshot_table(commits: tuple[Commit, ...], *, title: str | None = None) -> Table:
+    """Return snapshots, newest first, with the offsets that each landed."""
+    numbers = ("read", "landed", "rejected")
+    shown = table(
+        "snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP, title=title
+    )
+    for column in shown.columns[:2]:
+        column.no_wrap = True
+    for commit in commits:
+        counts = commit.counts
+        cells = (counts.read, counts.written, sum(counts.rejected.values())) if counts else (None, None, None)
+        ranges = "\n".join(f"{p}: {start}–{end}" for p, (start, end) in islice(commit.offsets.items(), PARTITIONS))
+        if len(commit.offsets) > PARTITIONS:
+            ranges += f"\n… {len(commit.offsets) - PARTITIONS} more"
+        what = ranges or ("offsets as before" if commit.is_ours else f"{commit.operation}, not by Frazil")
+        shown.add_row(str(commit.snapshot_id), f"{commit.at:%Y-%m-%d %H:%M:%S}", *map(number, cells), what)
+    return shown

@@ -1,0 +1,310 @@
+"""`frazil schema`: list topics with their formats, and write a schema file from JSON records."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from frazil.cli.console import number, out, plain, say, show_json, table
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelinesFile, argument, declared_if_any, flag
+from frazil.clients.secrets import Secrets
+from frazil.errors import InvalidInput, KafkaUnavailable, TopicMissing
+from frazil.exit_codes import Exit
+from frazil.project import declaration_file, environments
+from frazil.status.topic_listing import Listed
+
+if TYPE_CHECKING:
+    from frazil.inference.proposal import Proposal
+    from frazil.inference.record_file import Line
+    from frazil.inference.sample import FieldSeen, Sample
+    from frazil.status.topic_listing import Guess
+
+
+KAFKA_SECONDS, READ_SECONDS, REGISTRY_SECONDS = 5.0, 3.0, 3.0
+HIDDEN = "_"
+"""The first character of internal topics: of Kafka, of Connect, of registries."""
+
+
+def topics(
+    context: typer.Context,
+    topic: Annotated[str | None, argument("TOPIC", "One topic, with a declaration for it.")] = None,
+    every: Annotated[bool, flag("--all", "Include internal topics (names that begin with _).")] = False,
+    file: PipelinesFile = declaration_file.USUAL,
+    env: EnvironmentChoice = "local",
+    as_json: AsJson = False,
+) -> None:
+    """List topics with their records and guessed formats.
+
+    For example: frazil schema topics orders
+
+    \b
+    Formats are guesses from the newest few records.
+    Commits no offsets, and joins no consumer group.
+
+    \b
+    Exit codes:
+      0 listed
+      2 invalid input
+      3 the broker is unavailable, or has no such topic
+    """
+    from frazil.cli.pipelines.status import stopped_broker
+    from frazil.clients.kafka_listing import KafkaListing
+    from frazil.clients.registry.client import Registry
+    from frazil.clients.registry.retry import RetryPolicy
+    from frazil.status.topic_listing import listed, schema_types
+
+    declared = declared_if_any(context, file)
+    place = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    if stopped := stopped_broker(place.kafka.bootstrap):
+        raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
+    kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
+    spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith(HIDDEN))
+    if topic is not None and not spans:
+        do = "`frazil schema topics --all` lists those that we may see"
+        raise TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
+    newest = kafka.newest(spans, seconds=READ_SECONDS)
+    retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
+    registry = Registry.of(place.registry, secrets, retry=retry) if place.registry else None
+    types, why = schema_types(newest, registry)
+    found = listed(spans, newest, declared, types.get)
+    note = f"Formats of frames are unknown: {why}" if why is not None else ""
+    if as_json:
+        shown = [{**one.document, **({"declaration": one.declaration} if topic is not None else {})} for one in found]
+        show_json({"topics": shown, **({"note": note} if note else {})})
+        return
+    if topic is None:
+        _print_list(found)
+    else:
+        _print_one(found[0])
+    if note:
+        say(note, "yellow")
+
+
+def _print_list(found: tuple[Listed, ...]) -> None:
+    if not found:
+        out().print("no topics")
+        return
+    numbers = ("partitions", "records")
+    shown = table("topic", *numbers, "value (guess)", "key (guess)", "pipeline", right=numbers, drop=("partitions",))
+    for one in found:
+        guesses = [str(side) if side is not None else "–" for side in (one.value, one.key)]
+        counts = number(one.partitions), number(one.records)
+        shown.add_row(one.topic, *counts, *guesses, ", ".join(one.pipelines) or "–")
+    out().print(shown)
+
+
+def _print_one(one: Listed) -> None:
+    shown = table("", "")
+    shown.show_header = False
+    shown.add_row("topic", one.topic)
+    shown.add_row("partitions", number(one.partitions))
+    shown.add_row("records", number(one.records))
+    for name, side in (("value", one.value), ("key", one.key)):
+        shown.add_row(
+            name, plain(f"{side}, a guess from {one.sampled} records: {side.why}") if side else "no record was read"
+        )
+    shown.add_row("pipelines", ", ".join(one.pipelines) or "none")
+    out().print(shown)
+    out().print()
+    say(one.declaration)
+
+
+KAFKA_SECONDS, READ_SECONDS, REGISTRY_SECONDS = 5.0, 10.0, 3.0
+MOST_SHOWN = 5
+"""Records that are no object, in the output for people."""
+
+
+def infer(
+    context: typer.Context,
+    topic: Annotated[str, argument("TOPIC", "Topic of JSON records.")],
+    records: Annotated[int, flag("--records", "Number of records to sample.", "N", min=1, max=20_000)] = 1000,
+    sample_file: Annotated[str | None, flag("--file", "JSON lines, or - for stdin; no broker.", "FILE")] = None,
+    to: Annotated[Path | None, flag("--out", "Schema file (default schemas/TOPIC.json).", "FILE")] = None,
+    force: Annotated[bool, flag("--force", "Change an existing file.")] = False,
+    strict: Annotated[bool, flag("--strict", "Refuse fields with values of several types.")] = False,
+    file: PipelinesFile = declaration_file.USUAL,
+    env: EnvironmentChoice = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Write a schema file from a sample of JSON records.
+
+    For example: frazil schema infer orders
+
+    \b
+    Reads the oldest and newest records of all partitions.
+    Keeps all fields of an existing file.
+    Commits no offsets, and joins no consumer group.
+
+    \b
+    Exit codes:
+      0 written, or unchanged
+      2 invalid input, or records of another format
+      3 the broker is unavailable, or has no such topic
+      4 the existing file differs; nothing written
+    """
+    from frazil.inference.proposal import proposed
+    from frazil.inference.sample import Sample
+    from frazil.status.topic_listing import declaration
+
+    place = to if to is not None else file.parent / "schemas" / f"{topic}.json"
+    if place.suffix.lower() != ".json":
+        raise InvalidInput("a JSON Schema is in a file that ends in .json", where=str(place), do="Name it so: --out")
+    lines, key = _read_file(sample_file) if sample_file else _read_topic(context, topic, records, env)
+    sample = Sample.of(lines)
+    if not sample.records:
+        why = f", {sample.unused[0].place}: {sample.unused[0].why}" if sample.unused else ""
+        raise InvalidInput(f"no record is a JSON object{why}", where=f"topic {topic}", do="Produce some first")
+    if strict:
+        _refuse_conflicts(sample, topic)
+    made = proposed(sample, topic, _existing(place), str(place))
+    is_written = not made.exists or (made.differs and force)
+    if is_written:
+        _write(place, made.text)
+    line = declaration(topic, "json_schema", key, schema=_from_declarations(place, file))
+    if as_json:
+        show_json(_document(topic, place, sample, made, line, is_written=is_written))
+    else:
+        _print(out(), place, sample, made, line, is_written=is_written)
+    if made.differs and not is_written:
+        raise typer.Exit(Exit.CHANGES)
+
+
+def _read_file(name: str) -> tuple[list[Line], Guess | None]:
+    from frazil.inference.record_file import read_records
+    from frazil.status.topic_listing import form_of, refuse_others
+
+    lines = read_records(name, sys.stdin.buffer)
+    refuse_others(name, (form_of(line.text.encode("utf-8", "replace"), (), lambda _: None) for line in lines))
+    return lines, None
+
+
+def _read_topic(context: typer.Context, topic: str, records: int, env: str) -> tuple[list[Line], Guess | None]:
+    """Return the sampled values, and what the keys look like."""
+    from frazil.cli.pipelines.status import stopped_broker
+    from frazil.clients.kafka_listing import KafkaListing
+    from frazil.clients.registry.client import Registry
+    from frazil.clients.registry.retry import RetryPolicy
+    from frazil.status.topic_listing import guess, json_lines, schema_types
+
+    place = environments.environment(env)
+    secrets: Secrets = context.find_root().obj
+    if stopped := stopped_broker(place.kafka.bootstrap):
+        raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
+    kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
+    spans = kafka.topics(lambda name: name == topic)
+    if not spans:
+        do = "`frazil schema topics --all` lists those that we may see"
+        raise TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
+    found = kafka.sample(spans[0], records, seconds=READ_SECONDS)
+    retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
+    registry = Registry.of(place.registry, secrets, retry=retry) if place.registry else None
+    types, _ = schema_types({topic: found}, registry)
+    keys = guess(((record.key, record.headers) for record in found), types.get, is_key=True)
+    return json_lines(topic, found, types.get), keys
+
+
+def _refuse_conflicts(sample: Sample, topic: str) -> None:
+    conflicts = [field for field in sample.fields if field.conflict]
+    if conflicts:
+        what = "; ".join(f"{field.path} ({field.conflict})" for field in conflicts[:MOST_SHOWN])
+        do = "Correct the producers, or leave out --strict: such fields become text"
+        raise InvalidInput(f"{len(conflicts)} fields have no common type: {what}", where=f"topic {topic}", do=do)
+
+
+def _existing(place: Path) -> bytes | None:
+    try:
+        return place.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InvalidInput.unreadable(place, error) from None
+
+
+def _write(place: Path, text: str) -> None:
+    """Write the file at once or not at all."""
+    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        os.replace(draft, place)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        why = error.strerror or str(error)
+        raise InvalidInput(f"the file cannot be written ({why})", where=str(place), do="Name another: --out") from None
+
+
+def _from_declarations(place: Path, file: Path) -> str:
+    """Return the file's path as a declaration names it: from the folder of the file that declares the topic."""
+    return Path(os.path.relpath(place, file.parent)).as_posix()
+
+
+def _document(
+    topic: str, place: Path, sample: Sample, made: Proposal, line: str, *, is_written: bool
+) -> dict[str, Any]:
+    return {
+        "topic": topic,
+        "file": str(place),
+        "written": is_written,
+        **made.document,
+        "records": sample.records,
+        "unused_records": [{"place": one.place, "why": one.why} for one in sample.unused],
+        "fields": [field.document for field in sample.fields],
+        "declaration": line,
+    }
+
+
+def _print(console: Console, place: Path, sample: Sample, made: Proposal, line: str, *, is_written: bool) -> None:
+    note: dict[str, Any] = {"style": "yellow", "markup": False, "soft_wrap": True}
+    numbers = ("values", "null", "in records")
+    shown = table("field", "type", *numbers, right=numbers)
+    for field in sample.fields:
+        nulls, present = (_percent(part, of) for part, of in _parts(field))
+        shown.add_row(plain(field.path), plain(field.type or "left out"), number(field.values), nulls, present)
+    say("1 record" if sample.records == 1 else f"{number(sample.records)} records", to=console)
+    console.print()
+    console.print(shown)
+    for field in sample.fields:
+        if field.conflict:
+            console.print(plain(f"{field.path} becomes {_kept(field)}: {field.conflict}"), **note)
+    for field in sample.fields:
+        if not field.type and not field.path.endswith("[]"):
+            console.print(plain(f"{field.path} is left out: no value shows its type"), **note)
+    for one in sample.unused[:MOST_SHOWN]:
+        console.print(plain(f"Not used: {one.place}: {one.why}"), **note)
+    if len(sample.unused) > MOST_SHOWN:
+        console.print(f"Not used: {number(len(sample.unused) - MOST_SHOWN)} more", **note)
+    console.print()
+    for change in made.changes:
+        say(f"{change.effect}: {change.path} ({change.what})", to=console)
+    for effect in made.effects:
+        say(f"table: {effect}", to=console)
+    say(_ending(place, made, is_written=is_written), to=console)
+    console.print()
+    say(line, to=console)
+
+
+def _ending(place: Path, made: Proposal, *, is_written: bool) -> str:
+    if is_written:
+        return f"wrote {place}"
+    return f"{place} differs; --force changes it as above" if made.differs else f"{place} is unchanged"
+
+
+def _parts(field: FieldSeen) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (field.nulls, field.present), (field.present, field.objects)
+
+
+def _percent(part: int, of: int) -> str:
+    """Return a share in percent; what is neither none nor all is not rounded to it."""
+    if part in (0, of):
+        return "100 %" if part else "0 %"
+    return f"{min(max(100 * part / of, 0.1), 99.9):.1f} %"
+
+
+def _kept(field: FieldSeen) -> str:
+    return "text" if field.type == "string" else field.type

@@ -1,0 +1,19 @@
+"""The demo's last page: what it says to look at next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from frazil.cli.demo.command import NEXT, next_steps
+
+
+def test_without_the_command_the_first_step_puts_it_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    assert next_steps("/usr/bin/frazil", python) == NEXT
+    assert next_steps(None, python) == (("source .venv/bin/activate", "puts frazil on the PATH"), *NEXT)
+    assert next_steps(None, Path("/elsewhere/bin/python"))[0][0] == "source /elsewhere/bin/activate"
