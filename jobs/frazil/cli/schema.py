@@ -12,20 +12,23 @@ from rich.console import Console
 
 from frazil.cli.console import number, out, plain, say, show_json, table
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelinesFile, argument, declared_if_any, flag
-from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput, KafkaUnavailable, TopicMissing
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments
 from frazil.status.topic_listing import Listed
 
 if TYPE_CHECKING:
+    from frazil.clients.kafka_listing import KafkaListing
+    from frazil.clients.registry.client import Registry
     from frazil.inference.proposal import Proposal
     from frazil.inference.record_file import Line
     from frazil.inference.sample import FieldSeen, Sample
     from frazil.status.topic_listing import Guess
 
 
-KAFKA_SECONDS, READ_SECONDS, REGISTRY_SECONDS = 5.0, 3.0, 3.0
+KAFKA_SECONDS, REGISTRY_SECONDS = 5.0, 3.0
+LIST_SECONDS, SAMPLE_SECONDS = 3.0, 10.0
+"""Seconds that reading records may take: a few of each topic, or many of one."""
 HIDDEN = "_"
 """The first character of internal topics: of Kafka, of Connect, of registries."""
 
@@ -52,25 +55,14 @@ def topics(
       2 invalid input
       3 the broker is unavailable, or has no such topic
     """
-    from frazil.cli.pipelines.status import stopped_broker
-    from frazil.clients.kafka_listing import KafkaListing
-    from frazil.clients.registry.client import Registry
-    from frazil.clients.registry.retry import RetryPolicy
     from frazil.status.topic_listing import listed, schema_types
 
     declared = declared_if_any(context, file)
-    place = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
-    if stopped := stopped_broker(place.kafka.bootstrap):
-        raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
-    kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
+    kafka, registry = _opened(context, env)
     spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith(HIDDEN))
     if topic is not None and not spans:
-        do = "`frazil schema topics --all` lists those that we may see"
-        raise TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
-    newest = kafka.newest(spans, seconds=READ_SECONDS)
-    retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
-    registry = Registry.of(place.registry, secrets, retry=retry) if place.registry else None
+        raise _missing(topic)
+    newest = kafka.newest(spans, seconds=LIST_SECONDS)
     types, why = schema_types(newest, registry)
     found = listed(spans, newest, declared, types.get)
     note = f"Formats of frames are unknown: {why}" if why is not None else ""
@@ -84,6 +76,26 @@ def topics(
         _print_one(found[0])
     if note:
         say(note, "yellow")
+
+
+def _opened(context: typer.Context, env: str) -> tuple[KafkaListing, Registry | None]:
+    """Return the broker and the registry of an environment. Raises `KafkaUnavailable` if the local broker does not run."""
+    from frazil.cli.pipelines.status import stopped_broker
+    from frazil.clients.kafka_listing import KafkaListing
+    from frazil.clients.registry.client import Registry
+    from frazil.clients.registry.retry import RetryPolicy
+
+    place, secrets = environments.environment(env), context.find_root().obj
+    if stopped := stopped_broker(place.kafka.bootstrap):
+        raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
+    retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
+    registry = Registry.of(place.registry, secrets, retry=retry) if place.registry else None
+    return KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS), registry
+
+
+def _missing(topic: str) -> TopicMissing:
+    do = "`frazil schema topics --all` lists those that we may see"
+    return TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
 
 
 def _print_list(found: tuple[Listed, ...]) -> None:
@@ -115,7 +127,6 @@ def _print_one(one: Listed) -> None:
     say(one.declaration)
 
 
-KAFKA_SECONDS, READ_SECONDS, REGISTRY_SECONDS = 5.0, 10.0, 3.0
 MOST_SHOWN = 5
 """Records that are no object, in the output for people."""
 
@@ -186,24 +197,13 @@ def _read_file(name: str) -> tuple[list[Line], Guess | None]:
 
 def _read_topic(context: typer.Context, topic: str, records: int, env: str) -> tuple[list[Line], Guess | None]:
     """Return the sampled values, and what the keys look like."""
-    from frazil.cli.pipelines.status import stopped_broker
-    from frazil.clients.kafka_listing import KafkaListing
-    from frazil.clients.registry.client import Registry
-    from frazil.clients.registry.retry import RetryPolicy
     from frazil.status.topic_listing import guess, json_lines, schema_types
 
-    place = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
-    if stopped := stopped_broker(place.kafka.bootstrap):
-        raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
-    kafka = KafkaListing(place.kafka, secrets, timeout_seconds=KAFKA_SECONDS)
+    kafka, registry = _opened(context, env)
     spans = kafka.topics(lambda name: name == topic)
     if not spans:
-        do = "`frazil schema topics --all` lists those that we may see"
-        raise TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
-    found = kafka.sample(spans[0], records, seconds=READ_SECONDS)
-    retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
-    registry = Registry.of(place.registry, secrets, retry=retry) if place.registry else None
+        raise _missing(topic)
+    found = kafka.sample(spans[0], records, seconds=SAMPLE_SECONDS)
     types, _ = schema_types({topic: found}, registry)
     keys = guess(((record.key, record.headers) for record in found), types.get, is_key=True)
     return json_lines(topic, found, types.get), keys

@@ -38,55 +38,6 @@ if TYPE_CHECKING:
     from frazil.rollout.steps import Cancel, Step
 
 
-LOOK_SECONDS = 5.0
-
-
-def removed_from(place: Environment, secrets: Secrets, job: str | None) -> tuple[str, ...]:
-    """Return the jobs without desired state whose runs may be left: all of them, or the named one."""
-    from frazil.rollout.removed_jobs import removed_jobs
-
-    return tuple(each for each in removed_jobs(aws.artifact_store(place, secrets)) if job in (None, each))
-
-
-def left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str]) -> dict[str, tuple[Cancel, ...]]:
-    """Return what has to be done for each removed job that has runs."""
-    from frazil.rollout.removed_jobs import GRACE_SECONDS
-    from frazil.rollout.steps import Cancel
-
-    found = {job: _removed(place, secrets).left(job) for job in jobs}
-    return {
-        job: tuple(Cancel(run, GRACE_SECONDS, "its job is removed") for run in runs)
-        for job, runs in found.items()
-        if runs
-    }
-
-
-def end_left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str], *, minutes: int, watches: bool) -> None:
-    """End the runs of removed jobs. With `watches`, raise `RolloutFailed` if there is one: no deployed reconciler ends it."""
-    for job in jobs:
-        at_work, holder = _removed(place, secrets), f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        if watches:
-            if runs := at_work.left(job):
-                what = f"the job is removed, and its runs {', '.join(run.id for run in runs)} have not ended"
-                do = f"Run frazil jobs reconcile {place.name} --job {job}, as a role that may cancel runs"
-                raise RolloutFailed(what, where=f"job {job}", do=do)
-        elif at_work.end(job, holder=holder, patience_seconds=minutes * 60):
-            say(f"{job}: it is removed, and its runs have ended")
-
-
-def _removed(place: Environment, secrets: Secrets) -> RemovedJobs:
-    from frazil.rollout.removed_jobs import RemovedJobs
-
-    return RemovedJobs(
-        store=aws.artifact_store(place, secrets),
-        emr=aws.emr(place, secrets),
-        clock=time.time,
-        wait=time.sleep,
-        on_wait=lambda why: note(why),
-        look_seconds=LOOK_SECONDS,
-    )
-
-
 LOOK_SECONDS, LOCAL_LOOK_SECONDS = 10.0, 1.0
 """Seconds between two checks while runs start; local runs start in seconds and use no quota."""
 
@@ -131,6 +82,57 @@ def reconcile(
     else:
         end_left_runs(place, secrets, removed, minutes=minutes, watches=watch)
         bring_about(at_work, jobs, minutes=minutes, as_json=as_json, watches=watch)
+
+
+def removed_from(place: Environment, secrets: Secrets, job: str | None) -> tuple[str, ...]:
+    """Return the jobs without desired state whose runs may be left: all of them, or the named one."""
+    from frazil.rollout.removed_jobs import removed_jobs
+
+    return tuple(each for each in removed_jobs(aws.artifact_store(place, secrets)) if job in (None, each))
+
+
+def left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str]) -> dict[str, tuple[Cancel, ...]]:
+    """Return what has to be done for each removed job that has runs."""
+    from frazil.rollout.removed_jobs import GRACE_SECONDS
+    from frazil.rollout.steps import Cancel
+
+    found = {job: _removed(place, secrets).left(job) for job in jobs}
+    return {
+        job: tuple(Cancel(run, GRACE_SECONDS, "its job is removed") for run in runs)
+        for job, runs in found.items()
+        if runs
+    }
+
+
+def end_left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str], *, minutes: int, watches: bool) -> None:
+    """End the runs of removed jobs. With `watches`, raise `RolloutFailed` if there is one: no deployed reconciler ends it."""
+    for job in jobs:
+        at_work = _removed(place, secrets)
+        if watches:
+            if runs := at_work.left(job):
+                what = f"the job is removed, and its runs {', '.join(run.id for run in runs)} have not ended"
+                do = f"Run frazil jobs reconcile {place.name} --job {job}, as a role that may cancel runs"
+                raise RolloutFailed(what, where=f"job {job}", do=do)
+        elif at_work.end(job, holder=_holder(), patience_seconds=minutes * 60):
+            say(f"{job}: it is removed, and its runs have ended")
+
+
+def _removed(place: Environment, secrets: Secrets) -> RemovedJobs:
+    from frazil.rollout.removed_jobs import RemovedJobs
+
+    return RemovedJobs(
+        store=aws.artifact_store(place, secrets),
+        emr=aws.emr(place, secrets),
+        clock=time.time,
+        wait=time.sleep,
+        on_wait=note,
+        look_seconds=LOOK_SECONDS / 2,
+    )
+
+
+def _holder() -> str:
+    """Return a new name of this process in leases."""
+    return f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
 def reconciler(place: Environment, secrets: Secrets) -> Reconciler:
