@@ -1,6 +1,6 @@
 """The figures of `make bench` as parts of its page, from the results of one run: `python -m bench.figures_page RESULTS`.
 
-It replaces two parts of `docs/benchmarks.md`: the races with all goals, and the batches of tables of current state. A run with
+It replaces two parts of `docs/benchmarks.md`: the races with all goals, and the batches of upsert tables. A run with
 `--only upserts --many-rows` replaces a third one instead: the batches of larger tables, too, with the goals of these tables.
 """
 
@@ -51,7 +51,7 @@ def figures(document: Mapping[str, Any]) -> str:
 
 
 def upserts(document: Mapping[str, Any]) -> str:
-    """Return the batches of tables of current state: medians, and those of the ratios within a round."""
+    """Return the batches of upsert tables: medians, and those of the ratios within a round."""
     batches = document["upserts"]["batches"]
     tables = sorted({(one["of"], one["version"]) for one in batches})
     lines = [

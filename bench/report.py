@@ -17,7 +17,7 @@ CAPTIONS = {
     "spike": "spike",
     "ours_as_spike": "Frazil, the spike's columns",
     "ours": "Frazil",
-    "state": "Frazil, a table of current state",
+    "state": "Frazil, an upsert table",
     "changelog": "Frazil, a table of every change",
     "read": "… read: Kafka to nowhere",
     "decode": "… and decoded, to nowhere",

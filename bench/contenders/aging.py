@@ -1,4 +1,4 @@
-"""A table of current state after many small batches: what readers and the next batch pay, beside a freshly written table."""
+"""An upsert table after many small batches: what readers and the next batch pay, beside a freshly written table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flink SQL with a table of current state: `upsert-kafka` into a table whose upserts are equality deletes, in one job that goes on.
+"""Flink SQL with an upsert table: `upsert-kafka` into a table whose upserts are equality deletes, in one job that goes on.
 
 A job of its own for the batch would not know the deleted rows: Flink keeps the last row of each key in its state, to write the delete
 of one. So the batch is produced while the job runs, and is measured until the checkpoint that commits it.
@@ -62,7 +62,7 @@ def flink_state(job: Job) -> Iterator[Mapping[str, Way]]:
 
 
 def state_row(shape: Shape) -> Struct:
-    """Return the row of a peer's table of current state: the value's columns, four of the record's place, and its key."""
+    """Return the row of a peer's upsert table: the value's columns, four of the record's place, and its key."""
     return Struct((*table_row(shape, coordinates=True).fields, Field(KEY, Primitive(Kind.STRING))))
 
 

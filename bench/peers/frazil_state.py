@@ -1,4 +1,4 @@
-"""Frazil with a table of current state: the batches of `frazil run`, first of the load and then of the changes."""
+"""Frazil with an upsert table: the batches of `frazil run`, first of the load and then of the changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spark with a table of current state, written by hand: the batch is staged as a table, and a copy-on-write `MERGE` takes it from there.
+"""Spark with an upsert table, written by hand: the batch is staged as a table, and a copy-on-write `MERGE` takes it from there.
 
 Staging saves the `MERGE` from reading and decoding the topic twice.
 """

@@ -1,4 +1,4 @@
-"""Spark as a reader of each contender's table of current state, in the session of Frazil."""
+"""Spark as a reader of each contender's upsert table, in the session of Frazil."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of current state and its account as the ingest leaves them, made by PyIceberg in milliseconds."""
+"""An upsert table and its account as the ingest leaves them, made by PyIceberg in milliseconds."""
 
 from __future__ import annotations
 

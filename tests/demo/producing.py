@@ -23,7 +23,7 @@ PORTION, PAUSE_SECONDS = 600, 30.0
 """Records of each topic that are sent at once, and how long it then waits: a batch of all topics costs the driver a CPU-second or two."""
 SPOILT_EVERY, DELETED_EVERY = 100, 25
 STATE = "fleet"
-"""The topic of a table of current state: the planes, again and again, and deletes of some. None is invalid."""
+"""The topic of an upsert table: the planes, again and again, and deletes of some. None is invalid."""
 _FLUSH_SECONDS = 60.0
 
 Place = tuple[int, int]

@@ -1,4 +1,4 @@
-"""A table of current state and its source: PostgreSQL's changes, captured by Debezium, against the database's `SELECT *`."""
+"""An upsert table and its source: PostgreSQL's changes, captured by Debezium, against the database's `SELECT *`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A following process keeps a table of current state in shape between its batches."""
+"""A following process keeps an upsert table in shape between its batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of current state on the other two catalogs: REST on an object store, and Glue with its versions enforced."""
+"""Upsert tables on the other two catalogs: REST on an object store, and Glue with its versions enforced."""
 
 from __future__ import annotations
 

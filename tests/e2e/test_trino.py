@@ -1,4 +1,4 @@
-"""Trino reads tables of current state, runs the queries of changelogs, and writes as another engine."""
+"""Trino reads upsert tables, runs the queries of changelogs, and writes as another engine."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ SHORT = (Accepted.SIDE_TABLE_REPLACED,)
         *(
             pytest.param(event, FEW, marks=() if event in SHORT else pytest.mark.long)
             for event in Accepted
-            # The second reads Kafka; the others are of tables of current state, and are one commit, as that of a rejected share.
+            # The second reads Kafka; the others are of upsert tables, and are one commit, as that of a rejected share.
             if event not in (REPLAY, Accepted.LOG_TRUNCATED_REPLAY, *OF_STATES)
         ),
         *(pytest.param(event, STEPS, marks=pytest.mark.long) for event in (REPLAY, HOLD, Accepted.TOPIC_RECREATED)),

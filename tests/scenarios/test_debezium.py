@@ -1,4 +1,4 @@
-"""Tables of current state from Debezium's change events, on a real broker and registry."""
+"""Upsert tables from Debezium's change events, on a real broker and registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver of a table of current state finds keys by an index, where searches cost more than it does."""
+"""The driver of an upsert table finds keys by an index, where searches cost more than it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys whose partition changes: they stop a table of current state until an operator says that partitions were added."""
+"""Keys whose partition changes: they stop an upsert table until an operator says that partitions were added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of current state whose records are ordered by a field, and whose deleted rows stay, on a real broker and registry."""
+"""Upsert tables whose records are ordered by a field, and whose deleted rows stay, on a real broker and registry."""
 
 from __future__ import annotations
 

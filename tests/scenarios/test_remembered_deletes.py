@@ -1,4 +1,4 @@
-"""Tables of current state whose records are ordered and whose deleted rows go: what they remember of deletes."""
+"""Upsert tables whose records are ordered and whose deleted rows go: what they remember of deletes."""
 
 from __future__ import annotations
 

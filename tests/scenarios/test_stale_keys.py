@@ -1,4 +1,4 @@
-"""Keys of tables of current state whose newest record was rejected: how commits count them, and who says so."""
+"""Keys of upsert tables whose newest record was rejected: how commits count them, and who says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of current state and changelogs after any order of changes, kills, twins, upkeep, schema changes and rollbacks."""
+"""Upsert tables and changelogs after any order of changes, kills, twins, upkeep, schema changes and rollbacks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class KeyedLife(Life):
 
 
 class StateLife(KeyedLife):
-    """A table of current state."""
+    """An upsert table."""
 
     def wanted(self) -> list[tuple[Any, str | None]]:
         rows, named = self.replay.rows().items(), self.replay.in_table
@@ -97,7 +97,7 @@ class StateLife(KeyedLife):
 
 
 class PartitionedLife(StateLife):
-    """A table of current state whose rows are in the partition of their word, and leave it with each other word."""
+    """An upsert table whose rows are in the partition of their word, and leave it with each other word."""
 
     @initialize()
     def fill(self) -> None:
@@ -117,13 +117,13 @@ class PartitionedLife(StateLife):
 
 
 class ByColumnLife(StateLife):
-    """A table of current state whose key is a column of the value."""
+    """An upsert table whose key is a column of the value."""
 
     REPLAY = ReplayByColumn
 
 
 class VersionedLife(StateLife):
-    """A table of current state that a version orders, and then the time. A record without a value has no version."""
+    """An upsert table that a version orders, and then the time. A record without a value has no version."""
 
     def produce(self, key: int, word: str | None, at: int) -> None:
         if word is None:
@@ -143,7 +143,7 @@ class AgedShop(Shop):
 
 
 class ForgetfulLife(StateLife):
-    """A table of current state that forgets its deletes in time."""
+    """An upsert table that forgets its deletes in time."""
 
     SHOP = AgedShop
 

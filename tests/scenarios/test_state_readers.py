@@ -1,4 +1,4 @@
-"""What docs/query.md says of readers of tables of current state, with Spark: streams, incremental reads, counts and row ids."""
+"""What docs/query.md says of readers of upsert tables, with Spark: streams, incremental reads, counts and row ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of current state from keyed topics, on a real broker and registry."""
+"""Upsert tables from keyed topics, on a real broker and registry."""
 
 from __future__ import annotations
 

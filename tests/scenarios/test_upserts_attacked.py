@@ -1,4 +1,4 @@
-"""Tables of current state under keys, schemas and partitions that are easy to get wrong."""
+"""Upsert tables under keys, schemas and partitions that are easy to get wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver of a table of current state compacts deleted rows between two of its batches."""
+"""The driver of an upsert table compacts deleted rows between two of its batches."""
 
 from __future__ import annotations
 

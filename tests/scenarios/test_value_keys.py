@@ -1,4 +1,4 @@
-"""Tables of current state whose key is columns of the value, on a real broker and registry."""
+"""Upsert tables whose key is columns of the value, on a real broker and registry."""
 
 from __future__ import annotations
 

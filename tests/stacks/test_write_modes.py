@@ -1,4 +1,4 @@
-"""Tables of current state and changelogs that Frazil lands: what deployment makes of them."""
+"""Upsert tables and changelogs that Frazil lands: what deployment makes of them."""
 
 from __future__ import annotations
 

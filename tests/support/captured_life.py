@@ -1,4 +1,4 @@
-"""The life of the topic of a database's table, and of the table of current state that it fills."""
+"""The life of the topic of a database's table, and of the upsert table that it fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table of current state must hold: the records of a topic applied one after the other, in memory."""
+"""What an upsert table must hold: the records of a topic applied one after the other, in memory."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Flaw(StrEnum):
     Records: `MISSING` ones are in neither table, nor skipped, nor explained; `EXCESS` ones are, and were also counted
     as skipped or explained; `DOUBLED` ones are twice in one table, `IN_BOTH` ones in the table and in its dead
     letters; `OUT_OF_RANGE` ones are of offsets that the ledger does not say were read; `UNPLACED` rows do not say which
-    record they were. `OTHER_KEYS`: the rows of a table of current state are as many as its commits count, and of other keys.
+    record they were. `OTHER_KEYS`: the rows of an upsert table are as many as its commits count, and of other keys.
 
     Files: `FILE_LOST`, a data or delete file of the current snapshot; `MANIFEST_LOST`, a manifest or manifest list of
     any snapshot that is kept; `FILE_ALTERED` exists with another size or other rows than was written;

@@ -117,7 +117,7 @@ class Tombstones(StrEnum):
 
 
 class Deletion(StrEnum):
-    """What a record without a value does to the row of its key in a table of current state.
+    """What a record without a value does to the row of its key in an upsert table.
 
     `delete`: the row goes. `soft_delete`: the row stays with its last values, and `_deleted_at` holds the record's time.
     """
@@ -127,7 +127,7 @@ class Deletion(StrEnum):
 
 
 class Truncation(StrEnum):
-    """What a truncate of the source's table does to a table of current state.
+    """What a truncate of the source's table does to an upsert table.
 
     `refuse`: the pipeline stops (`SourceTruncated`) until an operator decides. `delete_all`: all rows go, in the commit of the
     batch that has the truncate. The topic must have one partition: nothing orders a truncate among records of others.

@@ -16,7 +16,7 @@ FrazilError                    says what, where and what to do
 │   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones
 │   ├── KeysMissing            no record of a table's first batch has a key
 │   ├── KeysMoved              records of one key are in two partitions, without an order
-│   ├── DeletesLost            compaction may have removed deletes that a table of current state has not landed
+│   ├── DeletesLost            compaction may have removed deletes that an upsert table has not landed
 │   ├── TooManyLate            more than 1 % of a batch is older than the rows of its keys, by the declared order
 │   ├── RememberedDeletesLost  files of the deleted keys that a table with an order remembers are gone
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go

@@ -1,4 +1,4 @@
-"""Errors of tables of current state that stop a pipeline until an operator decides."""
+"""Errors of upsert tables that stop a pipeline until an operator decides."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from frazil.errors import CatalogUnavailable, KafkaUnavailable, SparkFailed
 from frazil.errors.causes import Failure, meaning
 from frazil.errors.causes import words as words_of
-from frazil.lake.commit.row_search import SearchFailed
+from frazil.lake.commit.replaced_rows import SearchFailed
 from frazil.lake.iceberg_java import error_text
 
 

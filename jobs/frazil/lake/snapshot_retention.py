@@ -29,7 +29,7 @@ class Past:
     def removes_files(self) -> bool:
         """Whether it took data files out of the table: compaction does, and every engine's delete.
 
-        A batch of a table of current state adds files that delete rows, and upkeep merges these: both take out no data file. Delete
+        A batch of an upsert table adds files that delete rows, and upkeep merges these: both take out no data file. Delete
         files that they replace are left to the removal of orphans.
         """
         is_ours = ledger.KEYS in self.summary or ledger.UPKEEP in self.summary

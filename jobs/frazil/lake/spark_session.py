@@ -76,7 +76,7 @@ def session(
         "spark.sql.ui.retainedExecutions": "1",
         # How each job's plan is described in its events; the default, `formatted`, takes 4% of the CPU of a small batch.
         "spark.sql.ui.explainMode": "simple",
-        # A batch of a table of current state is kept and read twice: encoding it takes a tenth of the CPU.
+        # A batch of an upsert table is kept and read twice: encoding it takes a tenth of the CPU.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
         "spark.ui.retainedJobs": "10",
         "spark.ui.retainedStages": "10",

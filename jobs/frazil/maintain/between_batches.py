@@ -1,4 +1,4 @@
-"""Compaction of files and deletes by the driver of a table of current state, between two of its batches.
+"""Compaction of files and deletes by the driver of an upsert table, between two of its batches.
 
 A separate compaction of such a table starves: with random keys each batch deletes rows of every file, and a rewrite is refused if a
 file got a delete since it was planned. Between two batches no commit of the driver's own can come in between.

@@ -23,7 +23,7 @@ class Why(StrEnum):
     may still grow, but its small files fill one of the target size, which then stays. `MANY`: there are so many that
     reading suffers; the remainder is rewritten once more when it has grown. `OPEN`: the ingest still writes it; later.
     `DELETES`: another engine deleted rows of an append table by delete files: left for that engine. `DELETED`: many rows of a
-    table of current state are deleted, and readers pass over them.
+    upsert table are deleted, and readers pass over them.
     """
 
     CLOSED = "closed"
@@ -51,7 +51,7 @@ class Mark:
 class Closing:
     """When a partition counts as closed: nothing was added since `since_ms`. `target_bytes` is the size of a full file.
 
-    `is_state`: the table is one of current state, so that its deletes are Frazil's own.
+    `is_state`: it is an upsert table, so that its deletes are Frazil's own.
     """
 
     since_ms: int

@@ -34,7 +34,7 @@ def ledger_lost(pipeline: Pipeline, job: JobContext, look: Look) -> Acceptance:
         )
     if pipeline.write.replaces_rows:
         raise InvalidInput(
-            "the rows of a table of current state do not say which records were landed",
+            "the rows of an upsert table do not say which records were landed",
             where=f"table {table.identifier}",
             do="Name another table: it is made from the declared start",
         )

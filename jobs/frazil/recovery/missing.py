@@ -27,7 +27,7 @@ def missing(pipeline: Pipeline, entry: Entry, end: Offsets, counted: Iterable[Ma
 def missing_of_state(
     pipeline: Pipeline, entry: Entry, end: Offsets, counted: Iterable[Mapping[int, int]]
 ) -> dict[int, int]:
-    """Return the same for a table of current state, where `counted` are dead letters only: its commits carry on how many landed.
+    """Return the same for an upsert table, where `counted` are dead letters only: its commits carry on how many landed.
 
     They do so for all partitions together. What is lost is therefore named for the first partitions that can lack so much.
     """

@@ -26,9 +26,9 @@ DELETED_AT = Field(
     doc="when the source deleted the row; if it does not say, time of the record, and without one 1970. Null: not deleted",
 )
 ORDER = "_order"
-"""In an ordered table of current state, the column with the row's order: the value of its one field, or a struct of several."""
+"""In an ordered upsert table, the column with the row's order: the value of its one field, or a struct of several."""
 OF_STATES = (DELETED_AT.name, ORDER)
-"""Columns that only tables of current state have, and the order of a changelog."""
+"""Columns that only upsert tables have, and the order of a changelog."""
 NEWEST_ROW = (ORDER, INGESTED_AT.name, "_kafka_partition", "_kafka_offset")
 """Columns by which the newest row of a key is chosen where it has several, so that each driver chooses the same one."""
 OP = Field("_op", _STRING, doc="c insert, u update, w one of both, r read by a snapshot, d delete, t truncate")

@@ -19,7 +19,7 @@ class Reason(StrEnum):
     The body: `UNDECODABLE` is not a value of its schema, `EMPTY_VALUE` has no bytes where each value has some,
     `REQUIRED_NULL` lacks a required column. The key, of a record whose value is well:
     `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
-    another subject, not readable, or does not fit the key's column. In tables of current state: `KEY_MISSING` is a record without a
+    another subject, not readable, or does not fit the key's column. In upsert tables: `KEY_MISSING` is a record without a
     key, `KEY_REGISTRY_FRAME` one whose key is text that begins with a schema's id, `KEY_NULL` one whose key has a null field,
     `KEY_MISMATCH` one whose value has another key than the record; `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a
     column of the table's key; in ordered ones, `ORDER_MISSING` lacks a field of its order. In change data: `OPERATION_UNKNOWN`

@@ -244,7 +244,7 @@ def _partitions(newest: Entry | None, spans: Mapping[int, Span]) -> tuple[Partit
 
 
 def _rows(table: StoredTable, newest: Entry | None) -> int:
-    """Return how many rows readers see: the data files of a table of current state have deleted ones, too."""
+    """Return how many rows readers see: the data files of an upsert table have deleted ones, too."""
     if newest is not None and newest.keys is not None:
         return newest.keys.rows
     if table.head is None:

@@ -1,4 +1,4 @@
-"""Stage the changes of a table of current state: of each key in the batch the last record, as a row or as a delete."""
+"""Stage the changes of an upsert table: of each key in the batch the last record, as a row or as a delete."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class UpsertMode:
 
     def check_columns(self, row: Struct) -> None:
         """See `WriteMode`."""
-        keyed.check_columns(self.own, row, "tables of current state")
+        keyed.check_columns(self.own, row, "upsert tables")
 
     def unfit(self, row: Struct) -> IncompatibleSchema | None:
         """See `WriteMode`."""

@@ -1,4 +1,4 @@
-"""What the commits of a table of current state say of its keys: each edit of such an account is found."""
+"""What the commits of an upsert table say of its keys: each edit of such an account is found."""
 
 from __future__ import annotations
 

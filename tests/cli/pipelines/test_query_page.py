@@ -1,4 +1,4 @@
-"""The code of docs/query.md: run on tables of current state as each engine's users run it, or parsed by the engine's grammar."""
+"""The code of docs/query.md: run on upsert tables as each engine's users run it, or parsed by the engine's grammar."""
 
 from __future__ import annotations
 

@@ -49,12 +49,12 @@ AT = "pipelines[0].write"
         (
             Upsert(),
             "_order int",
-            "pipelines[0].topic.columns: the column _order is Frazil's own in tables of current state",
+            "pipelines[0].topic.columns: the column _order is Frazil's own in upsert tables",
         ),
         (
             Upsert(),
             "_deleted_at timestamp",
-            "pipelines[0].topic.columns: the column _deleted_at is Frazil's own in tables of",
+            "pipelines[0].topic.columns: the column _deleted_at is Frazil's own in upsert tables",
         ),
         (Changelog(), "_op string", "pipelines[0].topic.columns: the column _op is Frazil's own in changelogs"),
         (Upsert(key="idd"), "", f"{AT}.key: no version of the value has idd; its columns are done, extra, id, price"),

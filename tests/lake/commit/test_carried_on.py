@@ -1,4 +1,4 @@
-"""What each commit of a table of current state carries on of its keys."""
+"""What each commit of an upsert table carries on of its keys."""
 
 from __future__ import annotations
 

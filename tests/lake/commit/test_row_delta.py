@@ -14,7 +14,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
 from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.commit import commit
-from frazil.lake.commit.row_search import SearchFailed, row_delta
+from frazil.lake.commit.replaced_rows import SearchFailed, row_delta
 from frazil.lake.delete_files import java_writers
 from frazil.lake.delete_files.java_writers import tasks
 from frazil.lake.iceberg_java import Iceberg, message, thrown

@@ -196,7 +196,7 @@ def test_a_compacted_topic_that_deletes_by_age_too_is_held_against_the_lag() -> 
     ids=str,
 )
 def test_deletes_are_kept_for_as_long_as_rows_may_be_late(config: dict[str, str], write: Any, count: int) -> None:
-    """A table of current state keeps the row of a key whose delete Kafka removed before it was read."""
+    """An upsert table keeps the row of a key whose delete Kafka removed before it was read."""
     made, document = topic(**COMPACT, **config), read_by(write)
     document["pipelines"][0]["name"] = "orders"
     assert len(told(retention_under_lag, made, document)) == count

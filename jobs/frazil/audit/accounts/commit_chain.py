@@ -144,7 +144,7 @@ def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
 
 
 def _keys(newer: Entry, older: Entry) -> str | None:
-    """Return what a commit of a table of current state says of its keys that does not add up; None if nothing."""
+    """Return what a commit of an upsert table says of its keys that does not add up; None if nothing."""
     now, before, counts = newer.keys, older.keys, newer.counts or Counts()
     if newer.event == ledger.ROWS_DELETED and now is not None and before is not None:
         is_carried = now.rows - before.rows == before.removed - now.removed and now.records == before.records

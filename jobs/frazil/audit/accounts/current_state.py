@@ -1,4 +1,4 @@
-"""The proof of a table of current state: the account that its commits carry on, compared with what its files hold.
+"""The proof of an upsert table: the account that its commits carry on, compared with what its files hold.
 
 A row says nothing of the records that it superseded. So the records are proven by the ledger (read = landed + dead-lettered +
 skipped + gaps, of which the commits carry on how many landed), and the rows by the number of live rows and the sum of their
@@ -25,7 +25,7 @@ _OF_RECORDS = (Flaw.MISSING, Flaw.EXCESS)
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A table of current state: its files, and the account of its newest commit. `reads_keys`: every key is read."""
+    """An upsert table: its files, and the account of its newest commit. `reads_keys`: every key is read."""
 
     source: Source
     account: KeyAccount

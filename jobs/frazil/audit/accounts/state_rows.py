@@ -1,4 +1,4 @@
-"""The rows of a table of current state: how many there are, and the sum of their keys' hashes, read from its data files."""
+"""The rows of an upsert table: how many there are, and the sum of their keys' hashes, read from its data files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's database: its changes become a table of current state, which must equal the database's own."""
+"""The demo's database: its changes become an upsert table, which must equal the database's own."""
 
 from __future__ import annotations
 

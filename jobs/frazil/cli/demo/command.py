@@ -134,7 +134,7 @@ def demo(
         if captured is not None:
             proofs.append(captured.proof(lake, console))
         else:
-            say(f"no table of current state: {lacking}", "dim", to=console)
+            say(f"no upsert table: {lacking}", "dim", to=console)
     heading(console, "6", "A question, to another engine", "DuckDB reads the same files")
     columns, rows = _ask(lake)
     shown = table(*columns, right=tuple(columns[1:]))

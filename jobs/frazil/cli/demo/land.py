@@ -110,7 +110,7 @@ def fill_and_land(
                     _fill(fillings, console)
                 land(pipelines, probe=turn == 0)
             if capture is not None:
-                heading(console, "4", "A database's changes become a table of current state", "by Debezium")
+                heading(console, "4", "A database's changes become an upsert table", "by Debezium")
                 capture.result().land(console, environment, secrets, lambda pipeline: land([pipeline]))
     landed = [
         Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.poison.made))

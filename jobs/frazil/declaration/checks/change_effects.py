@@ -146,7 +146,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         "topic.key_columns": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
-            "column has another type, and nothing lands until the table is rebuilt. No table of current state changes its key",
+            "column has another type, and nothing lands until the table is rebuilt. No upsert table changes its key",
             always,
             other_readings,
         ),
@@ -168,7 +168,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "topic.schema": FieldEffect(Outcome.FROM_NOW_ON, _SCHEMA, _is_switched),
         "topic.key_schema": FieldEffect(
-            Outcome.FROM_NOW_ON, f"{_SCHEMA}. No table of current state changes its key", _is_switched
+            Outcome.FROM_NOW_ON, f"{_SCHEMA}. No upsert table changes its key", _is_switched
         ),
         "topic.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
         "topic.key_framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
@@ -231,8 +231,8 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
         ),
         "write.on_tombstone": FieldEffect(
             Outcome.FROM_NOW_ON,
-            "a record without a value becomes a rejected record or a row of nulls, or, with skip, is only counted; in a table of "
-            "current state it deletes the row, or marks it as deleted. Rows that are deleted or marked already stay so",
+            "a record without a value becomes a rejected record or a row of nulls, or, with skip, is only counted; in an upsert "
+            "table it deletes the row, or marks it as deleted. Rows that are deleted or marked already stay so",
             lambda before, after: after in (Tombstones.SKIP, Deletion.DELETE),
         ),
         "write.on_truncate": FieldEffect(

@@ -37,7 +37,7 @@ _DECODED = "_decoded"
 _COLUMN = re.compile(r"[a-z_][a-z0-9_]{0,127}")
 KEY_COLUMN_PATTERN = f"^{_COLUMN.pattern}$"
 STATE_COLUMNS = frozenset({"_order", "_deleted_at"})
-"""Columns that Frazil adds to tables of current state."""
+"""Columns that Frazil adds to upsert tables."""
 
 # Iceberg's type of each fact of a record; the key's depends on its format and is that of bytes here.
 _FACT_TYPES = {

@@ -100,7 +100,7 @@ def _envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
     if isinstance(pipeline.write, Upsert) and pipeline.envelope is not None and pipeline.envelope.has_before:
-        what = "a table of current state has the row before a change itself"
+        what = "an upsert table has the row before a change itself"
         yield Problem("envelope.replica_identity", what, "Remove it, or choose write=Changelog()")
 
 

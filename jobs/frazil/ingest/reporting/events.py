@@ -20,11 +20,11 @@ class Event(StrEnum):
     `SCHEMA_LOOKED_UP`: a batch was staged again because a record had a new schema id. `FENCED`: another driver committed first.
     `TABLE_DIFFERS`: a field of the declaration says something else than the table has; `is_applied` says whether the run changed
     the table. `MANY_FILES`: a batch made many files of few rows each.
-    `FOREIGN_COMMIT`: another engine wrote rows of a table of current state, which has two writers then.
+    `FOREIGN_COMMIT`: another engine wrote rows of an upsert table, which has two writers then.
     `SCHEMA_INCOMPATIBLE`: records of a writer schema cannot land. `PROPERTIES_OMITTED`: a writer schema describes properties that
     land in no column. `SNAPSHOTS_EXPIRED`: old snapshots left the metadata.
 
-    `FILES_COMPACTED`: the driver of a table of current state rewrote data files without their deleted rows, or why it did not.
+    `FILES_COMPACTED`: the driver of an upsert table rewrote data files without their deleted rows, or why it did not.
     `KEY_INDEX_BUILT`: keys are found by an index on the driver's disk from now on. `KEY_INDEX_DROPPED`: they are not, and why.
     `KEYS_MAY_BE_FRAMED`: keys of bytes begin as a registry's serialiser writes; two versions of one key would be two rows.
     `PROOF_UNWRITTEN`: the run's proof for the reconciler could not be written, and is written later.

@@ -48,7 +48,7 @@ class Progress:
             self._report(Event.MANY_FILES, message=message, files=files, rows=staged.main.rows)
 
     def met(self, commit: OtherCommit) -> None:
-        """Report a commit by which another engine wrote rows of a table of current state, once in a run."""
+        """Report a commit by which another engine wrote rows of an upsert table, once in a run."""
         if commit.snapshot_id in self._met:
             return
         self._met.add(commit.snapshot_id)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from frazil.lake.commit.replaced_rows import RowChanges
 from frazil.lake.commit.request import CommitRequest, Extra
-from frazil.lake.commit.row_search import RowChanges
 from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger
@@ -62,7 +62,7 @@ def _keys(
     closes: bool,
     ends: bool,
 ) -> dict[str, str]:
-    """Return the account of a table of current state after this commit; none for an append table.
+    """Return the account of an upsert table after this commit; none for an append table.
 
     It `closes` a partition's account, or `ends` the time in which keys may change their partition: later records of a key may
     come from another one than its row, without a question.

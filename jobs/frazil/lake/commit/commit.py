@@ -16,8 +16,8 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.commit.carried_on import carried_on
 from frazil.lake.commit.check import StageAgain, Verdict, check, refusal
 from frazil.lake.commit.other_commits import OtherCommit, OtherCommits
+from frazil.lake.commit.replaced_rows import ReplacedRows, RowChanges, row_delta
 from frazil.lake.commit.request import NOTHING, CommitRequest, Committed, Committer, Extra
-from frazil.lake.commit.row_search import RowChanges, RowSearch, row_delta
 from frazil.lake.commit.table_state import TableState, read
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg, thrown
@@ -49,7 +49,7 @@ def commit(
     """
     iceberg, failure = job.iceberg, ""
     state: TableState | None = None
-    search = RowSearch(changes, staged.table)
+    replaced = ReplacedRows(changes, staged.table)
     others = OtherCommits(request.pipeline, met if changes is not None else None)
     for attempt in range(ATTEMPTS):
         if attempt and changes is not None and job.stopping():
@@ -67,11 +67,11 @@ def commit(
             if verdict is not Verdict.APPEND:
                 raise refusal(verdict, state, staged, request)
             job.failpoint("publish.decided")
-            deletes = search.on(table, state)
+            deletes = replaced.on(table, state)
             if deletes is not None:
                 job.failpoint("publish.searched")
             if not _check_files(table, staged, deletes, age=job.clock() - staged.at):
-                deletes = search.again(table, state)
+                deletes = replaced.again(table, state)
             summary = dict(extra.summary)
             if not extra.finishes:
                 summary |= carried_on(state, request, extra, changes, deletes)
@@ -90,7 +90,7 @@ def commit(
             return Committed(snapshot_id, found=False, number=None if number is None else int(number))
         except (Py4JJavaError, PySparkException) as error:
             # A failed commit, and one whose state is unknown, go through the same decision again: on a new state.
-            failure = search.after(error, state)
+            failure = replaced.after(error, state)
             if isinstance(error, Py4JJavaError) and thrown(error) in ("NoSuchTableException", "ForbiddenException"):
                 break
     raise CatalogUnavailable(

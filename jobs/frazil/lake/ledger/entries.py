@@ -28,7 +28,7 @@ def entry_behind(iceberg: Iceberg, table: Java, pipeline: str, snapshot_id: int)
 
 
 def has_records(table: Java, pipeline: str) -> bool:
-    """Return whether a table has had records of a pipeline: one of current state may have no row left of them."""
+    """Return whether a table has had records of a pipeline: an upsert table may have no row left of them."""
     newest, head = entry(table, pipeline), table.currentSnapshot()
     if newest is not None and newest.keys is not None:
         return newest.keys.records > 0

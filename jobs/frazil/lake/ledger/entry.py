@@ -27,7 +27,7 @@ START = "frazil.start"  # canonical JSON of `Offsets`: where this snapshot's rec
 END = "frazil.end"  # ... and where they end: what the table holds after it
 COUNTS = "frazil.counts"  # canonical JSON of `Counts`
 TOTALS = "frazil.totals"  # canonical JSON of `Totals`: the account since the pipeline began; not in side tables
-KEYS = "frazil.keys"  # canonical JSON of `KeyAccount`: the rows of a table of current state; not in append tables
+KEYS = "frazil.keys"  # canonical JSON of `KeyAccount`: the rows of an upsert table; not in append tables
 # Canonical JSON of `RememberedDeletes`: files of the keys that a table with an order has deleted; none if there are none.
 REMEMBERED_DELETES = "frazil.remembered-deletes"
 STALE_KEYS = "frazil.stale-keys"  # canonical JSON of `StaleKeys`; not in append tables
@@ -69,7 +69,7 @@ WRITE_MODE = "frazil.write-mode"
 ORDER_BY = "frazil.order-by"
 """Table property: the columns that order the records of a key, by name. Tables without an order have none."""
 KEY = "frazil.key"
-"""Table property: the field ids of a changelog's key, a JSON list. In tables of current state these are the identifier fields."""
+"""Table property: the field ids of a changelog's key, a JSON list. In upsert tables these are the identifier fields."""
 ENVELOPE = "frazil.envelope"
 """Table property: the kind of the change events that the table is made of. Other tables have none."""
 APPEND, UPSERT, CHANGELOG = "append", "upsert", "changelog"

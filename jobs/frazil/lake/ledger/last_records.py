@@ -73,7 +73,7 @@ class LastRecord:
 class LastRecords:
     """The last records of a topic, by partition.
 
-    `caught_up` is of tables of current state, None before the first record. It is a property of its own.
+    `caught_up` is of upsert tables, None before the first record. It is a property of its own.
     """
 
     topic_id: str

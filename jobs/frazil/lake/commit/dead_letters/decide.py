@@ -24,8 +24,8 @@ from frazil.lake.commit.dead_letters.finish import finish
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.other_commits import OtherCommit
+from frazil.lake.commit.replaced_rows import RowChanges
 from frazil.lake.commit.request import CommitRequest, Committed, Committer, Extra
-from frazil.lake.commit.row_search import RowChanges
 from frazil.lake.iceberg_java import Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger

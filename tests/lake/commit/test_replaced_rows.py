@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 
 from frazil.errors import CommitRefused
-from frazil.lake.commit.row_search import RowSearch
+from frazil.lake.commit.replaced_rows import ReplacedRows
 from frazil.lake.commit.table_state import TableState
 
 MANIFEST = "java.lang.IllegalStateException: Cannot encode decimal with precision 15 as max precision 14"
@@ -51,8 +51,8 @@ def base(head: int | None) -> TableState:
     return cast(TableState, SimpleNamespace(head=head))
 
 
-def search(changes: Changes | None = None) -> RowSearch:
-    return RowSearch(cast(Any, changes), "shop.orders")
+def search(changes: Changes | None = None) -> ReplacedRows:
+    return ReplacedRows(cast(Any, changes), "shop.orders")
 
 
 @pytest.mark.parametrize("changes", [None, Changes()], ids=["append", "upsert"])

@@ -33,7 +33,7 @@ class SearchFailed(Exception):
         self.error = error
 
 
-class RowSearch:
+class ReplacedRows:
     """The rows that a batch replaces, for one call of `commit`; `changes` is None for a batch that only adds rows."""
 
     def __init__(self, changes: RowChanges | None, table: str) -> None:
