@@ -24,7 +24,7 @@ LEFT_OUT = ("stacks/example.py", "stacks/pipelines.py", "stacks/topics.py", "inf
 def rewritten(source: str, place: str) -> str:
     """Return a module whose imports of the three folders are imports of the package. Its lines keep their numbers.
 
-    Raises `ValueError` for an import that has another form: `import stacks.app` would bind another name.
+    Raises `ValueError` for an import that has another form: `import stacks.workflow.app` would bind another name.
     """
     lines = source.splitlines(keepends=True)
     for node in ast.walk(ast.parse(source)):

@@ -2,12 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
-from infra.private_bucket import PrivateBucket
 from infra.protection import Protection
-from infra.tf import Construct
+from infra.tf import (
+    Construct,
+    S3Bucket,
+    S3BucketLifecycleConfiguration,
+    S3BucketLifecycleConfigurationRule,
+    S3BucketLifecycleConfigurationRuleAbortIncompleteMultipartUpload,
+    S3BucketLifecycleConfigurationRuleExpiration,
+    S3BucketLifecycleConfigurationRuleFilter,
+    S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration,
+    S3BucketOwnershipControls,
+    S3BucketOwnershipControlsRule,
+    S3BucketPolicy,
+    S3BucketPublicAccessBlock,
+    S3BucketServerSideEncryptionConfigurationA,
+    S3BucketServerSideEncryptionConfigurationRuleA,
+    S3BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultA,
+    S3BucketVersioningA,
+    S3BucketVersioningVersioningConfiguration,
+)
+
+
+class PrivateBucket(Construct):
+    """Versioned, encrypted with the environment's key, closed to the public, owned by the account; aborts uploads left open."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        bucket: str,
+        key_arn: str,
+        policy: Mapping[str, Any],
+        protection: Protection,
+        abort_uploads_days: int,
+        old_versions_days: int,
+        expire_days: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """`old_versions_days`: how long overwritten or deleted objects can be restored. `expire_days`: after how long
+        objects with a prefix themselves go; others never do."""
+        super().__init__(scope, name)
+        self._bucket = S3Bucket(
+            self, "bucket", bucket=bucket, force_destroy=not protection.is_kept, lifecycle=protection.lifecycle
+        )
+        which = self._bucket.id
+        closed = S3BucketPublicAccessBlock(
+            self,
+            "closed",
+            bucket=which,
+            block_public_acls=True,
+            block_public_policy=True,
+            ignore_public_acls=True,
+            restrict_public_buckets=True,
+        )
+        owner = S3BucketOwnershipControls(
+            self, "owner", bucket=which, rule=S3BucketOwnershipControlsRule(object_ownership="BucketOwnerEnforced")
+        )
+        encryption = S3BucketServerSideEncryptionConfigurationA(
+            self, "encryption", bucket=which, rule=[_encrypted_with(key_arn)]
+        )
+        versions = S3BucketVersioningA(
+            self,
+            "versions",
+            bucket=which,
+            versioning_configuration=S3BucketVersioningVersioningConfiguration(status="Enabled"),
+        )
+        S3BucketLifecycleConfiguration(
+            self,
+            "lifecycle",
+            bucket=which,
+            rule=_rules(abort_uploads_days, old_versions_days, expire_days),
+            depends_on=[versions],
+        )
+        access = S3BucketPolicy(self, "access", bucket=which, policy=json.dumps(policy), depends_on=[closed])
+        self.ready: Sequence[Construct] = (owner, encryption, versions, access)
+        """What must exist before anything is put into it."""
+
+    @property
+    def bucket_name(self) -> str:
+        """The bucket's name, known when it exists."""
+        return self._bucket.id
+
+    @property
+    def arn(self) -> str:
+        """The bucket's ARN, known when it exists."""
+        return self._bucket.arn
+
+
+def _encrypted_with(key_arn: str) -> S3BucketServerSideEncryptionConfigurationRuleA:
+    return S3BucketServerSideEncryptionConfigurationRuleA(
+        apply_server_side_encryption_by_default=(
+            S3BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultA(
+                sse_algorithm="aws:kms", kms_master_key_id=key_arn
+            )
+        ),
+        # One request to KMS for many objects: without it a table's commit pays for each of its files.
+        bucket_key_enabled=True,
+    )
+
+
+_LONE_MARKERS = S3BucketLifecycleConfigurationRuleExpiration(expired_object_delete_marker=True)
+
+
+def _rules(
+    abort_uploads_days: int, old_versions_days: int, expire_days: Mapping[str, int]
+) -> list[S3BucketLifecycleConfigurationRule]:
+    everything = [S3BucketLifecycleConfigurationRuleFilter(prefix="")]
+    rules = [
+        S3BucketLifecycleConfigurationRule(
+            id="abort-uploads",
+            status="Enabled",
+            filter=everything,
+            abort_incomplete_multipart_upload=[
+                S3BucketLifecycleConfigurationRuleAbortIncompleteMultipartUpload(
+                    days_after_initiation=abort_uploads_days
+                )
+            ],
+        ),
+        S3BucketLifecycleConfigurationRule(
+            id="drop-old-versions",
+            status="Enabled",
+            filter=everything,
+            noncurrent_version_expiration=[
+                S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration(noncurrent_days=old_versions_days)
+            ],
+            # A deleted object leaves a marker, which has no versions behind it later, and slows listings. A rule that expires
+            # all objects removes markers by itself.
+            expiration=None if "" in expire_days else [_LONE_MARKERS],
+        ),
+    ]
+    for prefix, days in sorted(expire_days.items()):
+        rules.append(
+            S3BucketLifecycleConfigurationRule(
+                id=f"expire-{prefix}" if prefix else "expire",
+                status="Enabled",
+                filter=[S3BucketLifecycleConfigurationRuleFilter(prefix=prefix)],
+                expiration=[S3BucketLifecycleConfigurationRuleExpiration(days=days)],
+            )
+        )
+    return rules
+
 
 WRITE_ONCE = ("artifacts", "releases")
 """Prefixes whose objects are never overwritten or deleted. Documents are named by their content too, but Terraform writes

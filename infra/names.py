@@ -7,7 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from frazil.declaration.checks.validation import FrozenMap
-from infra.partitions import partition_of
+
+_BY_PREFIX = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
+_UNSUPPORTED = ("us-iso", "eu-iso", "eusc-")
+
+
+def partition_of(region: str) -> str:
+    """Return the partition of a region: `aws`, `aws-cn` or `aws-us-gov`."""
+    return next((name for prefix, name in _BY_PREFIX.items() if region.startswith(prefix)), "aws")
+
+
+def is_supported(region: str) -> bool:
+    """Return whether the region is in one of the partitions that Frazil knows."""
+    return not region.startswith(_UNSUPPORTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

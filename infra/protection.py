@@ -13,7 +13,7 @@ class Protection:
 
     The first is in its declaration, reviewed and committed. The second is turned by the person who destroys it, at the moment of
     doing so, by naming the environment. With one of them Terraform refuses any plan that destroys or replaces data, as long
-    as it is declared. `stacks.deployed` refuses declarations that disappear.
+    as it is declared. `stacks.workflow.deployed` refuses declarations that disappear.
     """
 
     is_disposable: bool = False

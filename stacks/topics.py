@@ -1,6 +1,6 @@
 """An example of topics that deployment creates. The topics of other pipelines must exist already."""
 
-from infra.managed_topic import ManagedTopic
+from infra.confluent.managed_topic import ManagedTopic
 
 topics = [
     ManagedTopic("flights", partitions=6),

@@ -21,7 +21,7 @@ def test_imports_are_rewritten_on_their_lines_and_nothing_else_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["import stacks.app", "import os, infra", "from  stacks import app", "from \\\n stacks import app"]
+    "line", ["import stacks.workflow.app", "import os, infra", "from  stacks import app", "from \\\n stacks import app"]
 )
 def test_an_import_of_another_form_fails_the_build(line: str) -> None:
     with pytest.raises(ValueError, match=r"^x\.py:2: write `from "):

@@ -58,7 +58,7 @@ def _changes(job: str, old: Json, new: Json) -> Iterator[Effect]:
     if changed and old.get("generation") == new.get("generation"):
         what = (
             f"what should run changes ({', '.join(sorted(changed))}), and the generation stays {new.get('generation')}: raise "
-            "it in stacks/deployments.py, so that it can be identified and rolled back"
+            "it in stacks/spec/deployments.py, so that it can be identified and rolled back"
         )
         yield _effect(job, Outcome.UPKEEP, what)
 

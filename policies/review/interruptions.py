@@ -15,7 +15,7 @@ _ACCESS = {
     "aws_iam_role_policy_attachment": ("role", "policy_arn"),
 }
 _OPENS_NOTHING = re.compile(r"/(?:subject|topic)=frazil-waited-[0-9a-f]+")
-"""The binding that the provider waits for (`stacks/awaited_bindings.py`): no object has its name, so nothing is interrupted."""
+"""The binding that the provider waits for (`stacks/stacks/reading_rights.py`): no object has its name."""
 _NETWORK = {
     *("aws_vpc", "aws_subnet", "aws_route", "aws_route_table", "aws_route_table_association", "aws_internet_gateway"),
     *("aws_nat_gateway", "aws_eip", "aws_vpc_endpoint", "aws_security_group"),

@@ -41,7 +41,7 @@ _TYPES = {
     "environment": "confluent_environment",
 }
 _WAITED = re.compile(r"frazil-waited-[0-9a-f]+")
-"""The name of no object: its binding opens nothing, and the provider waits for it (`stacks/awaited_bindings.py`)."""
+"""The name of no object: its binding opens nothing, and the provider waits for it (`stacks/stacks/reading_rights.py`)."""
 _DO = "Have whoever owns the topics agree to it; give jobs no more than to read what they land"
 
 

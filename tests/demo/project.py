@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from frazil.cli.demo.topics import flights
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 
 NAME = "lake"
 """The folder that `frazil init` makes."""
@@ -22,7 +22,7 @@ RETIRED = "planes"
 
 _PIPELINES = '''"""The pipelines and topics of the demonstration."""
 
-from frazil_deploy.infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from frazil_deploy.infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
 from frazil.declaration import KeyFormat, Pipeline, SchemaEvolution, Table, Topic, Upsert, ValueFormat
 
@@ -102,8 +102,8 @@ def change(project: Path) -> None:
     _replace(file, _PLANES, _WEATHER)
     _replace(file, "pipelines = [flights, planes, fleet]\n", "pipelines = [flights, fleet, weather]\n")
     _replace(file, 'ManagedTopic("planes", partitions=1)', 'ManagedTopic("weather", partitions=3)')
-    imported = "from frazil_deploy.infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema\n"
-    _replace(file, imported, f"{imported}from frazil_deploy.stacks.deployed import Retired\n")
+    imported = "from frazil_deploy.infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema\n"
+    _replace(file, imported, f"{imported}from frazil_deploy.stacks.workflow.deployed import Retired\n")
     file.write_text(file.read_text() + _RETIRED)
     (project / SCHEMA).write_text(flights().versions[1].text)
 

@@ -17,8 +17,8 @@ from frazil.clients.aws_account import Account, account_clients
 from frazil.clients.given_objects import GivenObjects
 from frazil.doctor.check_result import examined
 from frazil.doctor.deployment_account import steps
-from stacks.deployments import DEPLOYMENTS
-from stacks.describe import described
+from stacks.spec.deployments import DEPLOYMENTS
+from stacks.workflow.describe import described
 from tests.standin.aws.s3 import patch_s3
 
 DEV = replace(DEPLOYMENTS["dev"], account="123456789012")  # moto's

@@ -15,9 +15,9 @@ from frazil.clients.given_objects import GivenObjects
 from frazil.declaration import InvalidDeclaration
 from frazil.doctor.deployment_account import names, refuse_wrong
 from infra.given_network import GivenNetwork
-from stacks.deployments import Deployment, Existing
-from stacks.describe import described
-from stacks.existing import Buckets
+from stacks.spec.deployments import Deployment, Existing
+from stacks.spec.existing import Buckets
+from stacks.workflow.describe import described
 from tests.doctor.test_deployment_account import DEV
 from tests.policies.example import policy
 from tests.stacks.synthesised import named

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from infra import tf
-from infra.confluent import cloud, kafka_resources, tableflow
+from infra.confluent import cloud, tableflow
+from infra.confluent import kafka_topic as kafka_resources
 from infra.confluent.checks import is_token, plain
 from infra.confluent.resource import Arguments, Block, Credentials, Id, Provider
 from infra.tf import TerraformStack

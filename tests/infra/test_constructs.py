@@ -17,13 +17,13 @@ from infra import tf
 from infra.buckets import PROOF_DAYS, artifact_bucket
 from infra.capacity import Capacity
 from infra.job_network import JobNetwork
-from infra.job_schedule import JobSchedule
 from infra.network_plan import NetworkPlan, PrivateLink
-from infra.pipeline_document import PipelineDocument
 from infra.protection import Protection
+from infra.schedules import JobSchedule
 from infra.spark_application import SparkApplication
-from infra.table_catalog import TableCatalog
 from infra.tf import TerraformStack
+from stacks.stacks.foundation import TableCatalog
+from stacks.stacks.landing_jobs import PipelineDocument
 
 SMALL = Workers(driver=Worker(cores=1, memory_gb=4), executor=Worker(cores=1, memory_gb=4), least=1, most=2)
 LINK = PrivateLink(

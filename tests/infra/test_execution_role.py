@@ -13,7 +13,7 @@ from infra.execution_role import MOST_ATTACHED, ExecutionRole
 from infra.tf import TerraformStack
 from policies.documents import MANAGED_LIMIT, characters
 from policies.table_resources import Scope
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import named, resources, synthesised
 
 TRUST = {"Version": "2012-10-17", "Statement": []}

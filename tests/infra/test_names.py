@@ -5,7 +5,7 @@ import re
 import pytest
 
 from infra.names import Names
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 
 LONGEST = Names(environment="a" * 12, account="123456789012", region="ap-southeast-1")
 BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")

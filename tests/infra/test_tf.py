@@ -19,7 +19,7 @@ def test_the_bindings_are_imported_one_by_one() -> None:
 def test_declarations_and_environments_are_checked_without_the_cdk() -> None:
     root = Path(__file__).parents[2]
     code = (
-        "import runpy, sys; sys.modules['cdktf'] = sys.modules['jsii'] = None; import stacks.deployments; "
+        "import runpy, sys; sys.modules['cdktf'] = sys.modules['jsii'] = None; import stacks.spec.deployments; "
         "runpy.run_module('stacks.pipelines', run_name='__main__')"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from infra.tf import App
-from stacks.compose import compose
-from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.spec.deployments import DEPLOYMENTS, Deployment
+from stacks.stacks.compose import compose
 from tests.policies.checkov_environment import OutOfReach, python_with_checkov
 from tests.policies.checkov_report import Report, Verdict, report
 from tests.stacks.synthesised import (

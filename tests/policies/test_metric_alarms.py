@@ -8,7 +8,7 @@ import pytest
 
 from policies.metric_alarms import TYPE, Watch, watch
 from policies.resources import Resource
-from stacks.deployments import DEPLOYMENTS, AlarmsOf
+from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf
 from tests.stacks.synthesised import named, resources, synthesised
 
 

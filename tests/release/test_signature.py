@@ -17,7 +17,7 @@ from frazil.errors import InvalidInput, ReleaseIncomplete, ReleaseUntrusted
 from frazil.release.manifest import Architecture, Release, manifest
 from frazil.release.signature import in_folder, key_id, sign, signature_key, signature_name, verify
 from frazil.release.upload import upload_release
-from stacks import app as synthesis
+from stacks.workflow import app as synthesis
 from tests.stacks.synthesised import release as unbuilt
 from tests.support import small_release
 from tests.support.fake_store import FakeStore

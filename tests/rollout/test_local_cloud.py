@@ -40,8 +40,8 @@ from frazil.rollout.reconcile import Reconciler
 from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import stored_state
 from frazil.rollout.worker_sizes import Worker, Workers
-from stacks.deployments import DEPLOYMENTS
-from stacks.describe import described
+from stacks.spec.deployments import DEPLOYMENTS
+from stacks.workflow.describe import described
 from tests.standin.aws.launch import PART, REGION, SERVER, endpoint_of, glue_environment, with_aws
 from tests.standin.aws.scheduler import run_schedule
 from tests.support.fake_time import until

@@ -11,9 +11,9 @@ from typing import Any
 from frazil.declaration import Pipeline
 from infra.given_network import GivenNetwork
 from infra.tf import App
-from stacks.compose import compose
-from stacks.deployments import Deployment, Existing, dev
-from stacks.existing import Buckets
+from stacks.spec.deployments import Deployment, Existing, dev
+from stacks.spec.existing import Buckets
+from stacks.stacks.compose import compose
 from tests.stacks.synthesised import AVRO_TEXT, EXAMPLE, EXAMPLE_TOPICS, TODAY, named, release
 
 KEY = f"arn:aws:kms:{dev.region}:999999999999:key/11111111-2222-4333-8444-555555555555"

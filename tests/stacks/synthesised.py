@@ -18,10 +18,10 @@ from typing import Any
 from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Table, Tableflow, Topic, Upsert, ValueFormat
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
-from infra.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
+from infra.confluent.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
-from stacks.compose import compose
-from stacks.deployments import DEPLOYMENTS, Application, Deployment, Workgroup, dev
+from stacks.spec.deployments import DEPLOYMENTS, Application, Deployment, Workgroup, dev
+from stacks.stacks.compose import compose
 
 GOLDEN = Path(__file__).parent / "golden"
 TODAY = date(2026, 11, 1)

@@ -17,11 +17,11 @@ from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
-from stacks.deployments import Application, dev
-from stacks.describe import described
+from stacks.spec.deployments import Application, dev
+from stacks.workflow.describe import described
+from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
 from tests.stacks.terraform_text import worked_out
-from tests.stacks.test_ingestion import KNOWN as ADDRESSES
 
 OLD, NEW = "00f1old", "00f1new"
 KNOWN = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
-from stacks.deployments import Confluent
+from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from stacks.spec.deployments import Confluent
 from tests.support.composed_cloud import ComposedCloud, composed
 from tests.support.standin_cloud import LOCAL, Cloud
 

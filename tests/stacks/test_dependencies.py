@@ -129,7 +129,7 @@ def test_what_was_forgotten_is_told(empty: Cloud, kind: str, dropped: str, told:
 _STATE = """
 import dataclasses
 from frazil.declaration import Upsert
-from infra.managed_topic import Cleanup
+from infra.confluent.managed_topic import Cleanup
 pipelines[2] = dataclasses.replace(pipelines[2], write=Upsert())
 topics[1] = dataclasses.replace(topics[1], cleanup=Cleanup.COMPACT)
 """

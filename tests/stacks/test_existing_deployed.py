@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from infra.confluent.managed_topic import ManagedTopic
 from infra.given_network import GivenNetwork
-from infra.managed_topic import ManagedTopic
 from infra.tf import App
-from stacks.compose import compose
-from stacks.deployments import Deployment, Existing, Workgroup
-from stacks.existing import Buckets
+from stacks.spec.deployments import Deployment, Existing, Workgroup
+from stacks.spec.existing import Buckets
+from stacks.stacks.compose import compose
 from tests.policies.test_deployers_calls import RECORDED
 from tests.stacks.synthesised import TODAY, release
 from tests.support.standin import Terraform

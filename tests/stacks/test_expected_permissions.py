@@ -12,14 +12,14 @@ import pytest
 
 from frazil.declaration import Pipeline, SubjectStrategy, Table, Topic, Upsert, ValueFormat
 from infra.capacity import Capacity
-from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
 from policies.review.prices import price_table
 from policies.review.review import Review, review
-from stacks.account_setup import Owner
-from stacks.deployments import DEPLOYMENTS, Deployment, GitHub
-from stacks.review import access_of
-from stacks.terraform_plans import given
+from stacks.spec.deployments import DEPLOYMENTS, Deployment, GitHub
+from stacks.stacks.account_setup import Owner
+from stacks.workflow.review import access_of
+from stacks.workflow.terraform_plans import given
 from tests.policies.reviewing import TODAY
 from tests.stacks.simulated_plans import planned, simulated
 from tests.stacks.synthesised import (

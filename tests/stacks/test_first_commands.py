@@ -18,7 +18,7 @@ from typing import Any
 import boto3
 import pytest
 
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import cloud
 

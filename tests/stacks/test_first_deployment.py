@@ -27,15 +27,15 @@ from frazil.declaration import Environment, GlueCatalog, Kafka
 from frazil.project import environments
 from frazil.release.manifest import Release, manifest
 from infra.tf import App
-from stacks import app
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
+from stacks.workflow import app
 from tests.stacks.synthesised import release
 from tests.support.fake_store import FakeStore
 
 HEADING = "## Deploy with cdktf\n"
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import ManagedTopic
+from infra.confluent.managed_topic import ManagedTopic
 pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
 topics = [ManagedTopic("orders")]
 """

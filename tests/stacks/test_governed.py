@@ -12,8 +12,8 @@ from infra.given_network import GivenNetwork
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
-from stacks.deployments import Workgroup, dev
-from stacks.flow_logs import has_flow_logs
+from stacks.spec.deployments import Workgroup, dev
+from stacks.stacks.account_setup import has_flow_logs
 from tests.declaration.problems_of import problems_of
 from tests.stacks.synthesised import (
     EXAMPLE,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from frazil.declaration import KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
-from infra.managed_topic import ManagedTopic
-from stacks.deployments import DEPLOYMENTS
+from infra.confluent.managed_topic import ManagedTopic
+from stacks.spec.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
 from tests.support.resource_names import unique_name
 
@@ -147,7 +147,7 @@ def test_a_path_gets_the_name_that_the_cdk_gives_it() -> None:
 # ── No id is a number of a place in a list ──────────────────────────────────────────────────────
 EXCUSED = {
     "infra/execution_role.py": "IAM bounds a policy's size; its parts are numbered, and change in place",
-    "stacks/monthly_bill.py": "it estimates a price, and deploys nothing",
+    "stacks/workflow/monthly_bill.py": "it estimates a price, and deploys nothing",
 }
 
 
@@ -178,7 +178,7 @@ def numbered_ids(source: str) -> Iterator[int]:
 
 
 def test_no_id_is_numbered(root: Path) -> None:
-    for module in sorted((*root.glob("infra/**/*.py"), *root.glob("stacks/*.py"))):
+    for module in sorted((*root.glob("infra/**/*.py"), *root.glob("stacks/**/*.py"))):
         name = str(module.relative_to(root))
         assert not list(numbered_ids(module.read_text())) or name in EXCUSED, name
 

@@ -9,10 +9,9 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.rollout.desired import Mode
-from infra.names import Names
-from infra.partitions import is_supported, partition_of
-from stacks.deployments import Deployment, GitHub, dev
-from stacks.describe import described
+from infra.names import Names, is_supported, partition_of
+from stacks.spec.deployments import Deployment, GitHub, dev
+from stacks.workflow.describe import described
 from tests.stacks.existing_lake import every_stack
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES
 

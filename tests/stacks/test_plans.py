@@ -21,9 +21,9 @@ import pytest
 
 from frazil.release.manifest import manifest
 from infra.tf import App
-from stacks.compose import compose
-from stacks.deployed import Deployed, write
-from stacks.deployments import DEPLOYMENTS, Deployment
+from stacks.spec.deployments import DEPLOYMENTS, Deployment
+from stacks.stacks.compose import compose
+from stacks.workflow.deployed import Deployed, write
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, STACKS, TODAY, named, release
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import Cloud, cloud
@@ -140,7 +140,7 @@ def synthesise(cloud: Cloud, deployment: Deployment) -> None:
         "FRAZIL_RELEASE": str(told),
         "FRAZIL_DEPLOYED": str(cloud.folder / "deployed"),
     }
-    command = [sys.executable, "-m", "stacks.app"]
+    command = [sys.executable, "-m", "stacks.workflow.app"]
     subprocess.run(command, cwd=cloud.root, env=asked, check=True, timeout=120)
     for what in STACKS:
         by_path(cloud.folder / "cdktf.out" / "stacks" / f"{deployment.name}-{what}")

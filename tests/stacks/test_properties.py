@@ -11,7 +11,7 @@ import pytest
 
 from infra.buckets import PROOF_DAYS
 from policies.holds_data import HOLDS_DATA
-from stacks.deployments import DEPLOYMENTS, dev
+from stacks.spec.deployments import DEPLOYMENTS, dev
 from tests.stacks.synthesised import ALL, FLOWING, resources, stacks_of, synthesised
 
 NAMES = sorted({name for name, _ in ALL})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic
-from stacks.registry_subjects import subjects
+from stacks.stacks.reading_rights import subjects
 from tests.support.declared_schemas import avsc
 
 AVRO = {"value_format": "avro", "key_format": "avro"}

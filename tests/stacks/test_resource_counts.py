@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from infra.capacity import Capacity
-from infra.managed_topic import ManagedTopic
+from infra.confluent.managed_topic import ManagedTopic
+from tests.stacks.spec.test_groups import DEV, of
 from tests.stacks.synthesised import named, synthesised
-from tests.stacks.test_groups import DEV, of
 
 
 def counted(pipelines: int, groups: int, **confluent: Any) -> Counter[str]:

@@ -38,7 +38,7 @@ def deployed(root: Path, tmp_path_factory: pytest.TempPathFactory, terraform: Te
 
 
 def reviewed(cloud: Cloud, *arguments: str, **variables: str) -> tuple[int, str, str]:
-    """How `python -m stacks.review local` ends, what it says, and what it complains of."""
+    """How `python -m stacks.workflow.review local` ends, what it says, and what it complains of."""
     told: Mapping[str, str] = {
         **os.environ,
         **cloud.terraform.settings,
@@ -50,7 +50,7 @@ def reviewed(cloud: Cloud, *arguments: str, **variables: str) -> tuple[int, str,
         "FRAZIL_DEPLOYED": str(cloud.folder / "deployed"),
         **variables,
     }
-    command = [sys.executable, "-m", "stacks.review", "local", *arguments]
+    command = [sys.executable, "-m", "stacks.workflow.review", "local", *arguments]
     done = subprocess.run(command, cwd=cloud.folder, env=told, capture_output=True, text=True, timeout=600, check=False)
     assert not list(cloud.folder.glob("frazil-review-*"))
     return done.returncode, done.stdout, done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.deployments import Confluent
+from stacks.spec.deployments import Confluent
 from tests.stacks.test_cluster_of_others import IDS, PIPELINES
 from tests.support.composed_cloud import ComposedCloud, composed
 from tests.support.standin_cloud import LOCAL, Cloud

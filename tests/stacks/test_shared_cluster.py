@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
-from stacks.compose import compose
-from stacks.deployments import DEPLOYMENTS, Confluent, Deployment
-from stacks.quotas import exceeded
+from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from stacks.spec.deployments import DEPLOYMENTS, Confluent, Deployment
+from stacks.stacks.compose import compose
+from stacks.stacks.quotas import exceeded
 from tests.infra.provider_schema import misfits
+from tests.stacks.stacks.test_compose import problems_of
 from tests.stacks.synthesised import (
     EXAMPLE,
     EXAMPLE_TOPICS,
@@ -26,7 +27,6 @@ from tests.stacks.synthesised import (
     stacks_of,
     synthesised,
 )
-from tests.stacks.test_compose import problems_of
 
 PROD = DEPLOYMENTS["prod"]
 SECRET = f"arn:aws:secretsmanager:{PROD.region}:{PROD.account}:secret:frazil/prod/kafka-Ab1Cd2"

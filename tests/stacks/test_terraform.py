@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from infra.confluent import resource
-from stacks.deployments import AlarmsOf
+from stacks.spec.deployments import AlarmsOf
 from tests.infra.aws_schema import VERSION, trimmed, used_resources
 from tests.infra.provider_schema import schema
+from tests.stacks.spec.test_groups import PAYMENTS, WIDE
 from tests.stacks.synthesised import ALL, EXAMPLE, named, resources, stacks_of, synthesised
-from tests.stacks.test_groups import PAYMENTS, WIDE
 from tests.standin.terraform import BUILD_FLAGS
 from tests.support.standin import STAND_IN, Terraform
 

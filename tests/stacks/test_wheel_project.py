@@ -19,7 +19,7 @@ import pytest
 
 from frazil.local.services import down
 from frazil.local.toolchain.jars import cache_folder
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 from tests.demo.machine import clean
 from tests.standin.__main__ import up as local_cloud
 from tests.support.standin import Terraform
@@ -32,7 +32,7 @@ EDITED = f"""is_disposable=True, is_local=True, architecture="X86_64",
                    deployer_principals=("arn:aws:iam::{ACCOUNT}:role/ci",),
                    runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1)"""
 TOPICS = """
-from frazil_deploy.infra.managed_topic import ManagedTopic
+from frazil_deploy.infra.confluent.managed_topic import ManagedTopic
 
 topics = [ManagedTopic("orders")]
 """

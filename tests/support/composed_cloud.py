@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from frazil.declaration import Pipeline
-from infra.managed_topic import ManagedTopic
+from infra.confluent.managed_topic import ManagedTopic
 from infra.tf import App
-from stacks.compose import compose
-from stacks.deployments import Confluent
+from stacks.spec.deployments import Confluent
+from stacks.stacks.compose import compose
 from tests.stacks.synthesised import TODAY
 from tests.support.standin_cloud import CLICK, LOCAL, Cloud
 

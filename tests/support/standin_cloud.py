@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.services import LocalServices, world
 from frazil.release.manifest import Architecture, Role, manifest
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 from tests.standin.aws.launch import endpoint_of, key_files, with_aws
 from tests.standin.terraform import stand_in_settings
@@ -37,7 +37,7 @@ OTHERS = ("views",)
 
 _DECLARED = """
 from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic, ValueFormat
-from infra.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
+from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
 AVRO = ValueFormat.AVRO
 pipelines = [
@@ -61,8 +61,8 @@ _APP = """
 from dataclasses import replace
 
 from infra.capacity import Capacity
-from stacks.deployments import SMALL, Application, Architecture, local
-from stacks.program import run
+from stacks.spec.deployments import SMALL, Application, Architecture, local
+from stacks.workflow.program import run
 
 run(replace(local, CHANGES), release="none")
 """

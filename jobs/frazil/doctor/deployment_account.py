@@ -29,7 +29,7 @@ def refuse_wrong_in_account(declared: Mapping[str, Any]) -> None:
 
 
 def names(declared: Mapping[str, Any]) -> list[str]:
-    """Return the names of the given objects, of a description by `stacks/describe.py`."""
+    """Return the names of the given objects, of a description by `stacks/workflow/describe.py`."""
     given = declared["given"]
     ids = [each for network in given["networks"] for each in (*network["subnets"], *network["groups"])]
     return [*filter(None, [given["key"]]), *given["buckets"].values(), *given["databases"], *ids]
@@ -105,7 +105,7 @@ def steps(
     name: str,
     now: Callable[[], float] = time.time,
 ) -> list[Step]:
-    """Return the checks of a declared deployment (`stacks/describe.py`). All of them only read."""
+    """Return the checks of a declared deployment (`stacks/workflow/describe.py`). All of them only read."""
     prepare = f"Run frazil deploy bootstrap {name} as the account's owner"
 
     def number() -> Check:

@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.aws_account import Account
-from stacks.deployments import DEPLOYMENTS, Existing
-from stacks.describe import described
+from stacks.spec.deployments import DEPLOYMENTS, Existing
+from stacks.workflow.describe import described
 from tests.standin.aws.s3 import patch_s3
 
 DEV = replace(

@@ -14,7 +14,7 @@ from frazil.cli.deploy.program import BuiltFor, built_for, declared
 from frazil.cli.main import app
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture, manifest
-from stacks.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import release
 
 

@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
-from stacks import review as stacks_review
+from stacks.workflow import review as stacks_review
 
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A checkout in which the review is only noted, and ends as `status` says."""
-    (tmp_path / "stacks").mkdir()
-    (tmp_path / "stacks" / "review.py").touch()
+    (tmp_path / "stacks" / "workflow").mkdir(parents=True)
+    (tmp_path / "stacks" / "workflow" / "review.py").touch()
     below = tmp_path / "docs"
     below.mkdir()
     monkeypatch.chdir(below)
@@ -39,7 +39,7 @@ def ran(*arguments: str) -> Result:
 
 def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, Any]) -> None:
     assert ran("dev").exit_code == 0
-    assert asked["command"] == [sys.executable, "-m", "stacks.review", "--", "dev"]
+    assert asked["command"] == [sys.executable, "-m", "stacks.workflow.review", "--", "dev"]
     assert asked["cwd"] == asked["root"]
 
 

@@ -23,10 +23,10 @@ def test_a_project_has_one_program_for_all_verbs(tmp_path: Path) -> None:
 
 
 def test_a_checkout_has_a_module_for_each(tmp_path: Path) -> None:
-    touched(tmp_path, "frazil.toml", "stacks/describe.py", "docs/x.md")
+    touched(tmp_path, "frazil.toml", "stacks/workflow/describe.py", "docs/x.md")
     found = deployment_program(tmp_path / "docs", "describe")
     assert found is not None
-    assert (found.root, found.command) == (tmp_path, (sys.executable, "-m", "stacks.describe"))
+    assert (found.root, found.command) == (tmp_path, (sys.executable, "-m", "stacks.workflow.describe"))
 
 
 def test_a_project_that_does_not_deploy_has_none(tmp_path: Path) -> None:

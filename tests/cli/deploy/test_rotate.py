@@ -36,7 +36,7 @@ if verb == "describe":
     print(json.dumps(members))
 else:
     [step] = [int(each.partition("=")[2]) for each in arguments if each.startswith("--key-step=")]
-    # As stacks.deploy does: the file first, then the apply.
+    # As stacks.workflow.deploy does: the file first, then the apply.
     described.write_text(json.dumps({**members, "key_step": step}))
     with open("log", "a") as log:
         log.write(json.dumps([step, arguments[-1], os.environ["FRAZIL_RELEASE"]]) + "\\n")

@@ -21,8 +21,8 @@ from frazil.errors import AccountUnavailable
 from frazil.smoke import probe as subjects
 from frazil.smoke import probes
 from frazil.smoke.probe import Answer, Probe
-from stacks.deployments import DEPLOYMENTS
-from stacks.describe import described
+from stacks.spec.deployments import DEPLOYMENTS
+from stacks.workflow.describe import described
 
 DEV = Environment(
     name="dev",

@@ -1,6 +1,6 @@
 """`frazil deploy up`: its steps in order, each of which may be the last one of an attempt that the next one finishes.
 
-The program that plans and applies is replaced; `tests/stacks/test_deploy.py` runs it. S3 is moto, the runs are in memory.
+The program that plans and applies is replaced; `tests/stacks/workflow/test_deploy.py` runs it. S3 is moto, the runs are in memory.
 """
 
 from __future__ import annotations

@@ -76,6 +76,14 @@ def test_a_deployment_takes_no_review_of_a_forks_workflow(root: Path, texts: dic
         assert ".workflow_run.head_repository_id == .workflow_run.repository_id" in text
 
 
+def test_a_review_with_credentials_is_of_branches_of_the_repository_only(root: Path, texts: dict[str, str]) -> None:
+    template = (root / "jobs/frazil/project/templates/review.yml.template").read_text()
+    for text in (texts["review"], template):
+        assert "github.event.workflow_run.head_repository.full_name == github.repository" in text
+        assert '.state == "open" and .head.repo.full_name == env.REPOSITORY' in text, "the pull request of a comment"
+        assert "select(.head_repository.full_name == env.REPOSITORY)" in text, "the run that synthesised it"
+
+
 def problems(name: str, text: str) -> list[str]:
     """What a workflow does that it may not."""
     made = yaml.safe_load(text)
@@ -90,7 +98,9 @@ def problems(name: str, text: str) -> list[str]:
     own = yaml.safe_dump([job for job in made["jobs"].values() if "steps" in job]) if name == "deploy" else text
     if name not in WITH_CREDENTIALS and CREDENTIALS.search(re.sub(r"#.*", "", own)):
         found.append("credentials beside code of a fork")
-    if name != "synthesise" and re.search(r"ref: |head\.ref|refs/pull|git (fetch|checkout)|stacks\.app", text):
+    if name != "synthesise" and re.search(
+        r"ref: |head\.ref|refs/pull|git (fetch|checkout)|stacks\.workflow\.app", text
+    ):
         found.append("code of a pull request beside credentials")
     for job in made["jobs"].values():
         rights = RIGHTS["deploy-environment" if job.get("uses") == CALLED else name]
@@ -138,7 +148,7 @@ CHECKOUT = "@3d3c42e5aac5ba805825da76410c181273ba90b1"
         ("synthesise", "FRAZIL_RELEASE: none", "GH_TOKEN: ${{ github.token }}", "credentials beside code of a fork"),
         ("review", "          persist-credentials: false", "          ref: ${{ github.event.workflow_run.head_sha }}", "code of a pull request beside credentials"),
         ("review", "umask 077", "git fetch origin refs/pull/1/head", "code of a pull request beside credentials"),
-        ("review", "umask 077", "python -m stacks.app", "code of a pull request beside credentials"),
+        ("review", "umask 077", "python -m stacks.workflow.app", "code of a pull request beside credentials"),
         ("review", "environment: review-", "environment: deploy-", "another environment"),
         ("deploy-environment", "environment: deploy-", "environment: review-", "another environment"),
         ("deploy", "  release:\n", "  release:\n    environment: deploy-dev\n", "another environment"),

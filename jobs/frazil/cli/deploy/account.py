@@ -174,7 +174,7 @@ def _print(part: str, what: str) -> None:
 
 
 STEPS = 3
-"""The steps of a rotation (`stacks/reader_keys.py`): both keys exist, the old one is deleted, done."""
+"""The steps of a rotation (`stacks/spec/reader_keys.py`): both keys exist, the old one is deleted, done."""
 STACK = "confluent"
 
 

@@ -199,5 +199,5 @@ def cost(
       2 invalid input
     """
     arguments = [f"--topics={topics}", f"--gb-a-day={gb_a_day:.15g}", *(["--json"] if as_json else [])]
-    if code := own_program("stacks.monthly_bill").run(*arguments):
+    if code := own_program("stacks.workflow.monthly_bill").run(*arguments):
         raise typer.Exit(code)

@@ -37,14 +37,14 @@ class DeploymentProgram:
 
 
 def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
-    """Return the program for a verb of `stacks/program.py`, by the nearest folder that has one; None if no folder has."""
+    """Return the program for a verb of `stacks/workflow/program.py`, by the nearest folder that has one; None if no folder has."""
     module = verb.replace("-", "_")
     for folder in (start, *start.parents):
         if (folder / NAME).is_file() and (folder / DEPLOYMENTS).is_file():
             _require_packages()
             return DeploymentProgram(folder, (sys.executable, DEPLOYMENTS, verb))
-        if (folder / "stacks" / f"{module}.py").is_file():
-            return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.{module}"))
+        if (folder / "stacks" / "workflow" / f"{module}.py").is_file():
+            return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.workflow.{module}"))
     return None
 
 
@@ -71,7 +71,7 @@ def required_program(verb: str) -> DeploymentProgram:
 
 
 UNKNOWN = 3
-"""How `stacks.describe` ends for an environment that is not declared."""
+"""How `stacks.workflow.describe` ends for an environment that is not declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def built_for(environment: str, start: Path) -> BuiltFor:
     found = declared(environment, start)
     if found is None:
         what = "no deployment of this name is declared here"
-        do = "Declare it in infra_app.py or stacks/deployments.py, or give --label and --architecture"
+        do = "Declare it in infra_app.py or stacks/spec/deployments.py, or give --label and --architecture"
         raise InvalidInput(what, where=f"environment {environment}", do=do)
     return found
 
@@ -110,7 +110,7 @@ def required_description(environment: str, start: Path) -> dict[str, Any]:
 
 
 def description(environment: str, start: Path) -> dict[str, Any] | None:
-    """Return what `stacks/describe.py` prints of a declared environment; None if nothing declares it."""
+    """Return what `stacks/workflow/describe.py` prints of a declared environment; None if nothing declares it."""
     program = deployment_program(start, "describe")
     if program is None:
         return None

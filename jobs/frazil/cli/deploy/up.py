@@ -109,7 +109,7 @@ def deploy(
 
 
 def flags(reason: str, acceptances: Path | None, *, again: bool, yes: bool) -> list[str]:
-    """Return the options of `stacks.deploy`."""
+    """Return the options of `stacks.workflow.deploy`."""
     options = [f"--accept-danger={reason}"] if reason.strip() else []
     options += [f"--acceptances={acceptances.absolute()}"] if acceptances else []
     return [*options, *(["--again"] if again else []), *(["--yes"] if yes else [])]

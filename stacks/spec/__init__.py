@@ -1,0 +1,1 @@
+"""A deployment as people declare it: settings, and what exists already."""

@@ -1,0 +1,99 @@
+"""The cluster of a deployment with its environment and its registry, created or looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from infra.confluent.cloud import (
+    Environment,
+    EnvironmentById,
+    Governance,
+    KafkaCluster,
+    KafkaClusterById,
+    ManagedResource,
+    SchemaRegistry,
+)
+from infra.confluent.resource import Declared, Empty, ExistingResource, Id
+from infra.protection import Protection
+from infra.tf import Construct, Fn, Op, TerraformLocal
+from stacks.spec.deployments import ClusterKind, Deployment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPlace:
+    """Where topics, schemas and permissions are made."""
+
+    environment: Declared | ExistingResource
+    cluster: Declared | ExistingResource
+    registry: ExistingResource
+
+    @property
+    def cluster_crn(self) -> str:
+        """The cluster, as role bindings name it."""
+        return self.cluster.computed("rbac_crn")
+
+    @property
+    def kafka_crn(self) -> str:
+        """What the CRNs of topics and consumer groups begin with."""
+        return f"{self.cluster_crn}/kafka={self.cluster.id}"
+
+    @property
+    def registry_crn(self) -> str:
+        """What the CRNs of subjects begin with."""
+        return self.registry.computed("resource_name")
+
+    def opened(self, what: str) -> ManagedResource:
+        """Return what a key opens: `kafka` or `registry`."""
+        return ManagedResource(
+            id=self.cluster.id if what == "kafka" else self.registry.id,
+            kind="Cluster",
+            api_version="cmk/v2" if what == "kafka" else "srcm/v3",
+            environment=Id(id=self.environment.id),
+        )
+
+
+def placed(scope: Construct, deployment: Deployment, protection: Protection) -> ClusterPlace:
+    """Look up the deployment's environment and cluster, or declare new ones."""
+    environment, cluster = _environment_and_cluster(scope, deployment, protection)
+    known = _with_registry(scope, environment, cluster)
+    registry = SchemaRegistry(environment=Id(id=known)).look_up(scope, "registry")
+    return ClusterPlace(environment=environment, cluster=cluster, registry=registry)
+
+
+def _environment_and_cluster(
+    scope: Construct, deployment: Deployment, protection: Protection
+) -> tuple[Declared | ExistingResource, Declared | ExistingResource]:
+    wanted, names = deployment.confluent, deployment.names
+    if wanted.environment_id and wanted.cluster_id:
+        there = EnvironmentById(id=wanted.environment_id).look_up(scope, "environment")
+        cluster = KafkaClusterById(id=wanted.cluster_id, environment=Id(id=there.id))
+        return there, cluster.look_up(scope, "cluster")
+    is_kept = protection.is_kept
+    made = Environment(display_name=names.prefix, stream_governance=Governance(package="ESSENTIALS")).declare(
+        scope, "environment", is_kept=is_kept
+    )
+    return made, KafkaCluster(
+        display_name=names.prefix,
+        availability="HIGH" if wanted.is_multi_zone else "LOW",
+        region=deployment.region,
+        environment=Id(id=made.id),
+        deletion_protection=is_kept,
+        basic=Empty() if wanted.kind is ClusterKind.BASIC else None,
+        standard=Empty() if wanted.kind is ClusterKind.STANDARD else None,
+        enterprise=Empty() if wanted.kind is ClusterKind.ENTERPRISE else None,
+    ).declare(scope, "cluster", is_kept=is_kept)
+
+
+def _with_registry(
+    scope: Construct, environment: Declared | ExistingResource, cluster: Declared | ExistingResource
+) -> str:
+    """Return the environment's id, known once its cluster exists: Confluent creates the registry with the first cluster.
+
+    The dependency is a local. With `depends_on` or a reference, any change of the cluster, like that of its protection,
+    makes the registry's id unknown during the plan, and keys, bindings and schemas are replaced.
+    """
+    if isinstance(cluster, ExistingResource):
+        return environment.id
+    none = "none"  # no cluster has this id; the comparison only waits for the cluster
+    known = Fn.conditional(Op.eq(cluster.id, none), none, environment.id)
+    return str(TerraformLocal(scope, "registry-environment", known).as_string)

@@ -1,0 +1,247 @@
+"""What lands the pipelines of one group: their document, a role for each job, desired state, schedules and alarms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+from frazil.declaration import Pipeline, canonical, digest
+from frazil.declaration.documents.document import document
+from frazil.release.manifest import Release
+from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
+from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
+from frazil.rollout.run_proof import proof_prefix
+from infra.alarms import GroupAlarms, PipelineAlarms, Watched
+from infra.execution_role import ExecutionRole
+from infra.schedules import JobSchedule
+from infra.table_grants import LANDS, MAINTAINS, TableGrants
+from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
+from policies.documents import fill, placeholders
+from stacks.spec.deployments import AlarmsOf, Deployment
+from stacks.spec.groups import Group
+from stacks.stacks.confluent import ConfluentOutputs
+from stacks.stacks.deployed_reconciler import deploy_reconciler
+from stacks.stacks.environment_document import APPLICATION, ENVIRONMENT_DIGEST, filled
+from stacks.stacks.foundation import FoundationOutputs
+from stacks.stacks.job_requests import desired_state, maintenance_request
+from stacks.stacks.operator_roles import places
+
+PREFIX = "documents"
+
+
+class PipelineDocument(Construct):
+    """The document of some pipelines. Changed pipelines are another object, at another address.
+
+    So Terraform can forget the old object instead of deleting it: a run that has not ended may still read it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        pipelines: Sequence[Pipeline],
+        bucket: str,
+        key_arn: str,
+    ) -> None:
+        """Raises `InvalidDeclaration` if two of the pipelines contradict each other."""
+        super().__init__(scope, name)
+        written = canonical(document(pipelines))
+        self.digest = digest(written)
+        self.key = f"{PREFIX}/{self.digest}.json"
+        self.uri = f"s3://{bucket}/{self.key}"
+        written_down = S3Object(
+            self,
+            f"object-{self.digest[:16]}",
+            bucket=bucket,
+            key=self.key,
+            # Terraform would take `${` in a declaration for its own.
+            content=written.decode().replace("${", "$${").replace("%{", "%%{"),
+            content_type="application/json",
+            server_side_encryption="aws:kms",
+            kms_key_id=key_arn,
+            lifecycle=TerraformResourceLifecycle(create_before_destroy=True),
+        )
+        self.ready: tuple[TerraformResource, ...] = (written_down,)
+        """What must exist before any job gets its address."""
+
+
+def artifact(
+    scope: Construct,
+    name: str,
+    key: str,
+    text: str,
+    foundation: FoundationOutputs,
+    *,
+    is_named_by_content: bool = False,
+    after: Sequence[TerraformResource] = (),
+) -> S3Object:
+    """Declare an object. If its key depends on the content, `name` does too, so Terraform can forget the old object."""
+    return S3Object(
+        scope,
+        name,
+        bucket=foundation.artifact_bucket,
+        key=key,
+        content=text,
+        content_type="application/json",
+        server_side_encryption="aws:kms",
+        kms_key_id=foundation.key_arn,
+        depends_on=list(after) or None,
+        lifecycle=TerraformResourceLifecycle(create_before_destroy=True) if is_named_by_content else None,
+    )
+
+
+ARTIFACTS = ("artifacts", "releases", "documents")
+"""The prefixes of the artifact bucket that jobs read."""
+_LONGEST_MAINTENANCE_MINUTES = 720
+_POLICIES = {INGEST: "ingest_job", MAINTAIN: "maintenance_job"}
+
+
+class GroupJobs:
+    """The jobs of one group, declared in `scope`. Without a release, as in the first deployment, nothing runs."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        group: Group,
+        deployment: Deployment,
+        foundation: FoundationOutputs,
+        confluent: ConfluentOutputs,
+    ) -> None:
+        self._scope, self._group, self._deployment, self._names = scope, group.name, deployment, deployment.names
+        self._foundation, self._confluent = foundation, confluent
+        self._pipelines = group.pipelines
+        own = places(deployment, foundation, group.pipelines)
+        self._places = replace(own, shared=frozenset(group.shared) | own.shared)
+        self._roles = [self._role(kind) for kind in (INGEST, MAINTAIN)]
+        self._grants = self._granted() if deployment.lake_formation else []
+        self._document = PipelineDocument(
+            scope, "pipelines", pipelines=group.pipelines, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
+        )
+
+    def run(
+        self, release: Release, environment: str, scheduler_arn: str, after: Sequence[TerraformResource] = ()
+    ) -> None:
+        """Declare desired state and schedules. `environment` is the digest of its document."""
+        desired = desired_state(
+            self._deployment,
+            release,
+            group=self._group,
+            document=self._document.key,
+            log_bucket=self._foundation.log_bucket,
+        )
+        ready = [*self._document.ready, *(part for role in self._roles for part in role.ready), *self._grants]
+        self._run(desired, release, environment, [*ready, *after], scheduler_arn)
+
+    def watch(self) -> None:
+        """Declare the alarms. Before a release there is none: all would be raised, as no run reports."""
+        runs = self._deployment.jobs_of(self._group)
+        watched = Watched(
+            prefix=self._names.prefix,
+            namespace=self._names.metrics_namespace,
+            topic_arn=self._foundation.alarm_topic_arn,
+            group=self._group,
+            freshness_seconds=runs.freshness_minutes * 60,
+            every_minutes=runs.ingest_minutes if runs.mode is Mode.DRAIN else 5,
+        )
+        if self._deployment.alarms is AlarmsOf.GROUP:
+            GroupAlarms(self._scope, "alarms", watched=watched)
+            return
+        for pipeline in self._pipelines:
+            PipelineAlarms(self._scope, f"alarms-{pipeline.name}", pipeline=pipeline.name, watched=watched)
+
+    def _role(self, kind: str) -> ExecutionRole:
+        """Declare the role of a job, with access to its own tables, secret and log."""
+        document, job = _POLICIES[kind], job_name(kind, self._group)
+        more = {
+            "artifact_bucket": self._foundation.artifact_bucket,
+            "artifact_prefixes": ARTIFACTS,
+            "proof_prefix": proof_prefix(job).rstrip("/"),
+            "log_bucket": self._foundation.log_bucket,
+            "log_prefix": job,
+            "log_group": self._names.log_group(job),
+            "key": self._foundation.key_arn,
+            "secrets": [self._confluent.secret_arn],
+        }
+        wanted = placeholders(document)
+        values = self._places.values(document, **{key: value for key, value in more.items() if key in wanted})
+        applications = {"applications": self._foundation.application_ids}
+        where = {"account": self._deployment.account, "region": self._deployment.region}
+        return ExecutionRole(
+            self._scope,
+            f"{kind}-role",
+            role=self._names.role(job),
+            path=self._names.path,
+            boundary_arn=self._names.boundary_arn,
+            trust=fill("job_trust", {**where, **applications}, partition=self._names.partition),
+            policy=fill(document, values, partition=self._names.partition),
+            description=f"The {job} job's runs.",
+        )
+
+    def _granted(self) -> list[TerraformResource]:
+        """Declare Lake Formation's grants of both roles. Return what a run must wait for."""
+        granted = (LANDS, MAINTAINS)
+        grants = [
+            TableGrants(
+                self._scope,
+                f"{kind}-grants",
+                role_arn=role.arn,
+                databases=self._places.databases,
+                granted=each,
+                after=role.ready,
+            )
+            for kind, role, each in zip((INGEST, MAINTAIN), self._roles, granted, strict=True)
+        ]
+        return [part for each in grants for part in each.ready]
+
+    def _run(
+        self,
+        desired: Desired,
+        release: Release,
+        environment: str,
+        after: Sequence[TerraformResource],
+        scheduler_arn: str,
+    ) -> None:
+        """Declare desired state, reconciler and schedules, after the documents and roles that a run needs."""
+        bucket, runs = self._foundation.artifact_bucket, self._deployment.jobs_of(self._group)
+        names, ingest, maintain = self._names, desired.job, job_name(MAINTAIN, self._group)
+        known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
+        text = filled(desired_document(desired).decode(), known)
+        stored = artifact(self._scope, "desired", desired_key(ingest), text, self._foundation, after=after)
+        deploy_reconciler(
+            self._scope,
+            job=ingest,
+            deployment=self._deployment,
+            runs=runs,
+            foundation=self._foundation,
+            release=release,
+            scheduler_arn=scheduler_arn,
+            after=[*after, stored],
+        )
+        maintained = replace(
+            desired,
+            mode=Mode.DRAIN,
+            workers=runs.maintain,
+            log_uri=f"s3://{self._foundation.log_bucket}/{maintain}/",
+        )
+        request = maintenance_request(
+            maintained,
+            release,
+            bucket,
+            job=maintain,
+            role_arn=names.role_arn(maintain),
+            log_group=names.log_group(maintain),
+        )
+        JobSchedule(
+            self._scope,
+            "maintain-schedule",
+            schedule=f"{names.prefix}-{maintain}",
+            expression="rate(1 hour)" if runs.maintain_hours == 1 else f"rate({runs.maintain_hours} hours)",
+            request=filled(json.dumps(request), known),
+            longest_minutes=min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES),
+            group=names.schedule_group,
+            partition=names.partition,
+            role_arn=scheduler_arn,
+            after=after,
+        )

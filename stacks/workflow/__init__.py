@@ -1,0 +1,1 @@
+"""The commands of a deployment: synthesis, plans, reviews and applies."""

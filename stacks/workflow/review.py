@@ -1,0 +1,265 @@
+"""`python -m stacks.workflow.review ENV`: review a deployment, as Markdown or JSON. `frazil deploy plan` runs it.
+
+Synthesises the environment, plans its stacks, and checks both against the guardrails. The review lists the changes, their
+effects on data, new permissions and the cost. Exit codes: 0 no changes, 1 refused, 2 invalid input, 4 changes, 5 not reviewed.
+
+Synthesis reads `FRAZIL_PIPELINES`, `FRAZIL_RELEASE`, `FRAZIL_DEPLOYED` and `FRAZIL_DESTROY_DATA`, as
+`stacks.workflow.app` does. The file of deployed objects is only read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+from frazil.exit_codes import Exit
+from policies.declared_access import DeclaredAccess
+from policies.review.acceptance import in_comments, on_command_line
+from policies.review.json_document import document
+from policies.review.markdown import markdown, unchanged
+from policies.review.plan_gaps import StackPlan
+from policies.review.prices import NotAssumed, Prices, price_table
+from policies.review.review import Review, Verdict, review
+from stacks.spec.deployments import DEPLOYMENTS, Deployment
+from stacks.workflow.first_plans import NOTE, first_plans, settings_of_an_empty_account
+from stacks.workflow.terraform_command import NotPlanned, program
+from stacks.workflow.terraform_plans import (
+    APP,
+    copied,
+    declared_by,
+    declared_pipelines,
+    given,
+    plans,
+    synthesise,
+    synthesised,
+)
+
+EXITS = {
+    Verdict.NOTHING: Exit.SUCCESS,
+    Verdict.CHANGES: Exit.CHANGES,
+    Verdict.REFUSED: Exit.DECISION_REQUIRED,
+}
+
+ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
+
+
+def main(
+    arguments: Sequence[str],
+    settings: Mapping[str, str],
+    today: date,
+    deployments: Mapping[str, Deployment] = DEPLOYMENTS,
+    app: Sequence[str] = APP,
+    *,
+    time: str = "",
+) -> int:
+    """Print the review and return the exit code that the module's docstring lists.
+
+    `app` are the arguments of Python that synthesise the deployments, `time` is the time that the review shows.
+    """
+    chosen = _arguments(arguments, deployments)
+    if not is_declared(chosen.environment, deployments):
+        return Exit.INVALID_INPUT
+    try:
+        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app, time)
+        if found is None:
+            print(unchanged(chosen.environment))
+            return Exit.SUCCESS
+        if chosen.form is not None:
+            chosen.form.write_text(found.form.text, "ascii")
+    except (NotPlanned, NotAssumed, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return Exit.UNCHECKED
+    if chosen.json:
+        print(json.dumps(document(found), indent=2, ensure_ascii=True))
+    else:
+        print(markdown(found), end="")
+    return EXITS[found.verdict]
+
+
+def _reviewed(
+    chosen: argparse.Namespace,
+    settings: Mapping[str, str],
+    today: date,
+    deployment: Deployment,
+    app: Sequence[str],
+    time: str,
+) -> Review | None:
+    """Return the review; None if only changed declarations are wanted and these are those of this checkout."""
+    prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
+    before = json_object(chosen.before) if chosen.before else None
+    accepted = json_object(chosen.acceptances) if chosen.acceptances else None
+    if chosen.only_changed and chosen.synthesised is None:
+        raise NotPlanned("--only-changed needs --synthesised, the stacks that are compared")
+    terraform = "" if chosen.plan or chosen.offline else program(settings)
+    # Only this user can read the folder, and it is always removed.
+    with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
+        if chosen.offline:
+            settings = settings_of_an_empty_account(deployment, Path(folder, "empty"), settings)
+        if chosen.synthesised is None:
+            folders = synthesise(deployment, Path(folder), settings, app)
+        else:
+            folders = copied(deployment, chosen.synthesised, Path(folder))
+            if chosen.only_changed:
+                base = Path(folder, "base")
+                base.mkdir()
+                if declared_by(synthesise(deployment, base, settings, app)) == declared_by(folders):
+                    return None
+        if chosen.offline:
+            stacks = {name: synthesised(each) for name, each in folders.items()}
+            planned = list(first_plans(stacks, declared_pipelines(folders.values())))
+        elif chosen.plan:
+            planned = list(given(chosen.plan, folders))
+        else:
+            planned = list(plans(folders, settings, terraform))
+        return review_of(
+            deployment,
+            planned,
+            today=today,
+            time=time,
+            reason=chosen.accept_danger,
+            comments=accepted,
+            prices=prices,
+            before=before,
+            commit=chosen.commit,
+            offline=NOTE if chosen.offline else "",
+        )
+
+
+def review_of(
+    deployment: Deployment,
+    planned: Sequence[StackPlan],
+    *,
+    today: date,
+    time: str,
+    reason: str = "",
+    comments: Mapping[str, Any] | None = None,
+    prices: Prices | None = None,
+    before: Mapping[str, Any] | None = None,
+    commit: str = "",
+    offline: str = "",
+) -> Review:
+    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed.
+
+    `before` holds the deployed documents if no plan does. `commit` is the reviewed one; left out, that of the checkout.
+    """
+    return review(
+        deployment.name,
+        planned,
+        prices=prices or price_table(),
+        today=today,
+        before=before,
+        region=deployment.region,
+        accepted=lambda digest: (
+            *on_command_line(reason),
+            *(() if comments is None else in_comments(comments, deployment.name, digest)),
+        ),
+        tolerated=ON_STAND_INS if deployment.is_local else {},
+        access=access_of(deployment),
+        commit=commit or head_commit(),
+        time=time,
+        offline=offline,
+    )
+
+
+def access_of(deployment: Deployment) -> DeclaredAccess:
+    """Return the access that a deployment declares: a review of another checkout's stacks has it from this one."""
+    confluent = deployment.confluent
+    repositories = [deployment.github.repository] if deployment.github is not None else []
+    workflows = (f"{what}-{deployment.name}" for what in ("review", "deploy"))
+    return DeclaredAccess(
+        principals=frozenset(
+            (*deployment.reader_principals, *deployment.reconciler_principals, *deployment.deployer_principals)
+        ),
+        external_ids=deployment.reader_external_ids,
+        subjects=frozenset(f"repo:{one}:environment:{workflow}" for workflow in workflows for one in repositories),
+        prefixes=frozenset((*confluent.topic_prefixes, *confluent.subject_prefixes)),
+        administers=confluent.is_administered,
+    )
+
+
+def is_declared(environment: str, deployments: Mapping[str, Deployment]) -> bool:
+    """Return whether an environment is declared. Prints the error if it is not."""
+    if environment not in deployments:
+        one_of = ", ".join(deployments)
+        print(f"error: the environment {environment} does not exist. Name one of {one_of}", file=sys.stderr)
+    return environment in deployments
+
+
+def head_commit() -> str:
+    """Return the commit of the checkout around this process, with a mark if files differ from it; empty without git."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    head, changes = (
+        subprocess.run([git, *arguments], capture_output=True, text=True, check=False)
+        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
+    )
+    return "" if head.returncode else head.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """Read a JSON object. Raises `ValueError` if the file is none."""
+    content = json.loads(file.read_text("utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{file}: the file is no JSON object")
+    return content
+
+
+def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENTS) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m stacks.workflow.review", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
+    parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
+    parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the stacks of another checkout")
+    parser.add_argument("--only-changed", action="store_true", help="plan nothing if these are this checkout's stacks")
+    parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
+    parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
+    parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
+    parser.add_argument(
+        "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
+    )
+    parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
+    parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
+    return parser.parse_args(arguments)
+
+
+def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOYMENTS, app: Sequence[str] = APP) -> int:
+    """Review as a process of its own, which removes its plans if it is ended. Return the exit code."""
+    now = datetime.now(UTC)
+    return ended_by_signals(
+        lambda: main(arguments, os.environ, now.date(), deployments, app, time=now.isoformat(" ", "minutes"))
+    )
+
+
+def ended_by_signals(work: Callable[[], int]) -> int:
+    """Return the exit code of work that cleans up if the process is asked to end. A defect is `UNCHECKED`."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
+    try:
+        return work()
+    except Exception:  # noqa: BLE001 - Python's own 1 would say "refused"
+        traceback.print_exc()
+        return Exit.UNCHECKED
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """Exit by an exception, so that the folder with the plans is removed."""
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,128 @@
+"""The saved plans of an environment: made in a private folder, identified by a digest, and applied as they are or not at all.
+
+    plans = planned("prod", folders, settings, terraform)
+    plans.form.digest                               # what a review names
+    apply_saved(plans, settings, terraform, digest=…, on_stack=print)
+
+A plan file holds secrets. It stays in the folder, which the caller removes. If the state has changed since, Terraform refuses
+a saved plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from policies.review.masking import hidden
+from policies.review.normal_form import NormalForm, normal_form
+from policies.review.plan_changes import is_complete
+from policies.review.plan_changes import planned as changes_of
+from policies.review.plan_gaps import StackPlan
+from stacks.workflow.terraform_command import PLAN, TerraformCommand
+from stacks.workflow.terraform_plans import plans
+
+
+class PlanDiffers(Exception):
+    """The plan is another one than the caller wanted to apply. Nothing was applied."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedPlans:
+    """The plans of the stacks in the order of their deployment, and the folders in which they are saved."""
+
+    stacks: tuple[StackPlan, ...]
+    folders: Mapping[str, Path]
+    form: NormalForm
+    files: Mapping[str, str]
+    """The SHA-256 of each saved plan, by stack."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The applied stacks; those that are left, each with the reason; and the stack that failed, if any, with its errors."""
+
+    stacks: tuple[str, ...] = ()
+    left: Mapping[str, str]
+    failed: str = ""
+    errors: str = ""
+
+
+def planned(
+    environment: str,
+    folders: Mapping[str, Path],
+    settings: Mapping[str, str],
+    terraform: str,
+    *,
+    is_again: bool = False,
+) -> SavedPlans:
+    """Plan all stacks and save the plans in their folders. Raises `NotPlanned`."""
+    return of_stacks(environment, tuple(plans(folders, settings, terraform, is_again=is_again)), folders)
+
+
+def of_stacks(environment: str, stacks: tuple[StackPlan, ...], folders: Mapping[str, Path]) -> SavedPlans:
+    """Return plans that are saved in their stacks' folders, with their digest."""
+    own = {each.name: folders[each.name] for each in stacks}
+    return SavedPlans(
+        stacks=stacks,
+        folders=own,
+        form=normal_form(environment, {each.name: each.plan for each in stacks}),
+        files={name: _sha256(folder / PLAN) for name, folder in own.items() if (folder / PLAN).is_file()},
+    )
+
+
+def apply_saved(
+    saved: SavedPlans,
+    settings: Mapping[str, str],
+    terraform: str,
+    *,
+    digest: str,
+    on_stack: Callable[[str], None],
+) -> Applied:
+    """Apply the saved plans in order. Call `on_stack` with the name of each stack before it is applied.
+
+    A stack is left if its plan is not complete, or if it was planned with outputs that an earlier stack has changed by then: that
+    plan would be another one, so it needs another review. The first stack that fails ends the deployment.
+    Raises `PlanDiffers` if the digest is another one, or if a saved plan was changed.
+    """
+    if digest != saved.form.digest:
+        raise PlanDiffers(f"the digest of the plan is {saved.form.digest}, not {digest}")
+    done: list[str] = []
+    left: dict[str, str] = {}
+    outdated = ""
+    for stack in saved.stacks:
+        if stack.plan is None or not is_complete(stack.plan):
+            left[stack.name] = stack.why_not or "Terraform made no complete plan"
+        elif outdated:
+            left[stack.name] = f"it was planned with outputs that {outdated} has changed"
+        elif _changes(stack):
+            if _sha256(saved.folders[stack.name] / PLAN) != saved.files[stack.name]:
+                raise PlanDiffers(f"{stack.name}: the saved plan was changed after it was planned")
+            on_stack(stack.name)
+            code, errors = TerraformCommand(saved.folders[stack.name], settings, terraform).applied()
+            if code:
+                said = (
+                    hidden(errors, *(each.plan for each in saved.stacks if each.plan is not None))
+                    or f"Terraform ended with {code}"
+                )
+                return Applied(stacks=tuple(done), left=left, failed=stack.name, errors=said)
+            done.append(stack.name)
+            outdated = stack.name if changes_outputs(stack) else ""
+    return Applied(stacks=tuple(done), left=left)
+
+
+def _changes(stack: StackPlan) -> bool:
+    plan = stack.plan or {}
+    return bool(changes_of(plan, stack.name)) or changes_outputs(stack)
+
+
+def changes_outputs(stack: StackPlan) -> bool:
+    """Return whether stacks behind this one were planned with outputs that it changes."""
+    changes = (stack.plan or {}).get("output_changes") or {}
+    return any(each.get("actions") not in (["no-op"], None) for each in changes.values())
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

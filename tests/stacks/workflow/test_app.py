@@ -1,0 +1,223 @@
+"""The entry point of synthesis, as `cdktf.json` runs it: and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from frazil.release.manifest import Architecture, manifest
+from infra.tf import App
+from stacks.spec.deployments import DEPLOYMENTS, dev, overlapping
+from stacks.workflow import app
+from stacks.workflow.deployed import Deployed, write
+from tests.stacks.synthesised import release
+
+CLASHING = """
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+pipelines = [Pipeline(topic=Topic(n, value_format=ValueFormat.AVRO), table=Table("s.t"), name=n) for n in ("a", "b", "c")]
+"""
+MOST_SECONDS = 15  # of the processor, imports included
+
+
+def test_one_environment_is_synthesised_without_credentials_within_seconds(root: Path, tmp_path: Path) -> None:
+    told = tmp_path / "manifest.json"
+    write(tmp_path / "deployed" / "prod.json", Deployed(environment="prod"))
+    told.write_bytes(manifest(release(Architecture.ARM64)))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ended = subprocess.run(
+        [sys.executable, "-m", "stacks.workflow.app"],
+        cwd=root,
+        # Nothing else: no credentials, no AWS.
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ.get("HOME", str(tmp_path)),
+            "CDKTF_OUTDIR": str(tmp_path / "cdktf.out"),
+            "FRAZIL_ENVIRONMENTS": "prod",
+            "FRAZIL_PIPELINES": "stacks/example.py",
+            "FRAZIL_RELEASE": str(told),
+            "FRAZIL_DEPLOYED": str(tmp_path / "deployed"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert ended.returncode == 0, ended.stderr
+    stacks = tmp_path / "cdktf.out" / "stacks"
+    assert {each.name for each in stacks.iterdir()} == {"prod-foundation", "prod-confluent", "prod-ingestion"}
+    ingestion = json.loads((stacks / "prod-ingestion" / "cdk.tf.json").read_text())
+    assert release(Architecture.ARM64).key in ingestion["resource"]["aws_s3_object"]["desired"]["content"]
+    assert [each.name for each in (tmp_path / "deployed").iterdir()] == ["prod.json"]
+    assert '"name": "flights"' in (tmp_path / "deployed" / "prod.json").read_text()
+    spent = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    assert spent < MOST_SECONDS
+
+
+def test_environments_of_one_account_do_not_share_the_beginning_of_their_names() -> None:
+    """The rights of a deployer follow names: `frazil-dev-*` are the resources of `dev-eu`, too."""
+    ci = (f"arn:aws:iam::{dev.account}:role/ci",)
+    own, other = replace(dev, deployer_principals=ci), replace(dev, name="dev-eu")
+    held = Path("policies/documents/deployer.json").read_text()
+    assert "role{{iam_path}}{{prefix}}-*" in held
+    [problem] = overlapping([own, other])
+    assert (problem.path, "the deployer of dev" in problem.what) == ("deployment dev-eu", True)
+    assert list(overlapping([own, replace(other, account="999999999999")])) == []
+    assert list(overlapping([own, replace(other, name="deveu"), replace(other, name="eu-dev")])) == []
+    assert list(overlapping([dev, other])) == [], "deployment makes no role for whoever deploys"
+    assert list(overlapping([dev, replace(other, deployer_principals=ci)])) == []
+
+
+def test_overlapping_environments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    ci = (f"arn:aws:iam::{dev.account}:role/ci",)
+    both = {"dev": replace(dev, deployer_principals=ci), "dev-eu": replace(dev, name="dev-eu")}
+    settings = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "p.py", "FRAZIL_RELEASE": "none"}
+    assert app.main(settings, both) == 2
+    assert "deployment dev-eu: the deployer of dev may change" in capsys.readouterr().err
+
+
+@pytest.fixture
+def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What is told on stderr when it ends with 2; nothing is written then."""
+    monkeypatch.chdir(tmp_path)
+
+    def told(**settings: str) -> str:
+        assert app.main(settings) == 2
+        assert not list(tmp_path.rglob("cdk.tf.json"))
+        out, err = capsys.readouterr()
+        assert out == ""
+        return err
+
+    return told
+
+
+ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL_RELEASE": "none"}
+DECLARED = """
+from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from infra.confluent.managed_topic import ManagedTopic
+pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+topics = [ManagedTopic("orders")]
+"""
+
+
+@pytest.mark.parametrize("missing", ALL)
+@pytest.mark.parametrize("empty", [None, "", " "])
+def test_nothing_is_deployed_by_a_variable_that_was_forgotten(
+    refused: Callable[..., str], missing: str, empty: str | None
+) -> None:
+    settings = {name: value for name, value in ALL.items() if name != missing}
+    told = refused(**settings if empty is None else {**settings, missing: empty})
+    assert told.startswith(f"error: {missing} must be set. ")
+    assert told.count("\n") == 1
+
+
+def test_all_variables_that_are_missing_are_told_at_once(refused: Callable[..., str]) -> None:
+    assert refused().startswith("error: FRAZIL_ENVIRONMENTS, FRAZIL_PIPELINES, FRAZIL_RELEASE must be set. ")
+
+
+def test_an_environment_that_is_none_is_told_with_those_that_are(refused: Callable[..., str]) -> None:
+    told = refused(**{**ALL, "FRAZIL_ENVIRONMENTS": "dev,production"})
+    assert told == "error: the environment production does not exist. Name one of dev, staging, prod, local\n"
+
+
+def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text(CLASHING)
+    assert refused(**ALL).count("a table has one writer") == 3
+
+
+def test_every_problem_of_an_object_has_its_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text(
+        "from frazil import Pipeline, Table, Topic\n"
+        "pipelines = [Pipeline(topic=Topic('a b', value_fromat='avro'), table=Table('a.b'))]\n"
+    )
+    told = refused(**ALL)
+    for part in ("topic.value_fromat", "topic.value_format", "topic.name"):
+        assert f"pipelines.py:2: {part}: " in told
+
+
+def test_a_file_without_pipelines_is_an_error_of_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text("topics = []\n")
+    assert refused(**ALL) == "error: pipelines.py: `pipelines` is missing. Write pipelines = [Pipeline(…), …]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("topics = 3", "`topics` is of type int, not a list. Write topics = [ManagedTopic"),
+        ("topics = None", "`topics` is nothing (None), not a list"),
+        ("topics = ManagedTopic('orders')", "`topics` is of type ManagedTopic, not a list"),
+        ("topics = ['orders']", "`topics[0]` is of type str, not a ManagedTopic"),
+        ("topics = [ManagedTopic]", "`topics[0]` is the class ManagedTopic, not a ManagedTopic"),
+        ("retired = ['orders']", "`retired[0]` is of type str, not a Retired. Write retired = [Retired(…), …]"),
+        ("retired = (each for each in ())", "`retired` is of type generator, not a list"),
+    ],
+)
+def test_topics_and_retired_objects_are_lists_of_their_class(
+    refused: Callable[..., str], tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "pipelines.py").write_text(f"{DECLARED}{text}\n")
+    assert refused(**ALL).startswith(f"error: pipelines.py: {said}")
+
+
+@pytest.mark.parametrize("setting", ["FRAZIL_PIPELINES", "FRAZIL_RELEASE"])
+def test_a_file_that_is_not_there_is_an_error_of_one_line(
+    refused: Callable[..., str], setting: str, tmp_path: Path
+) -> None:
+    (tmp_path / "pipelines.py").write_text(DECLARED)
+    assert refused(**{**ALL, setting: "missing"}).count("\n") == 1
+
+
+def test_what_is_deployed_is_not_deployed_again_without_its_file(refused: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "pipelines.py").write_text(DECLARED)
+    (tmp_path / "manifest.json").write_bytes(manifest(release(Architecture.ARM64)))
+    assert "deployed/dev.json: the file is missing" in refused(**{**ALL, "FRAZIL_RELEASE": "manifest.json"})
+    assert not (tmp_path / "deployed").exists()
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_a_topic_whose_declaration_is_deleted_stays_until_it_is_retired(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(app, "App", lambda: App(outdir=str(tmp_path / "cdktf.out")))
+    settings = {**ALL, "FRAZIL_ENVIRONMENTS": name}
+    file, stack = tmp_path / "pipelines.py", tmp_path / "cdktf.out" / "stacks" / f"{name}-confluent" / "cdk.tf.json"
+    [deployed] = {True: [".frazil/deployed"], False: ["deployed"]}[DEPLOYMENTS[name].is_local]
+    file.write_text(DECLARED)
+    assert app.main(settings) == 0
+    first = (tmp_path / deployed / f"{name}.json").read_bytes()
+    file.write_text(DECLARED + "topics = []\n")
+    assert app.main(settings) == 2
+    assert f"deployed {name}: confluent_kafka_topic orders: it is no longer declared" in capsys.readouterr().err
+    assert (tmp_path / deployed / f"{name}.json").read_bytes() == first
+    retired = 'from stacks.workflow.deployed import Retired\nretired = [Retired("confluent_kafka_topic", "orders", reason="moved")]\n'
+    file.write_text(f"{DECLARED}topics = []\n{retired}")
+    assert app.main(settings) == 0
+    synthesised = json.loads(stack.read_text())
+    assert "confluent_kafka_topic" not in synthesised["resource"]
+    [forgotten] = synthesised["removed"]
+    assert forgotten["from"].startswith("confluent_kafka_topic.topic-orders_")
+    assert forgotten["lifecycle"] == {"destroy": False}
+
+
+def test_the_cdk_runs_this_module(root: Path) -> None:
+    told = json.loads((root / "cdktf.json").read_text())
+    assert shlex.split(told["app"])[1:] == ["-m", "stacks.workflow.app"]
+    assert told["sendCrashReports"] == "false"
+
+
+def test_pipelines_that_can_be_read_once_only_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A generator is empty for the second reader: all pipelines would be gone from the stacks."""
+    file = tmp_path / "lazy.py"
+    file.write_text("pipelines = (name for name in ('a', 'b'))\n")
+    settings = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": str(file), "FRAZIL_RELEASE": "none"}
+    assert app.main(settings) == 2
+    assert "`pipelines` is of type generator, not a list" in capsys.readouterr().err
