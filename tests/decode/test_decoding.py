@@ -12,7 +12,7 @@ from frazil.decode.avro.avro_decoder import RegisteredAvro, avro_body
 from frazil.decode.decode import RecordDecoder
 from frazil.decode.decoder import Side
 from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, schema_id_of
-from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.framed import Registered
 from frazil.decode.json.json_decoder import RegisteredJson, json_body
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.evolution.table_mapping import landing

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from threading import Event as Signal
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueFormat
-from frazil.decode.writers.seen_frames import Met, UnknownSchemas
+from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import loop as ingestion
@@ -19,7 +18,6 @@ from frazil.ingest import upkeep
 from frazil.ingest.batch import one_batch
 from frazil.ingest.batch.one_batch import StagedBatch
 from frazil.ingest.loop import Ingestion
-from frazil.ingest.plan.plan import Restage
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.spark_errors import TimestampOverflow
@@ -82,7 +80,7 @@ class Evolution:
     def stage(self, planned: Any) -> Any:
         self._stagings += 1
         if self._stagings == self._news_at:
-            raise UnknownSchemas(Met(waiting=(prefixed(7, b""),)), Met())
+            raise UnknownSchemas(SeenFrames(waiting=(prefixed(7, b""),)), SeenFrames())
         return self._stage(planned)
 
 
@@ -193,26 +191,6 @@ def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch
     assert first < loop.steps.index("stage 0")
 
 
-def test_a_batch_that_needs_another_handling_is_staged_again_and_so_are_later_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loop, handled = Loop(monkeypatch, records=500), list[tuple[int, bool]]()
-    stage = loop._stage
-
-    def stages(planned: Any) -> Any:
-        start = planned.start.at[0]
-        handled.append((start, planned.handling.fills))
-        if start == 200 and not planned.handling.fills:
-            return Restage("changes leave values out", replace(planned.handling, fills=True))
-        return stage(planned)
-
-    monkeypatch.setattr(loop.ingestion._evolution, "_stage", stages)
-    assert loop.ingestion.drain().batches == 3
-    assert handled == [(0, False), (200, False), (200, True), (400, True)]
-    (event,) = loop.seen(Event.BATCH_RETRIED)
-    assert (event["message"], event["attempt"]) == ("pipeline orders: changes leave values out", 0)
-
-
 @pytest.mark.parametrize("needs_rows", [True, False])
 def test_a_batch_that_depends_on_the_rows_is_staged_when_the_one_before_is_committed(
     monkeypatch: pytest.MonkeyPatch, needs_rows: bool
@@ -252,7 +230,7 @@ def test_a_batch_whose_frames_are_forgotten_for_one_another_is_made_smaller(monk
 
     def forgetful(planned: Any) -> Any:
         if planned.rows > 150:
-            raise UnknownSchemas(Met(unknown=(prefixed(7, b""),)), Met())
+            raise UnknownSchemas(SeenFrames(unknown=(prefixed(7, b""),)), SeenFrames())
         return stage(planned)
 
     loop.ingestion._evolution._stage = forgetful  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ from frazil.decode.avro.avro_decoder import avro_body
 from frazil.decode.protobuf.projection import reading
 from frazil.decode.protobuf.protobuf_decoder import decoded
 from frazil.decode.spark_types import spark_struct
-from frazil.decode.values.years import all_in_years
+from frazil.decode.values.leaves import all_in_years
 from frazil.decode.writers.record_type import embedded_type, json_type
 from frazil.schemas import avro, protobuf
 from frazil.schemas.evolution.table_mapping import landing

@@ -5,7 +5,7 @@ each of them is a `Change`. A new envelope is a module with these two classes, a
 of what it is declared with, a branch in `chosen_envelope`, and cases in the conformance suite (tests/envelopes/conformance.py).
 `decode/changes_in_rows.py` makes rows of changes. How others than Debezium fit:
 
-- `Fields(operation=…)`: records with a field for the operation beside the columns of the row. `after` is the other fields. `key`
+- `Fields(operation=…)`: records with a field for the operation next to the columns of the row. `after` is the other fields. `key`
   and `order` are some of them, as a delete has them, too. The tests have one (tests/envelopes/fields_envelope.py).
 - Maxwell: `type` is the operation: `insert`, `update`, `delete`, and `bootstrap-insert`, which is of kind r. `bootstrap-start` and
   `bootstrap-complete` are `NOTHING`. `data` is the row, also of a delete, so `key` is fields of it. `old` has the values that an

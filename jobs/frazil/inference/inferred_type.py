@@ -49,7 +49,7 @@ class Inferred:
         """How often the place is there, with null or without."""
         self.nulls = 0
         self.kinds: Counter[str] = Counter()
-        """The number of values of each kind, in the order in which they were met."""
+        """The number of values of each kind, in the order in which they were seen."""
         self.first: dict[str, tuple[Line, Any]] = {}
         """The first value of each kind, and its record."""
         self.objects = 0
@@ -99,7 +99,7 @@ class Inferred:
 
     @property
     def is_nullable(self) -> bool:
-        """Whether null was met."""
+        """Whether null was seen."""
         return self.nulls > 0
 
     @property
@@ -139,15 +139,15 @@ class Inferred:
     @property
     def has_data_as_names(self) -> bool:
         """Whether it is an object within records whose names are data, such as ids."""
-        met = sum(field.count for field in self.fields.values())
-        return bool(self.path) and len(self.fields) > MOST_NAMES and met * 4 < len(self.fields) * self.objects
+        seen = sum(field.count for field in self.fields.values())
+        return bool(self.path) and len(self.fields) > MOST_NAMES and seen * 4 < len(self.fields) * self.objects
 
     def may_lack(self, field: str) -> bool:
         """Return whether some of its objects have no such field, or have null in it."""
         return self.fields[field].is_nullable or self.fields[field].count < self.objects
 
     def places(self) -> Iterator[Inferred]:
-        """Yield each place below this one that may become a column or a part of one, in the order in which they were met."""
+        """Yield each place below this one that may become a column or a part of one, in the order in which they were seen."""
         if self.kept_as == "record" and not self.has_data_as_names:
             for field in self.fields.values():
                 yield field

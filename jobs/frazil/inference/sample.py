@@ -27,7 +27,7 @@ class FieldSeen:
 
     path: str
     type: str
-    """The type in the schema; empty if the field is left out, as no value says what it is."""
+    """The type in the schema; empty if the field is omitted, as no value says what it is."""
     values: int
     """The number of its values that are not null."""
     nulls: int
@@ -75,7 +75,7 @@ class Sample:
 
     @property
     def fields(self) -> tuple[FieldSeen, ...]:
-        """Each field, and the members of each array, in the order in which they were met."""
+        """Each field, and the members of each array, in the order in which they were seen."""
         return tuple(_field(place, around) for place, around in _places(self.found))
 
 

@@ -38,7 +38,7 @@ def message_schema(descriptor_set: bytes, message: str) -> ProtobufSchema:
 
 
 def _sort(compiled: FileDescriptorSet) -> None:
-    """Put each file behind those that it imports, as protoc does. Raises `UnreadableSchema` if one is missing."""
+    """Put each file after those that it imports, as protoc does. Raises `UnreadableSchema` if one is missing."""
     files, placed = dict[str, FileDescriptorProto](), dict[str, FileDescriptorProto]()
     for file in compiled.file:
         if files.setdefault(file.name, file) != file:
@@ -62,7 +62,7 @@ def _unreadable(what: str) -> UnreadableSchema:
 
 
 def described(compiled: FileDescriptorSet, name: str) -> ProtobufSchema:
-    """Return the schema of compiled files, each behind those that it imports; `name` is the one whose messages a frame names."""
+    """Return the schema of compiled files, each after those that it imports; `name` is the one whose messages a frame names."""
     pool = DescriptorPool()
     docs: dict[str, str] = {}
     for file in compiled.file:
@@ -121,7 +121,7 @@ def _names(values: Iterator[tuple[int, str]]) -> dict[int, str]:
 def _indexes(
     messages: Iterator[DescriptorProto], scope: str, path: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield the message index of each message, nested ones included; a map's entry is counted, and left out."""
+    """Yield the message index of each message, nested ones included; a map's entry is counted, and omitted."""
     for i, message in enumerate(messages):
         full = f"{scope}.{message.name}" if scope else message.name
         if not message.options.map_entry:
@@ -130,7 +130,7 @@ def _indexes(
 
 
 def _comments(file: FileDescriptorProto) -> dict[str, str]:
-    """Return full field name -> the comment before it, or behind it."""
+    """Return full field name -> the comment before it, or after it."""
     said = {
         tuple(location.path): " ".join((location.leading_comments or location.trailing_comments).split())
         for location in file.source_code_info.location

@@ -1,4 +1,4 @@
-"""The metadata columns that Frazil adds beside the value's own: where a row came from."""
+"""The metadata columns that Frazil adds next to the value's own: where a row came from."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UNAVAILABLE = Field(
     "_unavailable", ListOf(_STRING), doc="columns whose value the source left out: their null says nothing"
 )
 OF_CHANGELOGS = (OP.name, CHANGED_AT.name, ORDER, UNAVAILABLE.name)
-"""Columns that a changelog has beside those of its rows."""
+"""Columns that a changelog has next to those of its rows."""
 
 
 def metadata_fields(*, struct: bool, key: Type | None = None) -> tuple[Field, ...]:

@@ -74,16 +74,12 @@ class Message:
     fields: tuple[MessageField, ...]
     is_map_entry: bool = False
 
-    def field(self, name: str) -> MessageField | None:
-        """Return the field of this name."""
-        return next((field for field in self.fields if field.name == name), None)
-
 
 @dataclass(frozen=True, slots=True)
 class ProtobufSchema:
     """A compiled .proto file with its imports.
 
-    `messages` and `enums` (number -> name, an alias left out) are by full name. `indexes` are the messages that the file itself
+    `messages` and `enums` (number -> name, an alias omitted) are by full name. `indexes` are the messages that the file itself
     defines, by their message index in the frame. `descriptors` is the serialized `FileDescriptorSet`.
     """
 

@@ -6,26 +6,10 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Reason codes of rejected records; public, as dead-letter tables hold them.
+    """Reason codes of rejected records; public, as dead-letter tables hold them. `MESSAGES` explains each.
 
-    The frame: `TOMBSTONE` has no value at all, where the declaration wants rows; `TOO_SHORT` cannot hold magic byte and schema
-    id; `WRONG_MAGIC` begins with another byte; `HEADER_TOO_SHORT` and `HEADER_WRONG_MAGIC` say the same of a header that is to
-    name the schema; `BAD_MESSAGE_INDEX` names no message type of its Protobuf schema. The schema: `UNKNOWN_SCHEMA` names an id
-    that the registry does not have, `FOREIGN_SCHEMA` one that is not of the topic's subject, or a record of another type than
-    the declared one, `INCOMPATIBLE_SCHEMA` one whose records do not fit the table, `UNREADABLE_SCHEMA` one that has no row type.
-    Where a declared schema describes records: `REGISTRY_FRAME` is a body of it behind what a registry's clients write, or has
-    their header, or, in JSON and Protobuf, begins with byte 0; `SINGLE_OBJECT` is no body, and begins as Avro's single-object
-    encoding; `NO_FINGERPRINT` does not, where that is declared, and `UNKNOWN_FINGERPRINT` names another schema.
-    The body: `UNDECODABLE` is not a value of its schema, `EMPTY_VALUE` has no bytes where each value has some,
-    `REQUIRED_NULL` lacks a required column. The key, of a record whose value is well:
-    `KEY_UNDECODABLE` is not framed, or not a value of its format or schema; `KEY_SCHEMA` names a schema that is unknown, of
-    another subject, not readable, or does not fit the key's column. In upsert tables: `KEY_MISSING` is a record without a
-    key, `KEY_REGISTRY_FRAME` one whose key is text that begins with a schema's id, `KEY_NULL` one whose key has a null field,
-    `KEY_MISMATCH` one whose value has another key than the record; `TOMBSTONE_NAMES_NO_ROW` has no value, and its key lacks a
-    column of the table's key; in ordered ones, `ORDER_MISSING` lacks a field of its order. In change data: `OPERATION_UNKNOWN`
-    says nothing that is known of its row, or writes none; `NO_CHANGE` is no change of a row, and always skipped; `TRUNCATED`
-    empties the table; `VALUE_UNAVAILABLE` lacks a value that no earlier change of its key has; `BEFORE_MISSING` lacks the row
-    before it, where that is declared. The table: `PARTITION_VALUE` has a value that no partition of it can hold.
+    They are in the order in which a record is looked at: its frame, the schema, the body, the key of a record whose value is
+    valid, the key and order of an upsert table, the change of an envelope, the table. `NO_CHANGE` is always skipped.
     """
 
     TOMBSTONE = "tombstone"

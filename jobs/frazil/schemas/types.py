@@ -151,3 +151,29 @@ def with_inside(of: Type, change: Callable[[Type], Type]) -> Type:
             return replace(of, value=change(value))
         case _:
             return of
+
+
+Scalar = Primitive | Decimal
+
+_HOLDS = {(Kind.LONG, Kind.INT), (Kind.DOUBLE, Kind.FLOAT), (Kind.DOUBLE, Kind.INT)}
+_BECOMES = {(Kind.INT, Kind.LONG), (Kind.FLOAT, Kind.DOUBLE)}
+
+
+def holds(column: Scalar, value: Scalar) -> bool:
+    """Return whether each value of the second type is one of the first, so that it lands in such a column unchanged."""
+    match column, value:
+        case Decimal(p, s), Decimal(q, t):
+            return s == t and q <= p
+        case Primitive(a), Primitive(b):
+            return a is b or (a, b) in _HOLDS
+    return False
+
+
+def becomes(column: Scalar, new: Scalar) -> bool:
+    """Return whether Iceberg widens a column of the first type to the second (format v2)."""
+    match column, new:
+        case Decimal(p, s), Decimal(q, t):
+            return s == t and q > p
+        case Primitive(a), Primitive(b):
+            return (a, b) in _BECOMES
+    return False

@@ -125,7 +125,7 @@ def guid_header(guid: str, path: Sequence[int] | None = None) -> bytes:
 
 
 def message_index(data: bytes, start: int) -> tuple[tuple[int, ...], int] | FrameProblem:
-    """Return the message index that begins at `start`, and where the bytes behind it begin."""
+    """Return the message index that begins at `start`, and where the bytes after it begin."""
     count = _varint(data, start)
     if isinstance(count, FrameProblem):
         return count
@@ -148,7 +148,7 @@ def message_index(data: bytes, start: int) -> tuple[tuple[int, ...], int] | Fram
 
 def is_padded(index: bytes) -> bool:
     """Return whether a number of a message index is written in more bytes than it needs, so that its path has many spellings."""
-    return any(byte & 0x80 and not behind for byte, behind in pairwise(index))
+    return any(byte & 0x80 and not after for byte, after in pairwise(index))
 
 
 def _last(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:
@@ -180,7 +180,7 @@ def _in_header(header: bytes, body: bytes, *, protobuf: bool) -> Frame | FramePr
 
 
 def _varint(data: bytes, start: int) -> tuple[int, int] | FrameProblem:
-    """Return a zigzag varint at `start`, and where the bytes behind it begin."""
+    """Return a zigzag varint at `start`, and where the bytes after it begin."""
     number = 0
     for position in range(start, start + VARINT_BYTES):
         if position >= len(data):

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.decoder import Side
-from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.framed import Registered
 from frazil.decode.frames.wire_format import DEPTH
 from frazil.decode.protobuf.protobuf_decoder import RegisteredProtobuf
 from frazil.schemas.reasons import Reason

@@ -31,18 +31,13 @@ def keys(
     for version in versions:
         registry.register("orders-key", version)
     topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=key_format)
-    made = Keys.of(topic, registry, layout)  # type: ignore[arg-type]
-    assert made is not None
+    made = Keys(topic, registry, layout)  # type: ignore[arg-type]
     made.writers.refresh()
     return made
 
 
 def table(key: Type | None, layout: MetadataColumns = MetadataColumns.FLAT) -> Struct:
     return Struct((Field("id", INT), *metadata_fields(struct=layout is MetadataColumns.STRUCT, key=key)))
-
-
-def test_keys_that_are_bytes_need_nothing() -> None:
-    assert Keys.of(Topic("orders", value_format=ValueFormat.AVRO), None, MetadataColumns.FLAT) is None
 
 
 @pytest.mark.parametrize(

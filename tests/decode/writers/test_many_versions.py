@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Topic, ValueFormat
 from frazil.decode.decode import RecordDecoder
-from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.batch import record_counts
 from frazil.schemas.evolution.table_mapping import landing
@@ -69,7 +69,7 @@ def decoders(registered: int) -> tuple[RecordDecoder, list[int]]:
     ids = [registry.register("orders-value", json.dumps(version(number))) for number in range(registered)]
     writers = writer_schemas(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
     writers.refresh()
-    writers.learn(Met(waiting=tuple(prefixed(schema_id, b"") for schema_id in ids[-3:])))
+    writers.learn(SeenFrames(waiting=tuple(prefixed(schema_id, b"") for schema_id in ids[-3:])))
     target = landing(Struct(()), writers.versions[-3:]).target  # of equal width, so that only plans are compared
     return RecordDecoder(values=writers.decoder(target, {})), ids
 

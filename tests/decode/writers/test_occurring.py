@@ -10,7 +10,7 @@ MANY = list(range(1, 31))
 def test_the_newest_and_those_that_were_met_are_decoded() -> None:
     occurring = Occurring()
     assert occurring.of(MANY) == {29, 30}
-    occurring.meet([3, 99])
+    occurring.see([3, 99])
     assert occurring.of(MANY) == {3, 29, 30}
     assert occurring.of([]) == set()
     assert NEWEST == 2
@@ -18,9 +18,9 @@ def test_the_newest_and_those_that_were_met_are_decoded() -> None:
 
 def test_a_few_are_not_forgotten_and_many_are() -> None:
     occurring = Occurring()
-    occurring.meet(MANY[:FEW])
+    occurring.see(MANY[:FEW])
     assert not occurring.forget()
-    occurring.meet([20])
+    occurring.see([20])
     assert occurring.forget()
     assert occurring.of(MANY) == {29, 30}
 

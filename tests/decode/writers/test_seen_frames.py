@@ -7,14 +7,14 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
-from frazil.decode.writers.seen_frames import MOST, Met
+from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.batch import record_counts
 from frazil.schemas.wire_format import GUID_BYTES, prefixed
 
 pytestmark = pytest.mark.spark
 
 
-def noted(spark: SparkSession, ids: int, *, header: str = "00") -> tuple[Met, Met]:
+def noted(spark: SparkSession, ids: int, *, header: str = "00") -> tuple[SeenFrames, SeenFrames]:
     """What is noted of the values and keys of 2 x `ids` records, each other one of an unknown id of its own."""
     number = F.col("offset") / 2
     unknown = F.concat(F.lit(header), F.lpad(F.hex(number.cast("long")), 8, "0"))
@@ -37,12 +37,12 @@ def noted(spark: SparkSession, ids: int, *, header: str = "00") -> tuple[Met, Me
 
 def test_all_unknown_frames_are_listed_as_long_as_they_are_not_too_many(spark: SparkSession) -> None:
     values, keys = noted(spark, MOST)
-    assert values == Met(
+    assert values == SeenFrames(
         waiting=(prefixed(7, b""),),
         unknown=tuple(sorted(prefixed(n, b"") for n in range(MOST))),
         is_all=True,
     )
-    assert keys == Met()
+    assert keys == SeenFrames()
     assert not keys
 
 

@@ -16,8 +16,8 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, KeyFormat, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.decode.decoding import schema_id_of
-from frazil.decode.frames.registered import Registered
-from frazil.decode.writers.seen_frames import MOST, Met
+from frazil.decode.frames.framed import Registered
+from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import NEWEST, TooMany, WriterSchemas
 from frazil.envelopes.debezium import DebeziumEvents
@@ -51,7 +51,7 @@ def decoder(of: WriterSchemas) -> Registered:
 
 
 def meet(of: WriterSchemas, *frames: bytes) -> bool:
-    return of.learn(Met(unknown=frames))
+    return of.learn(SeenFrames(unknown=frames))
 
 
 def frame(schema_id: int, *path: int) -> bytes:
@@ -332,7 +332,7 @@ def spellings(schema_id: int) -> list[bytes]:
 
 
 def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.decode.writers.known_messages.MOST", 10)
+    monkeypatch.setattr("frazil.decode.writers.registered_messages.MOST", 10)
     registry = FakeRegistry()
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
     found = writers(registry, ValueFormat.PROTOBUF)
@@ -354,7 +354,7 @@ def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: py
 def test_a_batch_of_no_more_spellings_than_are_remembered_is_decoded_in_the_end(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr("frazil.decode.writers.known_writers.MOST", 10)
+    monkeypatch.setattr("frazil.decode.writers.registered_messages.MOST", 10)
     registry, random = FakeRegistry(), Random(seed)
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
     found = writers(registry, ValueFormat.PROTOBUF)
@@ -430,10 +430,10 @@ def test_more_ids_than_are_listed_are_unknown_unless_the_topics_versions_have_th
     found = writers(registry)
     found.refresh()
     registry.asked.clear()
-    assert not found.learn(Met(unknown=(frame(7),), is_all=False))
+    assert not found.learn(SeenFrames(unknown=(frame(7),), is_all=False))
     assert registry.asked == ["versions"]
     late = registry.register("orders-value", json.dumps(LATER))
-    assert found.learn(Met(unknown=(frame(7),), is_all=False))
+    assert found.learn(SeenFrames(unknown=(frame(7),), is_all=False))
     assert "subjects_of" not in registry.asked
     assert late in decoder(found).schema_ids
 
@@ -452,11 +452,11 @@ def test_where_only_asking_tells_whose_a_frame_is_too_many_frames_are_refused(
 ) -> None:
     found = writers(FakeRegistry(), value_format, **declared)
     with pytest.raises(TooMany):
-        found.learn(Met(unknown=(frame(7),), is_all=False, has_guids=has_guids))
+        found.learn(SeenFrames(unknown=(frame(7),), is_all=False, has_guids=has_guids))
 
 
 def test_verdicts_on_what_is_not_the_topics_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.decode.writers.known_writers.MOST", 10)
+    monkeypatch.setattr("frazil.decode.writers.registered_writers.MOST", 10)
     registry = FakeRegistry()
     foreign = [registry.register("elsewhere", version(number)) for number in range(60)]
     found = writers(registry)
@@ -487,11 +487,11 @@ def test_only_the_newest_versions_and_those_that_were_met_have_a_decoder() -> No
     assert decoder(found).schema_ids == tuple(ids[-NEWEST:])
     assert {frame(schema_id) for schema_id in ids[:-NEWEST]} <= set(decoder(found).waiting)
     registry.down = True  # and yet
-    assert found.learn(Met(waiting=(frame(ids[3]), frame(ids[7]))))
+    assert found.learn(SeenFrames(waiting=(frame(ids[3]), frame(ids[7]))))
     assert decoder(found).schema_ids == (ids[3], ids[7], *ids[-NEWEST:])
     assert not {frame(ids[3]), frame(ids[7])} & set(decoder(found).waiting)
     assert not found.forget()  # so few cost nothing
-    assert found.learn(Met(waiting=tuple(map(frame, ids[:20]))))
+    assert found.learn(SeenFrames(waiting=tuple(map(frame, ids[:20]))))
     assert found.forget()
     assert decoder(found).schema_ids == tuple(ids[-NEWEST:])
 
@@ -501,7 +501,7 @@ def test_versions_that_are_read_alike_share_a_decoder() -> None:
     ids = [registry.register("orders-value", json.dumps({**ORDER, "doc": f"the {number}th"})) for number in range(5)]
     found = writers(registry)
     found.refresh()
-    found.learn(Met(waiting=tuple(map(frame, ids))))
+    found.learn(SeenFrames(waiting=tuple(map(frame, ids))))
     assert set(decoder(found).bodies) == set(ids)
     assert len(set(decoder(found).bodies.values())) == 1
 

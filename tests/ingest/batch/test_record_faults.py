@@ -9,7 +9,7 @@ import pytest
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, Upsert
-from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.ingest.batch.record_faults import fault
@@ -37,7 +37,7 @@ def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tu
     for kind in kinds:
         fields = [{"type": kind, "optional": True, "field": "qty"}]
         schemas.append({"type": "struct", "optional": False, "fields": fields})
-    writers.learn(Met(unknown=tuple(json.dumps(one, separators=(",", ":")).encode() for one in schemas)))
+    writers.learn(SeenFrames(unknown=tuple(json.dumps(one, separators=(",", ":")).encode() for one in schemas)))
     value = json.dumps(
         {"schema": schemas[1], "payload": {"qty": 1234.5}}
     ).encode()  # with blanks, as other writers have

@@ -11,7 +11,7 @@ import pytest
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation, SubjectStrategy
-from frazil.decode.writers.seen_frames import Met, UnknownSchemas
+from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.errors import KafkaUnavailable
 from frazil.ingest.reporting.waiting import waiting
 from frazil.schemas.wire_format import GUID_MAGIC
@@ -95,10 +95,10 @@ def test_a_schema_that_cannot_be_used_is_not_called_missing() -> None:
 
 
 def test_a_new_schema_id_is_named_as_what_it_is() -> None:
-    one = UnknownSchemas(Met(waiting=(b"\x00\x00\x00\x00\x07",)), Met())
+    one = UnknownSchemas(SeenFrames(waiting=(b"\x00\x00\x00\x00\x07",)), SeenFrames())
     assert one.looked_up == "new schema id 7 was looked up"
     guid = bytes([GUID_MAGIC]) + bytes(16)
     many = UnknownSchemas(
-        Met(unknown=tuple(b"\x00\x00\x00\x00" + bytes([n]) for n in range(1, 9))), Met(unknown=(guid,))
+        SeenFrames(unknown=tuple(b"\x00\x00\x00\x00" + bytes([n]) for n in range(1, 9))), SeenFrames(unknown=(guid,))
     )
     assert many.looked_up == "new schema ids 00000000-0000-0000-0000-000000000000, 1, 2, 3, 4 and 4 more were looked up"

@@ -34,8 +34,7 @@ def test_properties_that_land_in_no_column_are_reported_once_for_values_and_keys
         registry.register(subject, schema(more={"type": "integer"}), kind=SchemaType.JSON)
     topic = Topic("orders", value_format=ValueFormat.JSON_SCHEMA, key_format=KeyFormat.JSON_SCHEMA)
     values = writer_schemas(topic, registry)  # type: ignore[arg-type]
-    keys = Keys.of(topic, registry, MetadataColumns.FLAT)  # type: ignore[arg-type]
-    assert keys is not None
+    keys = Keys(topic, registry, MetadataColumns.FLAT)  # type: ignore[arg-type]
     for writers in (values, keys.writers):
         writers.refresh()
         made, seen = reports()

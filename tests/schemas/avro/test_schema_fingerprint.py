@@ -12,7 +12,7 @@ from frazil.schemas.avro.schema_fingerprint import canonical_form, fingerprint, 
 from tests.decode.avro_cases import Cases
 
 
-@pytest.mark.parametrize(("schema", "mark"), [('"int"', 0x7275D51A3F395C8F), (" null ", 0x63DD24E7CC258F8A)])
+@pytest.mark.parametrize(("schema", "mark"), [('"int"', 0x7275D51A3F395C8F), ('"null"', 0x63DD24E7CC258F8A)])
 def test_the_specifications_examples(schema: str, mark: int) -> None:
     assert fingerprint(schema) == mark.to_bytes(8, "little")
     assert head(schema) == b"\xc3\x01" + fingerprint(schema)

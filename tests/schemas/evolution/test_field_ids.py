@@ -21,11 +21,12 @@ from frazil.schemas.connect.connect_types import row_meaning
 from frazil.schemas.evolution.field_ids import is_member
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import IdentifyColumn, applied
-from frazil.schemas.evolution.table_mapping import Landing, fits, landing
+from frazil.schemas.evolution.table_mapping import Landing, landing
 from frazil.schemas.iceberg import FIELD_IDS, kept_ids, row_type, schema_json
 from frazil.schemas.json import json_schema
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 from tests.schemas.row_types import STRING
+from tests.support.fitting import fits
 
 Version = tuple[int, Any]
 

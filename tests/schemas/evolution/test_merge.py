@@ -4,9 +4,9 @@ from hypothesis import given, settings
 
 from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.evolution.merge import merge
-from frazil.schemas.evolution.table_mapping import fits
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 from tests.schemas.row_types import DOUBLE, FLOAT, INT, LONG, STRING, VERSIONS, struct
+from tests.support.fitting import fits
 
 
 def merged(*versions: Struct) -> Struct:

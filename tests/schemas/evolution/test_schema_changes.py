@@ -15,8 +15,7 @@ from frazil.schemas.evolution.schema_changes import (
     changes,
     plain,
 )
-from frazil.schemas.evolution.type_promotion import holds
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type, holds
 from tests.schemas.row_types import INT, LONG, ROWS, STRING, VERSIONS, struct
 
 

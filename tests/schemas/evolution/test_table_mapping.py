@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import AddColumn, applied
-from frazil.schemas.evolution.table_mapping import fits, landing, target
-from frazil.schemas.evolution.type_promotion import holds
+from frazil.schemas.evolution.table_mapping import landing, target
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
+from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct, holds
 from tests.schemas.row_types import INT, LONG, STRING, VERSIONS, struct
+from tests.support.fitting import fits
 
 
 def test_the_target_is_the_tables_row_type_with_the_sources_of_its_fields() -> None:

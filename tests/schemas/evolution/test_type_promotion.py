@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from frazil.schemas.evolution.type_promotion import Scalar, becomes, holds
-from frazil.schemas.types import Decimal, Kind, Primitive
+from frazil.schemas.types import Decimal, Kind, Primitive, Scalar, becomes, holds
 from tests.schemas.row_types import DOUBLE, FLOAT, INT, LONG, SCALARS, STRING
 
 

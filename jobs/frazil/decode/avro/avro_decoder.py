@@ -15,11 +15,10 @@ from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.decoder import Body
 from frazil.decode.decoding import DECODED
-from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.framed import Registered
 from frazil.decode.values.conform import conform, in_json
-from frazil.decode.values.leaves import is_utf8, texts
+from frazil.decode.values.leaves import all_in_years, is_utf8, texts
 from frazil.decode.values.semantic_types import all_meant
-from frazil.decode.values.years import all_in_years
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 

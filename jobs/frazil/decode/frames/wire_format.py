@@ -1,7 +1,7 @@
 """The rules of `schemas/wire_format.py` as Spark expressions: which bytes name a record's schema, and which are its body.
 
 The *frame* here is the bytes that name the schema, in one form for the header and the value: `00` and the id, or `01` and the
-GUID, and for Protobuf the message index behind it. Equal frames mean one and the same schema and message type.
+GUID, and for Protobuf the message index after it. Equal frames mean one and the same schema and message type.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _INDEX = "^(?:" + "|".join(f"{_overlong(2 * n)}{_not_negative()}{{{n}}}" for n i
 def header(headers: Column, name: str) -> Column:
     """Return the value of the last header of this name; null if there is none, or it is null."""
     keys, values = headers["key"], headers["value"]
-    behind = F.array_position(F.reverse(keys), name).cast("int") - 1
-    return F.when(F.array_contains(keys, name), F.get(F.reverse(values), behind))
+    after = F.array_position(F.reverse(keys), name).cast("int") - 1
+    return F.when(F.array_contains(keys, name), F.get(F.reverse(values), after))
 
 
 def frame(value: Column, in_header: Column, *, protobuf: bool = False) -> Column:
@@ -55,7 +55,7 @@ def frame(value: Column, in_header: Column, *, protobuf: bool = False) -> Column
 
 
 def body(value: Column, in_header: Column, framed: Column) -> Column:
-    """Return the bytes behind the frame `framed`; the complete value if a header holds the frame."""
+    """Return the bytes after the frame `framed`; the complete value if a header holds the frame."""
     return F.when(in_header.isNotNull(), value).otherwise(F.substring(value, F.length(framed) + 1, F.lit(_ALL)))
 
 

@@ -20,12 +20,13 @@ from pyspark.sql import types as T
 
 from frazil.decode.decoder import Body, Unframed
 from frazil.decode.decoding import without
-from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.framed import Registered
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.json import doubts, integers
 from frazil.decode.json.enclosing import CORRUPT, Envelope, around_anything, around_objects
 from frazil.decode.json.read_types import (
-    Has,
+    has_integers,
+    has_json,
     has_times,
     is_ambiguous,
     is_exact_text,
@@ -79,7 +80,7 @@ class UnknownFields:
         return made.isNull() | (made != _NOT_KEPT)
 
     def before(self, steps: Sequence[Callable[..., Column]]) -> tuple[Callable[..., Column], ...]:
-        """Return these steps, and behind them others, which take no notice of them."""
+        """Return these steps, and after them others, which take no notice of them."""
 
         def after(step: Callable[..., Column]) -> Callable[..., Column]:
             def of_later(body: Column, *earlier: Column) -> Column:
@@ -130,11 +131,11 @@ def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool
         next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
     )
     envelope = _envelope(document, single_value=single_value)
-    has, options = Has.of(document), {**OPTIONS, **envelope.options}
+    options = {**OPTIONS, **envelope.options}
 
     def text(body: Column) -> Column:
         around = envelope.around(body)
-        return doubts.with_long_integers_as_strings(around) if has.json else around
+        return doubts.with_long_integers_as_strings(around) if has_json(document) else around
 
     def parse(body: Column, text: Column) -> Column:
         return F.when(text.isNotNull(), F.from_json(text, envelope.type, options))
@@ -179,7 +180,7 @@ def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool
         return F.struct(*columns, decoded.alias("_decoded"))
 
     before = unknown.before if keeps_unknown else tuple[Callable[..., Column], ...]
-    thorough = Body((*before((text, parse, again, settled, *last)), row)) if has.integers else None
+    thorough = Body((*before((text, parse, again, settled, *last)), row)) if has_integers(document) else None
     return Body((*before((text, parse, *last)), row), thorough)
 
 

@@ -5,8 +5,6 @@ It makes a string of whatever is in place of one: `1` and `"1"`, two keys, would
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import types as T
 
 from frazil.decode.spark_types import spark_type
@@ -14,32 +12,22 @@ from frazil.schemas.json.written_times import WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
 
 
-@dataclass(frozen=True, slots=True)
-class Has:
-    """What a document has somewhere: integers, decimals, JSON text."""
+def has_json(document: Field | None) -> bool:
+    """Return whether a document of this type has JSON text somewhere."""
+    return document is not None and (document.as_json or any(map(has_json, _fields(document.type))))
 
-    integers: bool = False
-    decimals: bool = False
-    json: bool = False
 
-    @classmethod
-    def of(cls, document: Field | None) -> Has:
-        """Return what a document of this type has; nothing if there is none."""
-        if document is None:
-            return cls()
-        if document.as_json:
-            return cls(json=True)
-        match document.type:
-            case Primitive(kind):
-                return cls(integers=kind in (Kind.INT, Kind.LONG))
-            case Decimal():
-                return cls(decimals=True)
-            case ListOf(inner) | MapOf(_, inner):
-                return cls.of(Field("", inner))
-            case Struct(fields):
-                found = [cls.of(field) for field in fields]
-                return cls(*(any(getattr(f, name) for f in found) for name in cls.__slots__))
-        return cls()
+def has_integers(document: Field | None) -> bool:
+    """Return whether a document of this type has integers somewhere."""
+    if document is None or document.as_json:
+        return False
+    of = document.type
+    is_integer = isinstance(of, Primitive) and of.kind in (Kind.INT, Kind.LONG)
+    return is_integer or any(map(has_integers, _fields(of)))
+
+
+def _fields(of: Type) -> tuple[Field, ...]:
+    return of.fields if isinstance(of, Struct) else tuple(Field("", inner) for inner in inside(of))
 
 
 def is_exact_text(field: Field) -> bool:

@@ -9,16 +9,15 @@ from pyspark.sql import functions as F
 
 from frazil.decode.json import doubts, integers
 from frazil.decode.json.read_types import (
-    Has,
+    has_json,
     has_no_checks,
     has_times,
     is_exact_text,
     is_read_as_is,
 )
 from frazil.decode.spark_types import spark_type
-from frazil.decode.values.leaves import Leaves, leaves
+from frazil.decode.values.leaves import Leaves, in_years, leaves
 from frazil.decode.values.semantic_types import scaled
-from frazil.decode.values.years import in_years
 from frazil.schemas.connect.connect_types import NumberOrBytes
 from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, with_inside
@@ -65,7 +64,7 @@ class Reading:
         self.by_source = by_source
 
     def times_of(self, raw: Column, field: Field) -> Column:
-        """Return the times of a field that `has_times`: a time, or structs of times. Those in lists and maps are left out."""
+        """Return the times of a field that `has_times`: a time, or structs of times. Those in lists and maps are omitted."""
         if not isinstance(field.type, Struct):
             return self.value(raw, field.type)
         inner = (f for f in field.type.fields if has_times(f))
@@ -138,14 +137,14 @@ class Reading:
 
     def doubts(self, raw: Column, document: Field, text: Column) -> list[Column]:
         """Return what must hold, none of it null, if no value in the document was changed unnoticed."""
-        has, as_read = Has.of(document), self._as_read(document.type)
+        as_read = self._as_read(document.type)
         is_variant = document.as_json or is_exact_text(document)
         floats, doubles, strings = (
             Leaves() if is_variant else leaves(raw, as_read, {kind}) for kind in (Kind.FLOAT, Kind.DOUBLE, Kind.STRING)
         )
         strings = Leaves((*strings.ones, *self._exact_texts(raw, document)), strings.arrays)
         checks = doubts.is_finite(floats, doubles, text)
-        if has.json:
+        if has_json(document):
             checks.append(doubts.is_json(text))
             if strings:
                 checks.append(doubts.has_no_digits(strings, text))

@@ -13,7 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
-from frazil.declaration.options import KeyFormat, MetadataColumns
+from frazil.declaration.options import MetadataColumns
 from frazil.declaration.topic import Topic
 from frazil.decode.decoder import Decoder
 from frazil.decode.decoding import DECODED, KEY
@@ -39,7 +39,7 @@ class KeyLanding:
 
 
 class Keys:
-    """The keys of a topic; `layout` says where their column is.
+    """The keys of a topic that are more than bytes; `layout` says where their column is.
 
     If they `name_rows`, they are of one message type of Protobuf: two messages with the same fields are two keys.
     """
@@ -55,21 +55,6 @@ class Keys:
     ) -> None:
         self.writers = writer_schemas(topic, registry, keys=True, envelope=envelope, of_one_type=name_rows)
         self._path = _path(layout)
-
-    @classmethod
-    def of(
-        cls,
-        topic: Topic,
-        registry: Registry | None,
-        layout: MetadataColumns,
-        envelope: Envelope = NO_ENVELOPE,
-        *,
-        name_rows: bool = False,
-    ) -> Keys | None:
-        """Return the keys of a topic, None if they land unchanged; the `envelope` of its values says how their types are named."""
-        if topic.key_format is KeyFormat.BYTES:
-            return None
-        return cls(topic, registry, layout, envelope, name_rows=name_rows)
 
     @property
     def row(self) -> Struct:

@@ -25,7 +25,7 @@ def canonical(body: bytes, descriptors: bytes, message: str) -> bytes | None:
     """Return the bytes of an equal message that has each field once; None if the body is no such message.
 
     What occurs several times is merged, the last member of a oneof remains, and an entry of a map has its value. Fields that the
-    type does not know are left out; numbers that a closed enum does not know remain where they are.
+    type does not know are omitted; numbers that a closed enum does not know remain where they are.
     """
     kind, entries = _types(descriptors, message)
     try:

@@ -20,7 +20,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_type
 
 from frazil.decode.decoder import Body, Headerless
-from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.framed import Registered
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.protobuf.assembly import assemble
 from frazil.decode.protobuf.official import canonical, has_unknown_fields, pool_of

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.spark_types import spark_type
-from frazil.decode.values.years import DAYS, MICROSECONDS, in_years
+from frazil.decode.values.leaves import DAYS, MICROSECONDS, in_years
 from frazil.schemas.connect.connect_types import LARGEST, Held, Notation, Number, meaning
 from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
@@ -18,7 +18,7 @@ from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive,
 _MOST_BYTES = 63
 """Bytes of a number; 16 hold 38 digits, and more may repeat the sign."""
 _SCALES = (-1_000, 20_000)
-"""Scales of a number; PostgreSQL has up to 16,383 digits behind the point (https://www.postgresql.org/docs/current/datatype-numeric.html)."""
+"""Scales of a number; PostgreSQL has up to 16,383 digits after the point (https://www.postgresql.org/docs/current/datatype-numeric.html)."""
 
 
 def meant(value: Column, held: Type, of: Type) -> Column | None:
@@ -134,7 +134,7 @@ def _of_microseconds(number: Column, of: Type) -> Column:
 
 
 def scaled(octets: Column, of: Decimal, zeros: int = 0) -> Column:
-    """Return the decimal of this type that bytes are, with so many zeros behind their digits; null if the type does not hold it."""
+    """Return the decimal of this type that bytes are, with so many zeros after their digits; null if the type does not hold it."""
     if not zeros:
         return unscaled(octets, of.scale).try_cast(spark_type(of))
     return F.concat(unscaled(octets, 0).cast("string"), F.lit("0" * zeros)).try_cast(spark_type(of))
@@ -143,7 +143,7 @@ def scaled(octets: Column, of: Decimal, zeros: int = 0) -> Column:
 def unscaled(octets: Column, scale: int) -> Column:
     """Return the decimal of 38 digits that bytes are in two's complement; none if it has more digits.
 
-    Avro has it so, behind the length in bytes: one byte, twice the number.
+    Avro has it so, after the length in bytes: one byte, twice the number.
     """
     schema = json.dumps({"type": "bytes", "logicalType": "decimal", "precision": LARGEST, "scale": scale})
     count = F.length(octets)
@@ -153,7 +153,7 @@ def unscaled(octets: Column, scale: int) -> Column:
 
 
 def _number(whole: Column, scale: Column) -> Column:
-    """Return the digits of a number with its own scale, as PostgreSQL writes them: no exponent, all zeros behind the point."""
+    """Return the digits of a number with its own scale, as PostgreSQL writes them: no exponent, all zeros after the point."""
     digits = F.abs(whole).cast("string")
     sign = F.when(whole < 0, "-").otherwise("")
     padded = F.lpad(digits, F.greatest(F.length(digits), scale + 1), "0")

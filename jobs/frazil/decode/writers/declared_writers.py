@@ -11,7 +11,7 @@ from frazil.declaration.options import Framing, ValueFormat
 from frazil.decode.avro.plain_avro import PlainAvro, SingleObjectAvro, complete_body, plain_body
 from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.connect_json.connect_decoder import PlainConnectJson, has_null_payload
-from frazil.decode.decoder import Body, Side, Unframed
+from frazil.decode.decoder import Body, Step, Unframed
 from frazil.decode.frames.framed import Framed
 from frazil.decode.json.json_decoder import PlainJson, PlainJsonSchema, is_null
 from frazil.decode.writers.record_type import RecordType, avro_type, declared_json, json_type, protobuf_type
@@ -48,7 +48,7 @@ def declared_writers(topic: Topic, of: ValueFormat, envelope: Envelope, *, is_ke
     ]
     types = [unwrapped(each, of_rows) for each in written]
     if framing is Framing.SINGLE_OBJECT:
-        return FingerprintedWriters(of, types, envelope, is_key=is_key, heads=heads)
+        return FingerprintedWriters(heads, types, envelope, is_key=is_key)
     return DeclaredWriters(of, types, envelope, is_key=is_key)
 
 
@@ -87,23 +87,17 @@ class DeclaredWriters(WriterSchemas):
     ) -> Unframed | Framed:
         """Return the decoder of bytes that are a body of the type."""
         (body,), side = self._fitting(target, unfit, is_closed=is_closed).values(), self.side(target)
-        has_null = side.has_changes or self._types[0].is_nullable
-        return _plain(self._format, side, body, has_null=has_null)
+        made, null = _plain(self._format)
+        return made(side=side, body=body, is_null=null if side.has_changes or self._types[0].is_nullable else None)
 
 
 class FingerprintedWriters(DeclaredWriters):
     """The record types of Avro schemas that records name by the fingerprint. `heads` are the bytes before their bodies."""
 
     def __init__(
-        self,
-        of: ValueFormat,
-        types: Sequence[RecordType],
-        envelope: Envelope,
-        *,
-        is_key: bool,
-        heads: Sequence[bytes],
+        self, heads: Sequence[bytes], types: Sequence[RecordType], envelope: Envelope, *, is_key: bool
     ) -> None:
-        super().__init__(of, types, envelope, is_key=is_key)
+        super().__init__(ValueFormat.AVRO, types, envelope, is_key=is_key)
         self._heads = heads
 
     def decoder(
@@ -119,20 +113,21 @@ class FingerprintedWriters(DeclaredWriters):
         )
 
 
-def _plain(of: ValueFormat, side: Side, body: Body, *, has_null: bool) -> Unframed:
+def _plain(of: ValueFormat) -> tuple[type[Unframed], Step | None]:
+    """Return the decoder of bodies in a format, and what says that a value is null."""
     match of:
         case ValueFormat.AVRO:
-            return PlainAvro(side=side, body=body)
+            return PlainAvro, None
         case ValueFormat.JSON:
-            return PlainJson(side=side, body=body, is_null=is_null if has_null else None)
+            return PlainJson, is_null
         case ValueFormat.JSON_SCHEMA:
-            return PlainJsonSchema(side=side, body=body, is_null=is_null if has_null else None)
+            return PlainJsonSchema, is_null
         case ValueFormat.CONNECT_JSON:
-            return PlainConnectJson(side=side, body=body, is_null=has_null_payload if has_null else None)
+            return PlainConnectJson, has_null_payload
         case _:
             from frazil.decode.protobuf.protobuf_decoder import PlainProtobuf  # loads Arrow and Protobuf
 
-            return PlainProtobuf(side=side, body=body)
+            return PlainProtobuf, None
 
 
 def _head(file: SchemaFile) -> bytes:

@@ -1,4 +1,4 @@
-"""Writers whose schemas are in the records themselves. They are known as records are met; no registry is asked for them."""
+"""Writers whose schemas are in the records themselves. They are known as records are seen; no registry is asked for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from frazil.decode.connect_json.connect_decoder import EmbeddedConnectJson, has_null_payload
 from frazil.decode.writers.record_type import UNREADABLE, RecordType, embedded_type, why
-from frazil.decode.writers.seen_frames import MOST, Met
+from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.decode.writers.writer_schemas import Occurring, WriterSchemas, framed_parts
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema, InvalidInput
@@ -16,7 +16,7 @@ from frazil.schemas.types import Struct
 
 
 class EmbeddedWriters(WriterSchemas):
-    """The writers of a topic's values, or keys, in the order in which they were met. A frame is the text of a schema."""
+    """The writers of a topic's values, or keys, in the order in which they were seen. A frame is the text of a schema."""
 
     is_in_records = True
 
@@ -30,7 +30,7 @@ class EmbeddedWriters(WriterSchemas):
 
     @property
     def types(self) -> Mapping[int, RecordType]:
-        """The types in the order in which they were met."""
+        """The types in the order in which they were seen."""
         return dict(enumerate(self._types))
 
     @property
@@ -51,19 +51,19 @@ class EmbeddedWriters(WriterSchemas):
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
-    def learn(self, met: Met) -> bool:
-        """Read the schemas that records have and that `decoder` left out; return whether `decoder` differs then.
+    def learn(self, seen: SeenFrames) -> bool:
+        """Read the schemas that records have and that `decoder` omitted; return whether `decoder` differs then.
 
         Raises `InvalidInput` if there are more than a topic can have, or if the envelope unwraps none of them.
         """
-        for text in met.unknown:
+        for text in seen.unknown:
             self._read(text)
-        self._occurring.meet(self._frames[text] for text in (*met.unknown, *met.waiting) if text in self._frames)
+        self._occurring.see(self._frames[text] for text in (*seen.unknown, *seen.waiting) if text in self._frames)
         self._check_envelope()
-        return bool(met)
+        return bool(seen)
 
     def forget(self) -> bool:
-        """Forget which writers were met, if they are more than a few; whether `decoder` has fewer then."""
+        """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
         return self._occurring.forget()
 
     def _read(self, text: bytes) -> None:
@@ -86,7 +86,7 @@ class EmbeddedWriters(WriterSchemas):
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
     ) -> EmbeddedConnectJson:
-        """Return the decoder of records by the schemas that were met."""
+        """Return the decoder of records by the schemas that were seen."""
         parts = framed_parts(
             self._frames, self._bad, self.types, self._occurring, target, unfit.keys(), is_closed=is_closed
         )

@@ -95,18 +95,13 @@ def json_type(
     is_single_value = json_schema.is_single_value(schema, connect_types=connect_types)
     title = schema.root.schema.get("title") if isinstance(schema.root.schema, dict) else None
     written = with_unknown(json_schema.row_type(schema, connect_types=connect_types), keeps=keeps_unknown)
-
-    def body(target: Struct, *, is_closed: bool = False) -> Body:
-        only, of = _members(target) if is_closed else None, held(target, written)
-        return connect_body(of, target, single_value=is_single_value, keeps_unknown=keeps_unknown, only=only)
-
     return RecordType(
         name=title if isinstance(title, str) else "",
         row=row_meaning(written),
         is_single_value=is_single_value,
         is_nullable=json_schema.is_nullable(schema, connect_types=connect_types),
         omits=json_schema.omitted(schema, connect_types=connect_types, keeps_unknown=keeps_unknown),
-        body=body,
+        body=_json_body(written, single_value=is_single_value, keeps_unknown=keeps_unknown),
     )
 
 
@@ -114,17 +109,12 @@ def embedded_type(text: str) -> RecordType:
     """Return the type of a schema that records of Kafka Connect's JSON hold next to their payload. Raises `UnreadableSchema`."""
     schema = connect_schema.parse(text)
     written, is_single_value = schema.row, schema.is_single_value
-
-    def body(target: Struct, *, is_closed: bool = False) -> Body:
-        only, of = _members(target) if is_closed else None, held(target, written)
-        return connect_body(of, target, single_value=is_single_value, in_payload=True, only=only)
-
     return RecordType(
         name=schema.name,
         row=row_meaning(written),
         is_single_value=is_single_value,
         is_nullable=schema.is_nullable,
-        body=body,
+        body=_json_body(written, single_value=is_single_value, in_payload=True),
     )
 
 
@@ -147,6 +137,15 @@ def declared_json(
         return connect_body(of, known, in_payload=in_payload, keeps_unknown=keeps_unknown, only=members)
 
     return RecordType(name="", row=row_meaning(written), body=body)
+
+
+def _json_body(written: Struct, **how: bool) -> MakeBody:
+    """Return how JSON that a schema describes is decoded; `how` are the options of `connect_body`."""
+
+    def body(target: Struct, *, is_closed: bool = False) -> Body:
+        return connect_body(held(target, written), target, only=_members(target) if is_closed else None, **how)
+
+    return body
 
 
 def _members(target: Struct) -> tuple[str, ...]:

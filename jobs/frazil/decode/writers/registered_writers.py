@@ -1,74 +1,131 @@
-"""The writers of a topic whose schemas are in the registry."""
+"""The writers of a topic whose schemas are in the registry, and what the registry said of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from functools import partial
+import uuid
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.retry import several
-from frazil.declaration.options import ValueFormat
+from frazil.clients.registry.schemas import RegisteredSchema, SubjectVersion
+from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.declaration.topic import Topic
 from frazil.decode.avro.avro_decoder import RegisteredAvro
-from frazil.decode.frames.registered import Registered
+from frazil.decode.frames.framed import Registered
 from frazil.decode.json.json_decoder import RegisteredJson, is_framed_null
-from frazil.decode.writers.known_messages import KnownMessages
-from frazil.decode.writers.known_writers import KnownWriters
-from frazil.decode.writers.record_type import RecordType, avro_type, json_type
-from frazil.decode.writers.seen_frames import Met
-from frazil.decode.writers.subjects import Ownership
+from frazil.decode.writers.record_type import UNREADABLE, RecordType, avro_type, json_type, why
+from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.decode.writers.writer_schemas import Occurring, TooMany, WriterSchemas, framed_parts
 from frazil.envelopes.envelope import Envelope
-from frazil.errors import IncompatibleSchema
+from frazil.errors import IncompatibleSchema, UnreadableSchema
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
+from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES, guid_header, prefixed
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+_MAY_CHANGE = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)  # by what is registered later
+FIRST = (0,)
+"""The message index of a file's first message."""
+
+
+class Ownership:
+    """The subjects of a topic's values; with `keys`, of its keys, whose strategy is the topic's name."""
+
+    def __init__(self, topic: Topic, *, keys: bool = False) -> None:
+        self._topic, self.is_key = topic.name, keys
+        self.strategy = SubjectStrategy.TOPIC if keys else topic.subject_strategy
+        self.record_name = topic.key_record_name if keys else topic.record_name
+
+    @property
+    def may_begin_without(self) -> bool:
+        """Return whether no subject is known before a record names one."""
+        return self.strategy is SubjectStrategy.RECORD and self.record_name is None
+
+    @property
+    def has_one_subject(self) -> bool:
+        """Return whether the topic has one subject, so that no schema without a version there is the topic's."""
+        return self.strategy is SubjectStrategy.TOPIC or self.record_name is not None
+
+    def subjects(self, registry: Registry) -> Sequence[str]:
+        """Return the subjects that can be known before a record is seen. Raises `RegistryUnavailable`."""
+        if self.strategy is SubjectStrategy.TOPIC:
+            return (f"{self._topic}-{'key' if self.is_key else 'value'}",)
+        if self.record_name is not None:
+            return (f"{self._prefix}{self.record_name}",)
+        return [s for s in registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()
+
+    def owns(self, name: str, subjects: Collection[str]) -> bool:
+        """Return whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
+        if self.strategy is SubjectStrategy.TOPIC:
+            return True
+        if self.record_name is not None and name and name != self.record_name:
+            return False
+        wanted = self.record_name or name
+        return f"{self._prefix}{wanted}" in subjects if wanted else any(s.startswith(self._prefix) for s in subjects)
+
+    @property
+    def _prefix(self) -> str:
+        """Return the part of a subject before a record's name."""
+        return f"{self._topic}-" if self.strategy is SubjectStrategy.TOPIC_RECORD else ""
+
+
+class Recent(dict[K, V]):
+    """A dict of at most `most` entries: those that were set last. Only `[]=` and `del` change it."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        while len(self) > self._most:
+            del self[next(iter(self))]
 
 
 class RegisteredWriters(WriterSchemas):
-    """The writers of a topic's values, or keys. A schema in Avro or JSON Schema has one type.
+    """The writers of a topic's values, or keys, the frames that name them, and the verdict on all other frames.
 
-    Of a Protobuf file the declared message is known at once, or its first one; others when a record names them.
-
-    The registry is asked by `refresh` and by `learn` alone. `KnownWriters` remembers what it said.
+    Of schemas of other subjects, and of ids that the registry does not have, the newest few thousand are remembered. Others are
+    unknown, and asked for. The registry is asked by `refresh` and by `learn` alone.
     """
 
-    def __init__(
-        self,
-        topic: Topic,
-        of: ValueFormat,
-        registry: Registry | None,
-        envelope: Envelope,
-        *,
-        is_key: bool,
-        of_one_type: bool,
-    ) -> None:
+    format: ClassVar[ValueFormat]
+    language: ClassVar[str]
+    """The format's name in the registry."""
+    record_type: ClassVar[Callable[..., RecordType]]
+    """What makes the type of a schema, which has one."""
+
+    def __init__(self, topic: Topic, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         super().__init__(registry, envelope, is_key=is_key)
-        self._format, self._owner, self._occurring = of, Ownership(topic, keys=is_key), Occurring()
-        self.is_protobuf = of is ValueFormat.PROTOBUF
-        self._known: KnownWriters
-        if self.is_protobuf:
-            self._known = KnownMessages(self._owner, registry, of_one_type=of_one_type)
-        else:
-            language, made = ("avro", avro_type) if of is ValueFormat.AVRO else ("json", json_type)
-            of_text = partial(made, connect_types=envelope.has_changes)
-            self._known = KnownWriters(
-                language, of, self._owner, registry, lambda text, more: self._unwrapped(of_text(text, more))
-            )
+        self._owner, self._occurring = Ownership(topic, keys=is_key), Occurring()
+        self._types: dict[int, RecordType] = {}
+        self._problems: dict[int, str] = {}
+        self._frames: MutableMapping[bytes, int] = {}
+        self._guids: Recent[bytes, int] = Recent(10 * MOST)
+        self._rejected: Recent[bytes, Reason] = Recent(4 * MOST)
+        self._verdicts: dict[int, Reason | None] = {}  # by schema id; None: its records can be read
+        self._strangers: Recent[int, Reason] = Recent(10 * MOST)  # by schema id, of what is not in our one subject
+        self._judged: set[tuple[int, str]] = set()
 
     @property
     def types(self) -> Mapping[int, RecordType]:
         """The types that are known."""
-        return self._known.writers
+        return self._types
 
     @property
     def problems(self) -> Mapping[int, str]:
         """Why schemas cannot be read, by their ids."""
-        return self._known.problems
+        return self._problems
 
     @property
     def may_begin_without(self) -> bool:
-        """Whether no subject, or no message type that can be read, is known before a record names one."""
-        return self._owner.may_begin_without or self._known.may_begin_without
+        """Whether no subject is known before a record names one."""
+        return self._owner.may_begin_without
 
     def subjects(self, registry: Registry) -> Collection[str]:
         """Return the topic's subjects in the registry."""
@@ -81,64 +138,192 @@ class RegisteredWriters(WriterSchemas):
         """
         if self.registry is None:
             return False
-        registry, known, subjects = self.registry, len(self._known.writers), self._owner.subjects(self.registry)
+        registry, known, subjects = self.registry, len(self._types), self._owner.subjects(self.registry)
         listed = several(lambda subject: registry.versions(subject, deleted=True), subjects)
         found = [(version, subject) for subject, versions in zip(subjects, listed, strict=True) for version in versions]
-        new = [(version, subject) for version, subject in found if self._known.is_undecided(version.id, subject)]
+        new = [(version, subject) for version, subject in found if self._is_undecided(version.id, subject)]
         registry.prefetch(version.id for version, _ in new)
         for version, subject in new:
-            self._known.add(version, subject)
+            self._register(version, subject)
         self._check_envelope()
-        return len(self._known.writers) > known
+        return len(self._types) > known
 
-    def learn(self, met: Met) -> bool:
-        """Find out about frames that records have and that `decoder` left out; return whether `decoder` differs then.
+    def learn(self, seen: SeenFrames) -> bool:
+        """Find out about frames that records have and that `decoder` omitted; return whether `decoder` differs then.
 
         The ids that the topic has are asked for first. For the other ids the registry is asked whether it has them, for all at a
         time. Where there are too many, all but those of the topic count as unknown without that question; where only that
         question would decide, this raises `TooMany`. Raises `RegistryUnavailable`, which is no verdict.
         """
-        numbers = [self._known.frames[frame] for frame in met.waiting if frame in self._known.frames]
-        self._occurring.meet(numbers)
+        numbers = [self._frames[frame] for frame in seen.waiting if frame in self._frames]
+        self._occurring.see(numbers)
         is_other = bool(numbers)
-        if self.registry is None or (not met.unknown and met.is_all):
+        if self.registry is None or (not seen.unknown and seen.is_all):
             return is_other
         is_other = self.refresh() or is_other
-        if not met.is_all:
-            if self.is_protobuf or met.has_guids or not self._owner.has_one_subject:
+        if not seen.is_all:
+            if self.is_protobuf or seen.has_guids or not self._owner.has_one_subject:
                 raise TooMany
             return is_other
-        before = {frame: self._known.refused.get(frame, Reason.UNKNOWN_SCHEMA) for frame in met.unknown}
-        self._known.ask(met.unknown)
-        self._occurring.meet(self._known.frames[frame] for frame in met.unknown if frame in self._known.frames)
-        after = {frame: self._known.refused.get(frame, Reason.UNKNOWN_SCHEMA) for frame in met.unknown}
-        return is_other or before != after or any(frame in self._known.frames for frame in met.unknown)
+        before = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
+        self._ask(seen.unknown)
+        self._occurring.see(self._frames[frame] for frame in seen.unknown if frame in self._frames)
+        after = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
+        return is_other or before != after or any(frame in self._frames for frame in seen.unknown)
 
     def recall(self, schema_ids: Collection[int]) -> None:
         """Begin with what an earlier run decoded, see `Occurring.recall`."""
-        self._occurring.recall(schema_ids, self._known.writers)
+        self._occurring.recall(schema_ids, self._types)
 
     def forget(self) -> bool:
-        """Forget which writers were met, if they are more than a few; whether `decoder` has fewer then."""
+        """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
         return self._occurring.forget()
 
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
     ) -> Registered:
         """Return the decoder of records by the registry's schemas."""
-        known, side = self._known, self.side(target)
         parts = framed_parts(
-            known.frames, known.refused, known.writers, self._occurring, target, unfit.keys(), is_closed=is_closed
+            self._frames, self._rejected, self._types, self._occurring, target, unfit.keys(), is_closed=is_closed
         )
-        parts |= {"side": side, "guids": dict(known.guids)}
-        match self._format:
-            case ValueFormat.AVRO:
-                return RegisteredAvro(**parts)
-            case ValueFormat.JSON_SCHEMA:
-                nullable = {frame for frame, number in parts["frames"].items() if known.writers[number].is_nullable}
-                is_null = is_framed_null if side.has_changes else None
-                return RegisteredJson(**parts, nullable=nullable, is_null=is_null)
-            case _:
-                from frazil.decode.protobuf.protobuf_decoder import RegisteredProtobuf  # loads Arrow and Protobuf
+        return self._decoder(parts | {"side": self.side(target), "guids": dict(self._guids)})
 
-                return RegisteredProtobuf(**parts)
+    @abstractmethod
+    def _decoder(self, parts: dict[str, Any]) -> Registered:
+        """Return the decoder of the format."""
+
+    def _is_undecided(self, schema_id: int, subject: str) -> bool:
+        """Return whether a version of a subject is new, and may change the verdict on its schema."""
+        is_judged = (schema_id, subject) in self._judged
+        return not is_judged and self._verdicts.get(schema_id, _MAY_CHANGE[0]) in _MAY_CHANGE
+
+    def _register(self, version: SubjectVersion, subject: str) -> None:
+        """Read the schema of a version that is new, and note the frames that name it."""
+        self._reconsider(version.id)
+        self._add(version.id, {subject})
+        if version.id in self._verdicts:
+            self._name_first(version.id, version.guid)
+
+    def _reconsider(self, schema_id: int) -> None:
+        """Forget verdicts that a version which is registered now may change."""
+        self._strangers.pop(schema_id, None)
+        for frame in [f for f, reason in self._rejected.items() if reason in _MAY_CHANGE]:
+            del self._rejected[frame]
+
+    def _ask(self, frames: Iterable[bytes]) -> None:
+        """Give each frame a writer or a verdict. All that is asked of the registry is asked a few at a time."""
+        assert self.registry is not None
+        registry, open_frames = self.registry, [f for f in frames if f not in self._frames]
+        guids = [f[:GUID_BYTES] for f in open_frames if f[0] == GUID_MAGIC and f[:GUID_BYTES] not in self._guids]
+        of_guid = several(lambda head: registry.id_of_guid(str(uuid.UUID(bytes=head[1:]))), dict.fromkeys(guids))
+        named = dict(zip(dict.fromkeys(guids), of_guid, strict=True)) | self._guids
+        ids = {f: named.get(f[:GUID_BYTES]) if f[0] == GUID_MAGIC else _id_in(f) for f in open_frames}
+        wanted = dict.fromkeys(i for i in ids.values() if i is not None and self._is_unknown(i))
+        for number, subjects in zip(wanted, several(registry.subjects_of, wanted), strict=True):
+            self._see(number, set(subjects))
+        for frame, schema_id in ids.items():
+            if schema_id is not None:
+                self._name_as(frame, schema_id)
+
+    def _is_unknown(self, schema_id: int) -> bool:
+        """Return whether only the registry knows whose an id is."""
+        if self._owner.has_one_subject:
+            return schema_id not in self._verdicts and schema_id not in self._strangers
+        return self._verdicts.get(schema_id, _MAY_CHANGE[0]) in _MAY_CHANGE
+
+    def _see(self, schema_id: int, subjects: set[str]) -> None:
+        """Judge an id that a record names and no subject that we know of has, by the subjects that do."""
+        if self._owner.has_one_subject or not subjects:
+            self._strangers[schema_id] = Reason.FOREIGN_SCHEMA if subjects else Reason.UNKNOWN_SCHEMA
+        elif any((schema_id, subject) not in self._judged for subject in subjects):
+            self._reconsider(schema_id)
+            self._add(schema_id, subjects)
+
+    def _name_as(self, frame: bytes, schema_id: int) -> None:
+        """Note what a frame names, by the verdict on its schema."""
+        if schema_id not in self._verdicts:
+            if self._strangers.get(schema_id) is Reason.FOREIGN_SCHEMA:
+                self._rejected[frame] = Reason.FOREIGN_SCHEMA
+            return
+        if frame[0] == GUID_MAGIC:
+            self._guids[frame] = schema_id
+        self._name(frame, schema_id)
+
+    def _add(self, schema_id: int, subjects: set[str]) -> None:
+        """Read a schema; its types become writers as they are named. An outage leaves nothing after."""
+        assert self.registry is not None
+        try:
+            schema = self.registry.schema(schema_id)
+            if schema is None:  # deleted between the two questions
+                return
+            references = self.registry.resolve_references(schema)
+            if schema.type.value != self.language:
+                raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self.format}")
+            self._verdicts[schema_id] = self._read(schema, references, subjects)
+        except UNREADABLE as problem:
+            self._verdicts[schema_id], self._problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
+        self._judged |= {(schema_id, subject) for subject in subjects}
+
+    def _read(self, schema: RegisteredSchema, references: Mapping[str, str], subjects: set[str]) -> Reason | None:
+        """Read a schema; return why its records cannot be read."""
+        made = self.record_type(schema.text, references, connect_types=self.envelope.has_changes)
+        written = self._unwrapped(made)
+        if not self._owner.owns(written.name, subjects):
+            return Reason.FOREIGN_SCHEMA
+        self._types[schema.id] = written
+        return None
+
+    def _name_first(self, schema_id: int, guid: str | None) -> None:
+        """Note the frames of the schema's type that is known at once."""
+        for path in self._paths(schema_id):
+            heads = [prefixed(schema_id, b"", path), *([guid_header(guid, path)] if guid else [])]
+            if path == FIRST:
+                heads += [head[:-1] + b"\x02\x00" for head in heads]  # the long form
+            for head in heads:
+                self._name(head, schema_id)
+                if head[0] == GUID_MAGIC:
+                    self._guids[head] = schema_id
+
+    def _paths(self, schema_id: int) -> Sequence[tuple[int, ...] | None]:
+        """Return the message index of the type that is known at once; None for a schema of one type."""
+        return [None]
+
+    def _name(self, frame: bytes, schema_id: int) -> None:
+        """Note which writer a frame names, or why it is refused."""
+        verdict = self._verdicts[schema_id]
+        number = verdict if verdict is not None else self._writer(frame, schema_id)
+        if isinstance(number, Reason):
+            self._rejected[frame] = number
+        else:
+            self._note(frame, number)
+
+    def _writer(self, frame: bytes, schema_id: int) -> int | Reason:
+        """Return the number of the writer that a frame names, or why there is none."""
+        return schema_id
+
+    def _note(self, frame: bytes, number: int) -> None:
+        self._frames[frame] = number
+
+
+def _id_in(frame: bytes) -> int:
+    return int.from_bytes(frame[1:PREFIX_BYTES], "big")
+
+
+class AvroWriters(RegisteredWriters):
+    """The writers of Avro schemas."""
+
+    format, language, record_type = ValueFormat.AVRO, "avro", staticmethod(avro_type)
+
+    def _decoder(self, parts: dict[str, Any]) -> Registered:
+        return RegisteredAvro(**parts)
+
+
+class JsonWriters(RegisteredWriters):
+    """The writers of JSON Schemas."""
+
+    format, language, record_type = ValueFormat.JSON_SCHEMA, "json", staticmethod(json_type)
+
+    def _decoder(self, parts: dict[str, Any]) -> Registered:
+        nullable = {frame for frame, number in parts["frames"].items() if self._types[number].is_nullable}
+        is_null = is_framed_null if parts["side"].has_changes else None
+        return RegisteredJson(**parts, nullable=nullable, is_null=is_null)

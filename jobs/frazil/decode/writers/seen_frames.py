@@ -13,10 +13,10 @@ MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
+class SeenFrames:
     """Frames that records of a batch have, of values or of keys.
 
-    `waiting` are those of registered versions that the plan left out, all of them. `unknown` are those that nothing final is known
+    `waiting` are those of registered versions that the plan omitted, all of them. `unknown` are those that nothing final is known
     of, at most `MOST`; `is_all` says that these are all, `has_guids` that some, listed or not, hold a GUID.
     """
 
@@ -30,19 +30,19 @@ class Met:
 
 
 class UnknownSchemas(Exception):
-    """A batch met schemas for which its plan had no decoder. They are known by now, so the caller stages the batch again.
+    """A batch seen schemas for which its plan had no decoder. They are known by now, so the caller stages the batch again.
 
-    `most_rows`: how many records the batch may have then, if it met too many to ask for; else None.
+    `most_rows`: how many records the batch may have then, if it seen too many to ask for; else None.
     """
 
-    def __init__(self, values: Met, keys: Met, *, most_rows: int | None = None) -> None:
+    def __init__(self, values: SeenFrames, keys: SeenFrames, *, most_rows: int | None = None) -> None:
         self.values, self.keys, self.most_rows = values, keys, most_rows
         super().__init__("records name schemas that are not decoded yet")
 
     @property
     def looked_up(self) -> str:
         """Return what was looked up: `new schema id 7 was looked up`."""
-        names = sorted({_named(frame) for met in (self.values, self.keys) for frame in (*met.waiting, *met.unknown)})
+        names = sorted({_named(frame) for seen in (self.values, self.keys) for frame in (*seen.waiting, *seen.unknown)})
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         ids = ", ".join(names[:_NAMED]) + more
         return f"new schema id {ids} was looked up" if len(names) == 1 else f"new schema ids {ids} were looked up"

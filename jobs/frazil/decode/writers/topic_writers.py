@@ -8,7 +8,8 @@ from frazil.declaration.topic import Topic
 from frazil.decode.raw import RAW, RawWriters
 from frazil.decode.writers.declared_writers import declared_writers
 from frazil.decode.writers.embedded_writers import EmbeddedWriters
-from frazil.decode.writers.registered_writers import RegisteredWriters
+from frazil.decode.writers.registered_messages import MessageWriters
+from frazil.decode.writers.registered_writers import AvroWriters, JsonWriters
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 
@@ -21,7 +22,7 @@ def writer_schemas(
     envelope: Envelope = NO_ENVELOPE,
     of_one_type: bool = False,
 ) -> WriterSchemas:
-    """Return the writer schemas of a topic's values; with `keys`, of its keys. `of_one_type` is that of `KnownMessages`.
+    """Return the writer schemas of a topic's values; with `keys`, of its keys. `of_one_type` is that of `MessageWriters`.
 
     Raises `InvalidInput` as the envelope does for declared schemas, and `UnreadableSchema`.
     """
@@ -32,4 +33,7 @@ def writer_schemas(
         return EmbeddedWriters(envelope, is_key=keys)
     if of in RAW:
         return RawWriters(of, envelope, is_key=keys)
-    return RegisteredWriters(topic, of, registry, envelope, is_key=keys, of_one_type=of_one_type)
+    if of is ValueFormat.PROTOBUF:
+        return MessageWriters(topic, registry, envelope, is_key=keys, of_one_type=of_one_type)
+    made = AvroWriters if of is ValueFormat.AVRO else JsonWriters
+    return made(topic, registry, envelope, is_key=keys)

@@ -11,43 +11,43 @@ from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.decoder import Decoder, Side
 from frazil.decode.decoding import schema_id_of
 from frazil.decode.writers.record_type import RecordType
-from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
 NEWEST = 2
-"""How many of the newest writers are decoded before a record of theirs is met: those that producers use while they are changed."""
+"""How many of the newest writers are decoded before a record of theirs is seen: those that producers use while they are changed."""
 FEW = 8
-"""So many decoders beside these cost next to nothing."""
+"""So many decoders next to these cost next to nothing."""
 
 
 class Occurring:
     """The numbers of the writers whose records were seen. Each decoder has a cost, even without a record of it."""
 
     def __init__(self) -> None:
-        self._met: set[int] = set()
+        self._seen: set[int] = set()
 
-    def meet(self, numbers: Iterable[int]) -> None:
+    def see(self, numbers: Iterable[int]) -> None:
         """Note that there are records of these."""
-        self._met |= set(numbers)
+        self._seen |= set(numbers)
 
     def recall(self, schema_ids: Collection[int], among: Iterable[int]) -> None:
-        """Take the writers of these schemas, if they are few, for met: an earlier run decoded them."""
+        """Take the writers of these schemas, if they are few, for seen: an earlier run decoded them."""
         if len(schema_ids) <= FEW:
-            self.meet(number for number in among if schema_id_of(number) in schema_ids)
+            self.see(number for number in among if schema_id_of(number) in schema_ids)
 
     def forget(self) -> bool:
-        """Forget which were met, if they are more than a few; return whether they were."""
-        is_less = len(self._met) > FEW
+        """Forget which were seen, if they are more than a few; return whether they were."""
+        is_less = len(self._seen) > FEW
         if is_less:
-            self._met.clear()
+            self._seen.clear()
         return is_less
 
     def of(self, numbers: Sequence[int]) -> set[int]:
         """Return those of these writers, oldest first, that are decoded."""
-        return {*numbers[-NEWEST:], *self._met} & set(numbers)
+        return {*numbers[-NEWEST:], *self._seen} & set(numbers)
 
 
 class TooMany(Exception):
@@ -130,8 +130,8 @@ class WriterSchemas(ABC):
         """
         return False
 
-    def learn(self, met: Met) -> bool:
-        """Find out about frames that records have and that `decoder` left out; return whether `decoder` differs then.
+    def learn(self, seen: SeenFrames) -> bool:
+        """Find out about frames that records have and that `decoder` omitted; return whether `decoder` differs then.
 
         Raises `TooMany` where only the registry would decide on more frames than it is asked for, `InvalidInput` as `refresh`
         does, and `RegistryUnavailable`, which is no verdict.
@@ -142,7 +142,7 @@ class WriterSchemas(ABC):
         """Begin with what an earlier run decoded, see `Occurring.recall`."""
 
     def forget(self) -> bool:
-        """Forget which writers were met, if they are more than a few; whether `decoder` has fewer then."""
+        """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
         return False
 
     def side(self, target: Struct) -> Side:

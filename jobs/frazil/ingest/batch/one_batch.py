@@ -16,7 +16,7 @@ from frazil.ingest.batch.rejected_share import check_keys
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.plan.plan import Plan, Restage
-from frazil.ingest.schema.evolution import Evolution
+from frazil.ingest.schema.schema_tracking import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake import tables
@@ -109,7 +109,7 @@ def stage_batch(
     with spark_jobs(pipeline, job, staging, planned.rows):
         staged = staging.stage(planned, by_driver)
         if staged.rows.omits_values:
-            return Restage("changes omit values", replace(planned.handling, fills=True))
+            return Restage("changes leave values out", replace(planned.handling, fills=True))
         rejected = StagedRejected() if staged.are_all else staging.stage_rejected(staged)
     if not staged.are_all and (again := _handled_otherwise(planned, staging, staged, rejected)) is not None:
         return again

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
-from frazil.decode.writers.seen_frames import MOST, Met
+from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.batch import fingerprint
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.last_records import LastRecord
@@ -54,8 +54,8 @@ class Rejected:
     kept: Mapping[str, int] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
     skipped_at: Mapping[int, int] = field(default_factory=dict)
-    values: Met = Met()  # noqa: RUF009 # frozen
-    keys: Met = Met()  # noqa: RUF009 # frozen
+    values: SeenFrames = SeenFrames()  # noqa: RUF009 # frozen
+    keys: SeenFrames = SeenFrames()  # noqa: RUF009 # frozen
     last_truncate: int | None = None
     keyless: int = 0
 
@@ -183,14 +183,14 @@ def rejected(observed: Mapping[str, Any]) -> Rejected:
     )
 
 
-def met(observed: Mapping[str, Any], name: str) -> Met:
+def met(observed: Mapping[str, Any], name: str) -> SeenFrames:
     """Return the frames, of `values` or of `keys`, that `observe_rejected` noted.
 
     All unknown ones are listed if their counts add up; the sketch estimates only when there are more than it lists.
     """
     listed = [row for row in observed[f"{name}_unknown"] or () if row["item"] is not None]
     is_all = len(listed) <= MOST and sum(row["count"] for row in listed) == (observed[f"{name}_count"] or 0)
-    return Met(
+    return SeenFrames(
         waiting=tuple(map(bytes.fromhex, sorted(observed[f"{name}_waiting"] or ()))),
         unknown=tuple(map(bytes.fromhex, sorted(row["item"] for row in listed)[:MOST])),
         is_all=is_all,

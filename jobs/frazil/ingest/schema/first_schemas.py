@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from frazil.declaration import Pipeline
 from frazil.decode.connect_json.connect_decoder import frame_inside
 from frazil.decode.keys.key_column import Keys
-from frazil.decode.writers.seen_frames import Met
+from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import InvalidInput
 from frazil.ingest.batch.read import consumer_options, read
@@ -53,7 +53,7 @@ class FirstSchemas:
                 while (frame := self._first(column, spans, ranges, unread)) is not None:
                     problems = len(side.problems)
                     try:
-                        side.learn(Met(unknown=(frame,)))
+                        side.learn(SeenFrames(unknown=(frame,)))
                     except InvalidInput as problem:
                         if len(side.problems) == problems:
                             raise

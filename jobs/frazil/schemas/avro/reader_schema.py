@@ -30,8 +30,7 @@ from frazil.schemas.avro.scalars import (
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
 from frazil.schemas.evolution.field_ids import MEMBER, is_union, member
 from frazil.schemas.evolution.merge import brief, incompatible, same_field
-from frazil.schemas.evolution.type_promotion import holds
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, inside
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, holds, inside
 
 OPTIONS: Mapping[str, str] = {
     "mode": "PERMISSIVE",
@@ -39,7 +38,7 @@ OPTIONS: Mapping[str, str] = {
     "stableIdentifierPrefixForUnionType": MEMBER,
     "datetimeRebaseMode": "CORRECTED",
 }
-"""The options of `from_avro`, beside `avroSchema`."""
+"""The options of `from_avro`, next to `avroSchema`."""
 
 JVM_PROPERTIES: Mapping[str, str] = {
     "org.apache.avro.limits.bytes.maxLength": "134217728",
@@ -80,7 +79,7 @@ class Reader:
 def reader(writer: AvroSchema, target: Struct) -> Reader:
     """Return how to read a writer's records as rows of `target`, a table's row type with the sources of its fields.
 
-    Raises `IncompatibleSchema` for a writer that does not fit the target; see `table_mapping.fits`.
+    Raises `IncompatibleSchema` for a writer that does not fit the target.
     """
     sides, yields = _Rendering(writer, _texts(target)).record(writer.root, target, (), "row.t")
     fields = [*sides.reader["fields"], {"name": DECODED, "type": "boolean", "default": True}]
@@ -197,17 +196,17 @@ class _Rendering:
             written.append(found[field.name].writer)
         read: list[Any] = ["null"] if "null" in written else []
         yields: list[Field] = []
-        met = [type_name(sides.reader).lower() for sides in found.values()]
-        if len(set(met)) < len(met):
+        seen = [type_name(sides.reader).lower() for sides in found.values()]
+        if len(set(seen)) < len(seen):
             raise incompatible(path, "two types of the union are not distinguishable")
         for field in column.fields:
             sides = found.get(field.name)
             if sides is None:
                 sides = self._absent.branch(field, names[field.name], (*path, field.name))
-                if type_name(sides.reader).lower() in met:
+                if type_name(sides.reader).lower() in seen:
                     yields.append(NOT_YIELDED)
                     continue
-                met.append(type_name(sides.reader).lower())
+                seen.append(type_name(sides.reader).lower())
             read.append(sides.reader)
             yields.append(Field(MEMBER + type_name(sides.reader), sides.yields, as_json=sides.as_json))
         return Sides(written if isinstance(node, Union) else written[0], read, Struct(tuple(yields)))

@@ -51,7 +51,7 @@ LEGAL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """A named type in a schema that is being written: its definition where it is met first, its name thereafter."""
+    """A named type in a schema that is being written: its definition where it is seen first, its name thereafter."""
 
     name: str
     definition: Callable[[], Any]

@@ -21,7 +21,7 @@ NANO_TIMESTAMP, ZONED_TIMESTAMP = "debezium-nano-timestamp", "debezium-zoned-tim
 class Simple:
     """A primitive type; `logical` is set only where Avro knows it on this type (it ignores a wrong one).
 
-    `decimal` is the column of a decimal, whose numbers have so many `zeros` behind their digits. `unit` is that of a number, if
+    `decimal` is the column of a decimal, whose numbers have so many `zeros` after their digits. `unit` is that of a number, if
     Kafka Connect or Debezium names it.
     """
 

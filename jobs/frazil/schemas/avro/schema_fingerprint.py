@@ -6,9 +6,11 @@ https://avro.apache.org/docs/1.12.0/specification/#parsing-canonical-form-for-sc
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from frazil.schemas.avro.schema import PRIMITIVES
+from frazil.schemas.avro.parser import parse
+from frazil.schemas.avro.schema import Array, Enum, Fixed, Map, Named, NamedType, Node, Record, Simple, Union
 
 MAGIC = b"\xc3\x01"
 """The bytes before a fingerprint."""
@@ -32,9 +34,33 @@ def head(schema_text: str) -> bytes:
 
 def canonical_form(schema_text: str) -> str:
     """Return the Parsing Canonical Form of a schema that `parse` reads: all that its encoding depends on."""
-    text = schema_text.strip()
-    tree = text if text in PRIMITIVES else json.loads(text)
-    return json.dumps(_Form().of(tree, ""), separators=(",", ":"), ensure_ascii=False)
+    schema = parse(schema_text)
+    root = schema.root.fields[0].type if schema.is_single_value else Named(schema.root.name)
+    return json.dumps(_form(root, schema.types, set()), separators=(",", ":"), ensure_ascii=False)
+
+
+def _form(node: Node, types: Mapping[str, NamedType], defined: set[str]) -> Any:
+    match node:
+        case Simple(name):
+            return name
+        case Array(items):
+            return {"type": "array", "items": _form(items, types, defined)}
+        case Map(values):
+            return {"type": "map", "values": _form(values, types, defined)}
+        case Union(branches):
+            return [_form(branch, types, defined) for branch in branches]
+        case Named(name) if name in defined:
+            return name
+        case Named(name):
+            defined.add(name)
+            match types[name]:
+                case Record(_, fields):
+                    members = [{"name": f.name, "type": _form(f.type, types, defined)} for f in fields]
+                    return {"name": name, "type": "record", "fields": members}
+                case Enum(_, symbols):
+                    return {"name": name, "type": "enum", "symbols": list(symbols)}
+                case Fixed(_, size):
+                    return {"name": name, "type": "fixed", "size": size}
 
 
 def _row(byte: int) -> int:
@@ -44,47 +70,3 @@ def _row(byte: int) -> int:
 
 
 _TABLE = [_row(byte) for byte in range(256)]
-
-
-class _Form:
-    """One walk over a schema; the names that are defined so far say which type a short name means."""
-
-    def __init__(self) -> None:
-        self._names: set[str] = set()
-
-    def of(self, tree: Any, namespace: str) -> Any:
-        if isinstance(tree, str):
-            return self._reference(tree, namespace)
-        if isinstance(tree, list):
-            return [self.of(branch, namespace) for branch in tree]
-        kind = tree["type"]
-        match kind:
-            case "array":
-                return {"type": kind, "items": self.of(tree["items"], namespace)}
-            case "map":
-                return {"type": kind, "values": self.of(tree["values"], namespace)}
-            case "record" | "error":
-                full, inside = self._name(tree, namespace)
-                fields = [{"name": f["name"], "type": self.of(f["type"], inside)} for f in tree["fields"]]
-                return {"name": full, "type": "record", "fields": fields}
-            case "enum":
-                return {"name": self._name(tree, namespace)[0], "type": kind, "symbols": tree["symbols"]}
-            case "fixed":
-                return {"name": self._name(tree, namespace)[0], "type": kind, "size": tree["size"]}
-        return self.of(kind, namespace)
-
-    def _name(self, tree: dict[str, Any], namespace: str) -> tuple[str, str]:
-        name = str(tree["name"])
-        if "." in name:
-            namespace, _, name = name.rpartition(".")
-        elif isinstance(tree.get("namespace"), str):
-            namespace = tree["namespace"]
-        full = f"{namespace}.{name}" if namespace else name
-        self._names.add(full)
-        return full, namespace
-
-    def _reference(self, name: str, namespace: str) -> str:
-        if name in PRIMITIVES:
-            return name
-        full = f"{namespace}.{name}" if namespace and "." not in name else name
-        return (full if full in self._names else name).lstrip(".")

@@ -1,4 +1,4 @@
-"""The schema that Kafka Connect's JsonConverter writes beside each payload (`schemas.enable`), as a row type.
+"""The schema that Kafka Connect's JsonConverter writes next to each payload (`schemas.enable`), as a row type.
 
 https://github.com/apache/kafka/blob/4.1.1/connect/json/src/main/java/org/apache/kafka/connect/json/JsonConverter.java
 """

@@ -32,7 +32,7 @@ class Notation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Held(Primitive):
-    """A primitive, `kind`, that means another value; an `UNSCALED` one has so many `zeros` behind its digits."""
+    """A primitive, `kind`, that means another value; an `UNSCALED` one has so many `zeros` after its digits."""
 
     notation: Notation
     means: Primitive | Decimal
@@ -118,16 +118,16 @@ def in_bytes(means: Decimal, zeros: int) -> Held:
 
 
 def decimal_column(precision: object, scale: object) -> tuple[Decimal, int]:
-    """Return the column of decimals of so many digits, `scale` of them behind the point, and the zeros behind their digits.
+    """Return the column of decimals of so many digits, `scale` of them after the point, and the zeros after their digits.
 
-    Without a precision, and with one below 1 or over 38, it has 38 digits: no column holds more. It has room for all digits behind
+    Without a precision, and with one below 1 or over 38, it has 38 digits: no column holds more. It has room for all digits after
     the point (Oracle's `NUMBER(3, 5)`), and for the zeros that a negative scale means. Larger values are rejected when they are
     decoded. Raises `ValueError` if no column has the scale.
     """
-    digits, behind = (_INTEGER.fullmatch(str(number)) for number in (0 if precision is None else precision, scale))
-    if digits is None or behind is None:
+    digits, after = (_INTEGER.fullmatch(str(number)) for number in (0 if precision is None else precision, scale))
+    if digits is None or after is None:
         raise ValueError(f"a decimal of precision {precision} and scale {scale}, which are no integers")
-    size, places = int(digits[0]), int(behind[0])
+    size, places = int(digits[0]), int(after[0])
     if not -LARGEST < places <= LARGEST:
         raise ValueError(f"a decimal of scale {places}, and no column has more than {LARGEST} digits")
     size = size if 0 < size <= LARGEST else LARGEST

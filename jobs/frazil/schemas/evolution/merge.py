@@ -21,8 +21,7 @@ from frazil.schemas.evolution.field_ids import (
     origins,
     with_ids,
 )
-from frazil.schemas.evolution.type_promotion import becomes, holds
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type, with_inside
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type, becomes, holds, with_inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +35,8 @@ class Merged:
 def merge(versions: Sequence[tuple[int, Struct]]) -> Merged:
     """Merge row types, oldest version first; each with its schema id.
 
-    A version that cannot be merged with the versions before it is left out entirely and listed in `incompatible`. New
-    fields go after the existing ones; a field that a version leaves out is not required; the newest comment that is not
+    A version that cannot be merged with the versions before it is omitted entirely and listed in `incompatible`. New
+    fields go after the existing ones; a field that a version omits is not required; the newest comment that is not
     empty wins; a field whose aliases name an earlier field renames it and keeps its place. A further version never
     changes the name that an earlier one gave, unless by such an alias. If a version has several types for a field and others
     have one of them, the field has one member for each type.
@@ -102,13 +101,13 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
     known_now = {known.name for known in old.fields if known.source in sources}
     places = {f.source: at for at, f in reversed(list(enumerate(old.fields))) if f.source not in f.aliases}
     by_id = {each: at for at, f in enumerate(old.fields) for each in f.ids}
-    met: set[str] = set()
+    seen: set[str] = set()
     for field in new.fields:
         place = next((by_id[each] for each in field.ids if each in by_id), None)
         if place is None and not field.aliases and not field.ids:
             place = places.get(field.source)
         if place is not None:  # nearly always, and then no other field matters
-            _meet(old.fields[place], field, met, path)
+            _see(old.fields[place], field, seen, path)
             fields[place] = _same(old.fields[place], field, path)
             continue
         known = same_field(field, old.fields)
@@ -122,18 +121,18 @@ def _structs(old: Struct, new: Struct, path: tuple[str, ...], *, top: bool, firs
             continue
         if known.name in known_now and known.source != field.source:
             raise _twice(known, field, path)
-        _meet(known, field, met, path)
+        _see(known, field, seen, path)
         fields[fields.index(known)] = _merged(known, field, others, path, top=top)
-    absent = {f.name for f in old.fields} - met
+    absent = {f.name for f in old.fields} - seen
     merged = tuple(replace(f, required=False) if f.name in absent and f.required else f for f in fields)
     is_old = len(merged) == len(old.fields) and all(map(operator.is_, merged, old.fields))
     return old if is_old else Struct(merged, origins=old.origins)
 
 
-def _meet(known: Field, field: Field, met: set[str], path: tuple[str, ...]) -> None:
-    if known.name in met:
+def _see(known: Field, field: Field, seen: set[str], path: tuple[str, ...]) -> None:
+    if known.name in seen:
         raise _twice(known, field, path)
-    met.add(known.name)
+    seen.add(known.name)
 
 
 def _twice(known: Field, field: Field, path: tuple[str, ...]) -> IncompatibleSchema:

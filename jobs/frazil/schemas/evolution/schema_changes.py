@@ -9,8 +9,7 @@ from dataclasses import field as dataclass_field
 from frazil.schemas.evolution.column_names import folded, is_reserved, suffixed
 from frazil.schemas.evolution.field_ids import is_other, is_union, with_ids
 from frazil.schemas.evolution.merge import brief, incompatible, type_names
-from frazil.schemas.evolution.type_promotion import Scalar, becomes, holds
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Scalar, Struct, Type, becomes, holds
 
 Path = tuple[str, ...]
 """Column names from the row down, in lists and maps Iceberg's `element`, `key` and `value`; as before any change."""
@@ -93,7 +92,7 @@ def changes(table: Struct, rows: Struct, *, may_add: bool = True, may_widen: boo
     No change depends on another: every path is the table's as it is now, and renames come last, the deepest first.
     `may_add` allows new columns, and with them renames, comments and ids; `may_widen` allows wider types and optional
     columns. What is not allowed, or forbidden by Iceberg, raises `IncompatibleSchema` with the path; but a rename or a
-    comment that is not allowed is left out, as rows land without it. A column is never narrowed.
+    comment that is not allowed is omitted, as rows land without it. A column is never narrowed.
     """
     found = tuple(_structs(table, rows, (), _Allowed(add=may_add, widen=may_widen)))
     renames = sorted((c for c in found if isinstance(c, RenameColumn)), key=lambda c: -len(c.path))
@@ -122,7 +121,7 @@ def columns_of(table: Struct, rows: Struct, *, top: bool) -> dict[str, Field]:
     for field in rows.fields:
         if field.name not in found and field.name in free and not is_other(free[field.name], field):
             found[field.name] = free.pop(field.name)
-    for name_of in (suffixed, folded):  # an earlier name that met a collision is recognised by its suffix
+    for name_of in (suffixed, folded):  # an earlier name that seen a collision is recognised by its suffix
         for field in rows.fields:
             names = [name for name in map(name_of, reversed(field.aliases)) if not (top and is_reserved(name))]
             earlier = next((name for name in names if name in free and not is_other(free[name], field)), None)
@@ -157,9 +156,9 @@ def _structs(table: Struct, rows: Struct, path: Path, allowed: _Allowed) -> Iter
             yield IdentifyColumn(here, tuple(each for each in field.ids if each not in column.ids))
         if field.name != column.name and allowed.add:
             yield RenameColumn(here, field.name)
-    met = {column.name for column in columns.values()}
+    seen = {column.name for column in columns.values()}
     for column in table.fields:
-        if column.required and column.name not in met and not (not path and is_reserved(column.name)):
+        if column.required and column.name not in seen and not (not path and is_reserved(column.name)):
             yield _relaxed((*path, column.name), allowed)
 
 

@@ -11,16 +11,11 @@ from frazil.schemas.evolution.field_ids import as_union, is_member, is_union, wi
 from frazil.schemas.evolution.merge import (
     Merged,
     adopted,
-    brief,
-    column_kind,
-    incompatible,
     merge,
-    same_field,
     with_version,
 )
 from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
-from frazil.schemas.evolution.type_promotion import holds
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Struct, Type, inside
+from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type, inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +32,7 @@ def landing(
 ) -> Landing:
     """Bring the versions of a subject, oldest first, into a table.
 
-    A version that does not fit the table and the versions before it, under these flags, is left out and listed in
+    A version that does not fit the table and the versions before it, under these flags, is omitted and listed in
     `incompatible`; it changes nothing.
     """
     if _has_unions(table):
@@ -137,20 +132,11 @@ def _named_as(column: Type, value: Type) -> Type:
 def target(table: Struct, rows: Struct) -> Struct:
     """Return the table's row type, its fields annotated with where in the rows (a merged row type) they come from.
 
-    Metadata columns are left out; so is a field of the rows without a column: `fits` reports the versions that have
-    one. A column that the rows lack stays, and is null in every row.
+    Metadata columns are omitted; so is a field of the rows without a column. A column that the rows lack stays, and is null in
+    every row.
     """
     annotated = _annotated(table, rows, top=True)
     return Struct(tuple(field for field in annotated.fields if not is_reserved(field.name)))
-
-
-def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
-    """Return why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
-    try:
-        _fit(target, as_members(target, version), ())
-    except IncompatibleSchema as problem:
-        return problem
-    return None
 
 
 def _annotated(table: Struct, rows: Struct, *, top: bool = False) -> Struct:
@@ -184,44 +170,3 @@ def _inner(column: Type, value: Type) -> Type:
             return MapOf(key, _inner(held, inner), required)
         case _:
             return column
-
-
-def _fit(target: Struct, version: Struct, path: tuple[str, ...]) -> None:
-    met: set[str] = set()
-    for field in version.fields:
-        here = (*path, field.source)
-        column = same_field(field, target.fields)
-        if column is None:
-            raise incompatible(here, "the table has no column for this field")
-        if column.name in met:
-            raise incompatible(here, f"two fields are the column {column.name}")
-        met.add(column.name)
-        if column.required and not field.required:
-            raise incompatible(here, f"the column {column.name} is required, and this may be null")
-        if column.as_json and not isinstance(field.type, Primitive | Decimal):
-            continue
-        if column.as_json != field.as_json:
-            raise incompatible(here, f"the column {column.name} holds {column_kind(column)}")
-        _fit_type(column.type, field.type, here)
-    for column in target.fields:
-        if column.required and column.name not in met:
-            raise incompatible((*path, column.name), "the column is required, and this version lacks it")
-
-
-def _fit_type(column: Type, value: Type, path: tuple[str, ...]) -> None:
-    match column, value:
-        case Struct(), Struct() if is_union(column) is is_union(value):
-            _fit(column, value, path)
-        case ListOf(), ListOf():
-            if column.element_required and not value.element_required:
-                raise incompatible(path, "the table's list holds no nulls")
-            _fit_type(column.element, value.element, (*path, "element"))
-        case MapOf(), MapOf():
-            if column.value_required and not value.value_required:
-                raise incompatible(path, "the table's map holds no nulls")
-            _fit_type(column.key, value.key, (*path, "key"))
-            _fit_type(column.value, value.value, (*path, "value"))
-        case ((Primitive() | Decimal()), (Primitive() | Decimal())) if holds(column, value):
-            pass
-        case _:
-            raise incompatible(path, f"{brief(column)} does not hold {brief(value)}")

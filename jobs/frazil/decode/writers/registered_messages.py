@@ -1,18 +1,20 @@
-"""What the registry said of a topic's Protobuf schemas: the message types of their files, as records name them."""
+"""The writers of a topic whose Protobuf schemas are in the registry: the message types of their files, as records name them."""
 
 from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import RegisteredSchema
 from frazil.declaration.options import SubjectStrategy, ValueFormat
-from frazil.decode.writers.known_writers import FIRST, KnownWriters, Recent
+from frazil.declaration.topic import Topic
+from frazil.decode.frames.framed import Registered
 from frazil.decode.writers.record_type import UNREADABLE, protobuf_type, why
+from frazil.decode.writers.registered_writers import FIRST, Recent, RegisteredWriters
 from frazil.decode.writers.seen_frames import MOST
-from frazil.decode.writers.subjects import Ownership
+from frazil.envelopes.envelope import Envelope
 from frazil.schemas.reasons import Reason
 from frazil.schemas.wire_format import (
     GUID_BYTES,
@@ -27,25 +29,36 @@ if TYPE_CHECKING:
     from frazil.schemas.protobuf import ProtobufSchema
 
 
-class KnownMessages(KnownWriters):
-    """The message types of the files that the registry has.
+class MessageWriters(RegisteredWriters):
+    """The writers of message types. Of a file the declared one is known at once, or its first one; others when records name them.
 
     With `of_one_type`, records are of one message type: the declared one, or the one that is known first. Of padded indexes the
     newest `MOST` are remembered.
     """
 
-    def __init__(self, owner: Ownership, registry: Registry | None, *, of_one_type: bool) -> None:
-        super().__init__("protobuf", ValueFormat.PROTOBUF, owner, registry)
+    format, language = ValueFormat.PROTOBUF, "protobuf"
+    is_protobuf = True
+
+    def __init__(
+        self, topic: Topic, registry: Registry | None, envelope: Envelope, *, is_key: bool, of_one_type: bool
+    ) -> None:
+        super().__init__(topic, registry, envelope, is_key=is_key)
         self._of_one_type = of_one_type
         self._files: dict[int, ProtobufSchema] = {}
         self._padded: Recent[bytes, int] = Recent(MOST)  # of one path there may be thousands
-        self.frames = ChainMap({}, self._padded)
+        self._frames = ChainMap({}, self._padded)
 
     @property
     def may_begin_without(self) -> bool:
-        """Whether no message type that is known at once can be read, and records may name another one of its file."""
+        """Whether no subject, or no message type that can be read, is known before a record names one."""
         has_others = any(len(file.indexes) > 1 for file in self._files.values())
-        return not self.writers and self._owner.record_name is None and has_others
+        is_open = not self._types and self._owner.record_name is None and has_others
+        return self._owner.may_begin_without or is_open
+
+    def _decoder(self, parts: dict[str, Any]) -> Registered:
+        from frazil.decode.protobuf.protobuf_decoder import RegisteredProtobuf  # loads Arrow and Protobuf
+
+        return RegisteredProtobuf(**parts)
 
     def _read(self, schema: RegisteredSchema, references: Mapping[str, str], subjects: set[str]) -> Reason | None:
         from frazil.decode.protobuf.compiler import compile_proto  # loads Protobuf
@@ -71,11 +84,11 @@ class KnownMessages(KnownWriters):
         if name is None:
             return Reason.BAD_MESSAGE_INDEX
         number = list(file.indexes.values()).index(name) << 32 | schema_id
-        if number in self.writers:
+        if number in self._types:
             return number
         wanted = self._owner.record_name
-        if wanted is None and self._of_one_type and self.writers:
-            wanted = next(iter(self.writers.values())).name
+        if wanted is None and self._of_one_type and self._types:
+            wanted = next(iter(self._types.values())).name
         if wanted not in (None, name):
             return Reason.FOREIGN_SCHEMA
         if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.owns(
@@ -83,16 +96,16 @@ class KnownMessages(KnownWriters):
         ):
             return Reason.FOREIGN_SCHEMA
         try:
-            self.writers[number] = protobuf_type(file, name, is_key=self._owner.is_key)
+            self._types[number] = protobuf_type(file, name, is_key=self._owner.is_key)
         except UNREADABLE as problem:
-            self.problems[schema_id] = why(problem)
+            self._problems[schema_id] = why(problem)
             return Reason.UNREADABLE_SCHEMA
         return number
 
     def _subjects_of(self, schema_id: int) -> set[str]:
-        assert self._registry is not None
-        return set(self._registry.subjects_of(schema_id))
+        assert self.registry is not None
+        return set(self.registry.subjects_of(schema_id))
 
     def _note(self, frame: bytes, number: int) -> None:
         of_path = frame[GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES :]
-        (self._padded if is_padded(of_path) else self.frames)[frame] = number
+        (self._padded if is_padded(of_path) else self._frames)[frame] = number

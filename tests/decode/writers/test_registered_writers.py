@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.decode.writers.known_writers import Recent
+from frazil.decode.writers.registered_writers import Recent
 
 
 def test_the_entries_that_were_set_last_are_kept() -> None:

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
-from frazil.declaration.options import SchemaEvolution
+from frazil.declaration.options import KeyFormat, SchemaEvolution
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.changes_in_rows import check_order
 from frazil.decode.decode import RecordDecoder
 from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import row_order
-from frazil.decode.writers.seen_frames import MOST, Met, UnknownSchemas
+from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers
 from frazil.ingest.batch.record_faults import Unfit, fault, is_key_reason
@@ -56,7 +56,9 @@ class Evolution:
         self._mode = mode_of(pipeline)
         table = pipeline.table.identifier
         self._mode.begin(job, lambda event, facts: report(Event(f"key_index_{event}"), table=table, **facts))
-        self._keys = Keys.of(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
+        self._keys: Keys | None = None  # bytes land as they are
+        if pipeline.topic.key_format is not KeyFormat.BYTES:
+            self._keys = Keys(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
         self.may_lack_keys = False
         self._there: Struct | None = None
         self._table: Java | None = None
@@ -110,7 +112,7 @@ class Evolution:
         self._first.learn(self._writers, self._keys)
         return any(found)
 
-    def learn(self, values: Met, keys: Met) -> None:
+    def learn(self, values: SeenFrames, keys: SeenFrames) -> None:
         """Find out about frames that records of a batch have and no decoder.
 
         Raises `UnknownSchemas` if the batch is to be staged again, as some have a decoder now or are more than can be asked for;
