@@ -112,7 +112,7 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
     properties = layout.properties(
         format_version=2,
         target_file_size_bytes=pipeline.table.target_file_size_bytes,
-        keep_snapshots=pipeline.table.keep_snapshots,
+        keep_snapshots=pipeline.table.snapshots.newest,
         offset_columns=("_kafka_topic", "_kafka_partition", "_kafka_offset"),
         declared=pipeline.table.properties,
     )

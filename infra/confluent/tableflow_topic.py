@@ -15,7 +15,7 @@ _REMEDIES = {
     "UPSERT": "a state needs a topic with cleanup.policy compact, and changelog.mode upsert of its table in Flink",
     "APPEND": "append needs a topic with cleanup.policy delete, and changelog.mode append of its table in Flink",
 }
-_MODES = {ErrorMode.SUSPEND: "SUSPEND", ErrorMode.SKIP: "SKIP", ErrorMode.LOG: "LOG"}
+_MODES = {ErrorMode.SUSPEND: "SUSPEND", ErrorMode.SKIP: "SKIP", ErrorMode.DEAD_LETTER: "LOG"}
 
 
 class TableflowTopic(Construct):
@@ -49,7 +49,7 @@ class TableflowTopic(Construct):
             environment=Id(id=environment_id),
             byob_aws=OwnBucket(bucket_name=bucket, provider_integration_id=integration_id),
             error_handling=ErrorHandling(
-                mode=_MODES[on_error], log_target=f"{topic}.rejected" if on_error is ErrorMode.LOG else None
+                mode=_MODES[on_error], log_target=f"{topic}.rejected" if on_error is ErrorMode.DEAD_LETTER else None
             ),
             credentials=credentials,
         ).declare(self, "table", depends_on=after, is_kept=protection.is_kept)

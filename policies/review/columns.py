@@ -87,7 +87,7 @@ def _compared(pipeline: Pipeline, before: Struct, after: Struct) -> tuple[list[s
     kept = [same_field(field, table_before.fields) for field in after.fields]
     gone = [field.name for field in table_before.fields if field not in kept]
     lines = [str(change) for change in found.changes if str(change) not in needed]
-    needed_by = dict.fromkeys(pipeline.write.order_by, ("order", Reason.ORDER_MISSING))
+    needed_by = dict.fromkeys(pipeline.write.order_columns, ("order", Reason.ORDER_MISSING))
     needed_by |= dict.fromkeys(pipeline.write.key or (), ("key", Reason.KEY_NULL))
     lost = [
         f"the schema has the {part} column {name} no more: records of the new version are rejected ({reason})"

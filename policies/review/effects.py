@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from frazil.declaration import Pipeline, SchemaFile, Spark
@@ -116,12 +116,16 @@ def _gaps(path: str, old: Pipeline, new: Pipeline) -> Iterator[str]:
             yield from (gap for gap in gaps_of_state(new) if gap not in known)
 
 
+_PARTS = {"topic", "table", "write", "engine", "limits", "snapshots", "order_by", "kafka"}
+"""The fields whose own fields are compared."""
+
+
 def _differing(old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     for part in fields(old):
         one, other = getattr(old, part.name), getattr(new, part.name)
         if one == other:
             continue
-        if type(one) is type(other) and part.name in {"topic", "table", "write", "engine", "limits"}:
+        if type(one) is type(other) and part.name in _PARTS and is_dataclass(one):
             yield from ((f"{part.name}.{path}", b, a) for path, b, a in _differing(one, other))
         else:
             yield part.name, one, other

@@ -62,7 +62,7 @@ def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     if found.stops:
         return
     for name in found.gone:
-        if name in new.write.order_by:
+        if name in new.write.order_columns:
             what = f"no record has the order column {name} any more: all records are rejected (order_missing)"
             yield _effect(new, changed, what)
     also = "" if new.topic.value_format is ValueFormat.AVRO else ", also in those of waiting records that have it"

@@ -10,7 +10,7 @@ import pytest
 from frazil.dead_letters.diagnosis import attempt
 from frazil.dead_letters.json_body import fitting_json, json_of
 from frazil.dead_letters.show import part
-from frazil.declaration import Append, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Append, Order, Pipeline, Table, Topic, Upsert
 
 COLUMNS = (
     "id long", "n int", "price decimal(5,2)", "ratio double", "day date", "at timestamptz", "ok boolean", "name string",
@@ -62,7 +62,7 @@ def test_the_field_that_does_not_fit_is_named_with_its_value(member: str, path: 
 )
 def test_a_value_of_the_key_or_order_that_its_column_would_change_is_named(member: str, path: str) -> None:
     columns = (*COLUMNS, "nanos io.debezium.time.NanoTimestamp", "zoned io.debezium.time.ZonedTimestamp")
-    exact = Upsert(key="name", order_by=("at", "nanos", "zoned"))
+    exact = Upsert(key="name", order_by=Order(("at", "nanos", "zoned")))
     for write, wanted in ((exact, path), (Append(), "")):
         declared = replace(pipeline(columns=columns), write=write)
         found = part(declared, f'{{"id": 1, {member}}}'.encode(), (), None).attempt

@@ -12,6 +12,7 @@ from frazil.declaration import (
     Earliest,
     ErrorMode,
     Isolation,
+    Keep,
     KeyFormat,
     Latest,
     Limits,
@@ -19,6 +20,7 @@ from frazil.declaration import (
     Offsets,
     PartitionField,
     Pipeline,
+    Reading,
     SchemaEvolution,
     SortField,
     Spark,
@@ -64,7 +66,7 @@ topics = st.builds(
 )
 tables = st.builds(
     Table,
-    st.from_regex(r"[a-z0-9_]{1,9}\.[a-z0-9_]{1,9}", fullmatch=True),
+    st.from_regex(r"[a-z0-9_]{1,9}\.[a-z][a-z0-9_]{0,8}", fullmatch=True),
     partition_by=partition_fields.map(lambda field: (str(field),)) | st.just(()),
     sort_by=sort_fields.map(lambda field: (str(field),)) | st.just(()),
     format_version=st.sampled_from([2, 3]),
@@ -72,8 +74,7 @@ tables = st.builds(
     metadata_columns=st.sampled_from(MetadataColumns),
     properties=st.dictionaries(st.just("read.split.target-size"), st.text("0123é", max_size=5)),
     schema_evolution=st.sampled_from(SchemaEvolution),
-    keep_snapshots=st.integers(1, 100_000),
-    keep_days=st.none() | st.integers(1, 36_500),
+    snapshots=st.builds(Keep, newest=st.integers(1, 100_000), days=st.none() | st.integers(1, 36_500)),
 )
 limits = st.builds(
     Limits, target_seconds=st.integers(1, 3600), first_rows=st.just(1), max_rows=st.integers(1, 2**63 - 1)
@@ -88,8 +89,11 @@ pipelines = st.builds(
     on_error=st.sampled_from(ErrorMode),
     max_rejected_percent=st.none() | st.integers(1, 100),
     headers=st.booleans(),
-    isolation=st.sampled_from(Isolation),
-    kafka_options=st.dictionaries(st.just("client.rack"), st.text("aé🜁 \"\\'", min_size=1).filter(str.strip)),
+    kafka=st.builds(
+        Reading,
+        isolation=st.sampled_from(Isolation),
+        options=st.dictionaries(st.just("client.rack"), st.text("aé🜁 \"\\'", min_size=1).filter(str.strip)),
+    ),
 )
 
 json_values = st.recursive(

@@ -13,9 +13,11 @@ from frazil.declaration import (
     Append,
     At,
     InvalidDeclaration,
+    Keep,
     Limits,
     Offsets,
     Pipeline,
+    Reading,
     Spark,
     Table,
     Tableflow,
@@ -28,11 +30,11 @@ from frazil.declaration.documents.document import document
 
 DECLARED = document(
     (
-        Pipeline(topic=Topic("orders", value_format="avro"), table=Table("shop.orders", keep_days=3)),
+        Pipeline(topic=Topic("orders", value_format="avro"), table=Table("shop.orders", snapshots=Keep(days=3))),
         Pipeline(
             topic=Topic("clicks", value_format="json"),
             table=Table("shop.clicks", partition_by=("days(_kafka_timestamp)",)),
-            kafka_options={"fetch.max.bytes": "1048576"},
+            kafka=Reading(options={"fetch.max.bytes": "1048576"}),
         ),
     )
 )
@@ -110,20 +112,20 @@ def test_an_odd_value_in_any_place_of_a_document_is_told(odd: str) -> None:
 
 
 def test_a_null_is_told_where_it_is() -> None:
-    optional = {"keep_days", "$schema"}
+    optional = {"days", "$schema"}
     for path, _ in places(DECLARED):
         if path and path[-1] not in optional and path != ("version",):
             with pytest.raises(InvalidDeclaration) as raised:
                 parse(with_value(DECLARED, path, None))
             written = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
-            last = f"[{path[-1]!r}]" if "kafka_options" in path[:-1] else None
+            last = f"[{path[-1]!r}]" if "options" in path[:-1] else None
             found = [problem.path for problem in raised.value.problems]
             assert any(each == written or (last and each.endswith(last)) for each in found), (written, found)
 
 
 def test_an_odd_name_in_any_object_is_told() -> None:
     for path, value in places(DECLARED):
-        if isinstance(value, Mapping) and "kafka_options" not in path and "properties" not in path:
+        if isinstance(value, Mapping) and "options" not in path and "properties" not in path:
             for name in ("", "a\nb", "n\u0430me", "x" * 5000, "__class__", "type ", "\ud800"):
                 with pytest.raises(InvalidDeclaration) as raised:
                     parse(with_value(DECLARED, (*path, name), 1))

@@ -40,7 +40,7 @@ def told(default: object) -> str:
 def default_of(field: Field[object]) -> str:
     if field.default is MISSING:
         return "required"
-    return "from the topic" if field.default == "" else told(field.default)
+    return "from the table" if field.default == "" else told(field.default)
 
 
 @pytest.mark.parametrize("cls", DECLARED, ids=lambda cls: cls.__name__)
@@ -58,8 +58,8 @@ def test_every_field_that_counts_something_has_a_unit_on_the_page():
         "max_rows",
         "max_bytes",
         "target_file_size_bytes",
-        "keep_snapshots",
-        "keep_days",
+        "newest",
+        "days",
     }
     assert {name for name in counted if not units.get(name)} == set()
 

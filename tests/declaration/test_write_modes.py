@@ -13,6 +13,7 @@ from frazil.declaration import (
     KeyFormat,
     Latest,
     Offsets,
+    Order,
     Pipeline,
     Table,
     Tombstones,
@@ -50,10 +51,8 @@ def test_a_state_is_declared_by_its_name_alone():
     assert state(write="upsert").write == Upsert()
     assert to_json(Upsert()) == {
         "type": "upsert",
-        "order_by": [],
         "on_tombstone": "delete",
         "on_truncate": "refuse",
-        "remember_deletes": "7 days",
     }
     assert parse(document([state()])) == (state(),)
 
@@ -61,15 +60,15 @@ def test_a_state_is_declared_by_its_name_alone():
 def test_a_state_stops_at_a_rejected_record_unless_it_is_declared_otherwise():
     assert state().on_error is ErrorMode.SUSPEND
     assert state(write="upsert").on_error is ErrorMode.SUSPEND
-    assert state(on_error="log").on_error is ErrorMode.LOG
-    assert state(write=Append()).on_error is ErrorMode.LOG
+    assert state(on_error="dead_letter").on_error is ErrorMode.DEAD_LETTER
+    assert state(write=Append()).on_error is ErrorMode.DEAD_LETTER
 
 
 def test_the_order_of_a_state_is_one_name_or_several():
     ordered = Upsert(order_by="changed_at", on_tombstone=Deletion.SOFT_DELETE)
-    assert ordered == Upsert(order_by=("changed_at",), on_tombstone="soft_delete")
+    assert ordered == Upsert(order_by="changed_at", on_tombstone="soft_delete")
     assert identity(state(write=ordered)) == "upsert ordered by changed_at"
-    by_two = Upsert(order_by=("_kafka_timestamp", "id"), on_tombstone="soft_delete")
+    by_two = Upsert(order_by=Order(("_kafka_timestamp", "id")), on_tombstone="soft_delete")
     assert identity(state(write=by_two)) == "upsert ordered by _kafka_timestamp, id"
     assert identity(state(write=Upsert(on_tombstone="soft_delete"))) == identity(state()) == "upsert"
     assert parse(document([state(write=ordered)])) == (state(write=ordered),)
@@ -79,20 +78,10 @@ def test_the_order_of_a_state_is_one_name_or_several():
     ("declared", "problems"),
     [
         (
-            {"remember_deletes": "3 days"},
-            {"upsert.remember_deletes": "without order_by no record is older than a delete that landed before it"},
+            {"order_by": "_kafka_offset"},
+            {"order.columns[0]": "'_kafka_offset' orders no records: offsets do so without order_by"},
         ),
-        ({"order_by": "at", "remember_deletes": "3 weeks"}, {"upsert.remember_deletes": "'3 weeks' is no duration"}),
-        (
-            {"order_by": ("at", "at"), "on_tombstone": "soft_delete"},
-            {"upsert.order_by[1]": "at is named twice. Remove one of the two"},
-        ),
-        (
-            {"order_by": "_kafka_offset", "on_tombstone": "soft_delete"},
-            {"upsert.order_by[0]": "'_kafka_offset' orders no records: offsets do so without order_by"},
-        ),
-        ({"order_by": "_order", "on_tombstone": "soft_delete"}, {"upsert.order_by[0]": "'_order' orders no records"}),
-        ({"order_by": "At", "on_tombstone": "soft_delete"}, {"upsert.order_by[0]": "'At' is no column's name"}),
+        ({"order_by": ("at", "id")}, {"upsert.order_by": "this is of type tuple. Write Order(…), or None"}),
         ({"on_tombstone": "skip"}, {"upsert.on_tombstone": "'skip' is not one of its values"}),
         (
             {"on_truncate": "delete_all", "on_tombstone": "soft_delete"},
@@ -104,6 +93,22 @@ def test_what_orders_no_records_is_refused(declared, problems):
     found = problems_of(lambda: Upsert(**declared))
     assert found.keys() == problems.keys()
     assert all(found[path].startswith(text) for path, text in problems.items())
+
+
+@pytest.mark.parametrize(
+    ("columns", "remembered", "path", "said"),
+    [
+        ("at", "3 weeks", "remember_deletes", "'3 weeks' is no duration"),
+        (("at", "at"), "7 days", "columns[1]", "at is named twice. Remove one of the two"),
+        ((), "7 days", "columns", "no column is named. Name one, or remove order_by"),
+        ("_order", "7 days", "columns[0]", "'_order' orders no records"),
+        ("At", "7 days", "columns[0]", "'At' is no column's name"),
+    ],
+)
+def test_an_order_is_of_columns_and_remembers_deletes_for_a_time(columns, remembered, path, said):
+    [(found, text)] = problems_of(lambda: Order(columns, remember_deletes=remembered)).items()
+    assert found == f"order.{path}"
+    assert text.startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +229,7 @@ def test_what_a_changelog_cannot_be_is_refused():
 
 def test_an_incomplete_history_is_said():
     assert list(gaps_of_state(state(write=Changelog()))) == []
-    late = list(gaps_of_state(state(write=Changelog(), start="latest", on_error="log")))
+    late = list(gaps_of_state(state(write=Changelog(), start="latest", on_error="dead_letter")))
     assert late[0] == "the table is not the complete history: it begins at latest, later than older keys"
     assert "the last row of a key whose last record is rejected" in late[1]
     assert list(gaps_of_state(state(write=Append(), start="latest"))) == []

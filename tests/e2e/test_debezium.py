@@ -317,7 +317,7 @@ def infinite(name: str, first: int) -> list[str]:
 def test_infinite_times_are_dead_letters(copied_of: CopiedOf, name: str) -> None:
     """In the snapshot and in later changes: no column holds them, and null would be another value."""
     columns = ", ".join(f"{column} {of}" for column, of in TIMES.items())
-    copied = copied_of(columns, *infinite(name, 0), on_error=ErrorMode.LOG)
+    copied = copied_of(columns, *infinite(name, 0), on_error=ErrorMode.DEAD_LETTER)
     assert copied.shop.drain().rejected == {"undecodable": 8}
     copied.source.sql(*infinite(name, 20), f"UPDATE {name} SET day = NULL WHERE id = 0")
     copied.source.captured()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import KeyFormat, Limits, Upsert
+from frazil.declaration import Keep, KeyFormat, Limits, Upsert
 from tests.e2e.test_follow_process import FOLLOW, PATIENCE, Log
 from tests.scenarios.test_upserts import State, stored
 from tests.support.shop import Shop
@@ -25,7 +25,7 @@ def test_upkeep_is_done_between_batches_within_its_time_and_sigterm_ends_it(
     shop_of: Callable[..., Shop], tmp_path: Path
 ) -> None:
     limits = Limits(first_rows=KEYS, max_rows=KEYS, target_seconds=TARGET)
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits, table={"keep_snapshots": 20})
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits, table={"snapshots": Keep(20)})
     state = State(shop)
     process = shop.process(tmp_path, mode=FOLLOW)
     log = Log(process)

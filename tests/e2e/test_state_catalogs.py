@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import Changelog, ErrorMode, Keep, KeyFormat, Limits, Upsert
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.commit import commit as append
@@ -234,7 +234,7 @@ def test_dead_letters_of_a_state_are_decided_by_its_commit(
 ) -> None:
     """A driver is killed just before the commit, and one just after it."""
     table = {"format_version": version}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG, table=table)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER, table=table)
     changes = Changes(shop)
 
     def produce(word: str, numbers: range) -> None:
@@ -262,7 +262,7 @@ def test_processes_that_are_killed_behind_their_commit_leave_the_state_right(
     shop_of: Callable[..., Shop], version: int, tmp_path: Path
 ) -> None:
     """The next driver lands no record twice."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error="log", table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error="dead_letter", table={"format_version": version})
     changes = Changes(shop)
     for number, step in enumerate(("publish.committed", "decide.decided")):
         changes.produce(step, range(number, number + 8), gone=range(number))
@@ -295,7 +295,7 @@ def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
     shop_of: Callable[..., Shop], version: int, tmp_path: Path
 ) -> None:
     """Each in a process of its own: the maintainer in that of the test."""
-    table = {"format_version": version, "keep_snapshots": 2}
+    table = {"format_version": version, "snapshots": Keep(2)}
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30), table=table)
     changes, maintained = Changes(shop), list[Outcome]()
     for round_ in range(10):

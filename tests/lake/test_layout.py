@@ -16,7 +16,7 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrd
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestamptzType
 
-from frazil.declaration import Append, At, Changelog, Debezium, KeyFormat, Latest, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Append, At, Changelog, Debezium, Keep, KeyFormat, Latest, Pipeline, Table, Topic, Upsert
 from frazil.declaration.checks.change_effects import FIELDS, Outcome
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.setup import existing_table
@@ -56,7 +56,7 @@ def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str
             layout.START: layout.start_property(pipeline),
             **ledger.mode_properties(
                 pipeline.write.kind,
-                pipeline.write.order_by,
+                pipeline.write.order_columns,
                 pipeline.envelope.kind if pipeline.is_change_data else None,
                 [ids[name] for name in key_of(pipeline)] if pipeline.write.keeps_changes else (),
             ),
@@ -81,7 +81,7 @@ APPLIED: dict[str, tuple[Pipeline, Pipeline]] = {
     "table.sort_by": (declared(), declared({"sort_by": ("id desc",)})),
     "table.properties": (declared(), declared({"properties": {"write.parquet.row-group-size-bytes": "1048576"}})),
     "table.target_file_size_bytes": (declared(), declared({"target_file_size_bytes": 1 << 24})),
-    "table.keep_snapshots": (declared(), declared({"keep_snapshots": 7})),
+    "table.snapshots.newest": (declared(), declared({"snapshots": Keep(7)})),
 }
 """The next run changes the table."""
 
@@ -102,6 +102,10 @@ REFUSED: dict[str, Callable[[], bool] | str] = {
     "write.order_by": lambda: _refused(
         declared(write=Upsert(key="id"), topic=KEYED), declared(write=Upsert(key="id", order_by="id"), topic=KEYED)
     ),
+    "write.order_by.columns": lambda: _refused(
+        declared(write=Upsert(key="id", order_by="id"), topic=KEYED),
+        declared(write=Upsert(key="id", order_by="day"), topic=KEYED),
+    ),
     "table.metadata_columns": lambda: _refused(
         declared(), declared({"metadata_columns": "struct"}), "table.metadata_columns"
     ),
@@ -119,7 +123,9 @@ REFUSED: dict[str, Callable[[], bool] | str] = {
 def test_every_field_of_a_declaration_is_applied_refused_or_said() -> None:
     """Fields without a copy in a table (`FROM_NOW_ON`, `UPKEEP`) are read by each batch, or each maintenance."""
     by_outcome = {path: effect.outcome for path, effect in FIELDS.items()}
-    assert by_outcome.keys() | {"name", "topic", "table", "engine.limits"} == declared_fields()
+    assert (
+        by_outcome.keys() | {"name", "topic", "table", "table.snapshots", "kafka", "engine.limits"} == declared_fields()
+    )
     assert {path for path, outcome in by_outcome.items() if outcome is Outcome.REBUILD} == SAID.keys()
     assert {path for path, outcome in by_outcome.items() if outcome is Outcome.STOPS} == REFUSED.keys()
     read = {path for path, outcome in by_outcome.items() if outcome in (Outcome.FROM_NOW_ON, Outcome.UPKEEP)}

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Limits
+from frazil.declaration import Keep, Limits
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.run import maintain
@@ -59,7 +59,7 @@ def ours(shop: Shop, iceberg: Iceberg, done: Counter[str]) -> None:
 def test_upkeep_all_the_while_loses_and_doubles_nothing(
     shop_of: Callable[..., Shop], iceberg: Iceberg, upkeep: Upkeep, orders: int
 ) -> None:
-    shop = shop_of(limits=Limits(first_rows=50, max_rows=50), table={"keep_snapshots": 1})
+    shop = shop_of(limits=Limits(first_rows=50, max_rows=50), table={"snapshots": Keep(1)})
     schema_id, ended, done = shop.register(), threading.Event(), Counter[str]()
 
     def all_the_while() -> int:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Keep
 from frazil.declaration.catalogs import GlueCatalog, ObjectStore
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
@@ -84,7 +85,7 @@ def test_the_jobs_ask_for_what_is_recorded_and_nothing_else(
     local_world: LocalServices, spark: SparkSession, name: str, tmp_path: Path
 ) -> None:
     with recorded_lake(spark, tmp_path) as (environment, log):
-        shop = Shop(local_world, spark, environment, name, table={"keep_snapshots": 1})
+        shop = Shop(local_world, spark, environment, name, table={"snapshots": Keep(1)})
         iceberg = Iceberg(spark, environment.catalog.name)
         check_catalog(iceberg, "shop", unique_id=name)
         land(shop, iceberg)

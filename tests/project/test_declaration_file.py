@@ -84,7 +84,8 @@ def test_a_problem_of_a_document_has_its_path(tmp_path: Path) -> None:
 
 
 def test_pipelines_that_clash_are_reported_together(tmp_path: Path) -> None:
-    text = f"a = {made('a')}\nb = {made('b', 'a')}\npipelines = [a, b, {made('c', 'a')}]\n"
+    b, c = (made(name, "a").replace("Pipeline(", f"Pipeline(name={name!r}, ") for name in "bc")
+    text = f"a = {made('a')}\nb = {b}\npipelines = [a, b, {c}]\n"
     with pytest.raises(InvalidDeclaration) as raised:
         declared(written(tmp_path, text))
     said, do = "already writes shop.a; a table has one writer", "Choose another table"

@@ -52,7 +52,7 @@ def test_a_file_that_is_not_python_is_reported(tmp_path: Path, text: bytes, said
         ("import json; json.loads('{')", "mine.py:2: JSONDecodeError: Expecting property name"),
         ("raise InvalidDeclaration(())", "mine.py:2: InvalidDeclaration. Correct the line"),
         ("x = 1\nValueFormat.AVOR", "mine.py:3: AttributeError: there is no such member. Did you mean AVRO?"),
-        ("Table('a.b', keep_snapshots=10**10000)", "mine.py:2: table.keep_snapshots: a number of thousands of digits"),
+        ("Table('a.b', format_version=10**10000)", "mine.py:2: table.format_version: a number of thousands of digits"),
         ("Topic('a', 'avro')", "mine.py:2: topic.value_format: the field is missing"),
     ],
 )
@@ -64,7 +64,7 @@ def test_an_error_is_reported_with_its_line(tmp_path: Path, text: str, said: str
 def test_all_problems_of_the_first_invalid_object_are_reported(tmp_path: Path) -> None:
     text = """
         def table(name):
-            return Table(name, keep_snapshots=0, sort_by=["x"], kep_days=1)
+            return Table(name, format_version=0, sort_by=["x"], kep_days=1)
         orders = Pipeline(
             topic=Topic("orders", value_format="text"),
             table=table("Shop"),
@@ -75,7 +75,7 @@ def test_all_problems_of_the_first_invalid_object_are_reported(tmp_path: Path) -
         "table.kep_days",
         "table.sort_by",
         "table.identifier",
-        "table.keep_snapshots",
+        "table.format_version",
     ]
     assert {line.partition(": ")[0] for line in told(tmp_path, text)} == {"mine.py:4"}
 

@@ -82,7 +82,7 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
 
 
 def test_a_second_pipeline_on_the_topic_of_a_state_lands_its_changes(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     first, name = shop.pipeline, f"{shop.pipeline.name}_changes"
     table = replace(first.table, identifier=f"{first.table.identifier}_changes")
     second = replace(first, name=name, table=table, write=Changelog())
@@ -118,7 +118,7 @@ def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> No
         "partition_by": ("bucket(4, order_id)", "days(_changed_at)"),
         "sort_by": ("_op",),
     }
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG, table=table)
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER, table=table)
     state = State(shop, schema=KEY_SCHEMA)
     state.put(1, "good")
     state.delete(1)
@@ -136,7 +136,7 @@ def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> No
 
 @pytest.mark.long
 def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(key=("line", "order_id")), on_error=ErrorMode.LOG)
+    shop = shop_of(write=Changelog(key=("line", "order_id")), on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, LINE)
     for word in ("first", "second"):
         lines.put(line(1, 1, word))
@@ -162,7 +162,7 @@ def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_record_without_an_order_is_rejected(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format=KeyFormat.TEXT, on_error="log")
+    shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format=KeyFormat.TEXT, on_error="dead_letter")
     replay = StateReplay(shop)
     replay.produce(1, "a", version=7)
     replay.produce(1, "b")
@@ -268,7 +268,7 @@ def test_an_update_or_delete_without_the_row_before_shows_that_the_identity_is_n
     source.write("u", 1, customer="b")
     with pytest.raises(RejectedRecords, match="before_missing"):
         shop.drain()
-    shop.pipeline = replace(shop.pipeline, envelope=FULL, on_error=ErrorMode.LOG)
+    shop.pipeline = replace(shop.pipeline, envelope=FULL, on_error=ErrorMode.DEAD_LETTER)
     source.produce(1, source.event("d", None))
     source.produce(
         1, source.event("u", {"id": 1, "customer": "c", "note": None}, {"id": 0, "customer": "b", "note": None})
@@ -325,7 +325,7 @@ def test_values_without_a_schema_are_changes(shop_of: ShopOf, value_format: str)
 def test_declared_columns_of_json_are_a_changelogs_key_and_row(shop_of: ShopOf) -> None:
     json_of: dict[str, Any] = {"value_format": "json", "columns": ("Id long", "word string")}
     json_of |= {"key_format": "json", "key_columns": ("Id long",)}
-    shop = shop_of(write=Changelog(), on_error=ErrorMode.LOG, partitions=1, **json_of)
+    shop = shop_of(write=Changelog(), on_error=ErrorMode.DEAD_LETTER, partitions=1, **json_of)
     shop.produce([b'{"Id": 1, "word": "a"}', None, b'{"word": "b"}', b'{"Id": 7, "word": "c"}'], key=b'{"Id": 1}')
     assert shop.drain().rejected == {"key_mismatch": 1}
     found = [(row["_op"], row["id"], row["word"]) for row in in_order(shop)]
@@ -444,7 +444,7 @@ def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf
 
 @pytest.mark.long
 def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "nothing", key=None)
     with pytest.raises(KeysMissing):
@@ -464,7 +464,7 @@ def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf
     ],
 )
 def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, step: str) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "first")
     state.delete(1)

@@ -19,7 +19,18 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Debezium, Environment, KeyFormat, Limits, Pipeline, Spark, Table, Upsert
+from frazil.declaration import (
+    Changelog,
+    Debezium,
+    Environment,
+    KeyFormat,
+    Limits,
+    Order,
+    Pipeline,
+    Spark,
+    Table,
+    Upsert,
+)
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
@@ -294,7 +305,9 @@ def beside(shop: Shop, write: Changelog) -> Pipeline:
 def test_the_view_of_a_changelog_is_the_state_that_upserts_make(shop_of: ShopOf, order_by: tuple[str, ...]) -> None:
     """Of the same topic, in other batches."""
     deletes = "soft_delete" if order_by else "delete"
-    shop = shop_of(write=Upsert(order_by=order_by, on_tombstone=deletes), key_format=KeyFormat.TEXT)
+    shop = shop_of(
+        write=Upsert(order_by=Order(order_by) if order_by else None, on_tombstone=deletes), key_format=KeyFormat.TEXT
+    )
     replay, chosen = StateReplay(shop), random.Random(3)
     log = replace(beside(shop, Changelog(order_by=order_by)), engine=Spark(limits=Limits(first_rows=17, max_rows=17)))
     for _ in range(3):

@@ -203,7 +203,7 @@ def test_lists_and_maps_that_are_left_out_are_those_of_the_change_or_the_row_bef
 @pytest.mark.long
 def test_a_value_that_is_nowhere_is_a_dead_letter(shop_of: ShopOf) -> None:
     """A topic that begins behind the row's insert. Until one change has the value, there is no row."""
-    shop = debezium(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source = Source(shop)
     source.write("u", 1, customer="never", note=GONE)
     source.write("u", 1, customer="never", note=GONE)
@@ -265,7 +265,7 @@ def test_a_soft_delete_keeps_the_values_that_were_left_out(shop_of: ShopOf) -> N
 def test_a_row_marked_as_deleted_gives_no_value_to_one_of_its_key(shop_of: ShopOf) -> None:
     """A row's key changes to one that was deleted: the event leaves out a value that no event of this key has."""
     write = Upsert(on_tombstone="soft_delete")
-    shop = debezium(shop_of, write=write, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = debezium(shop_of, write=write, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source = Source(shop)
     for number in (1, 2, 3, 4):
         source.write("c", number, customer=f"first {number}", note=f"n{number}")
@@ -310,7 +310,7 @@ def test_a_truncate_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> 
 
 
 def test_events_that_say_nothing_of_a_row_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of, on_error=ErrorMode.LOG)
+    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER)
     source = Source(shop)
     source.write("c", 1, customer="good")
     row = {"id": 2, "customer": "x", "note": None}
@@ -400,7 +400,7 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of, on_error=ErrorMode.LOG)
+    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER)
     at = column("placed", optional(named("string", "io.debezium.time.ZonedTimestamp")))
     day = column("day", optional(named("int", "io.debezium.time.Date")))
     source = Source(shop, (column("id", "long"), at, day))

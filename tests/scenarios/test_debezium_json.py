@@ -141,7 +141,7 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of, on_error=ErrorMode.LOG)
+    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER)
     columns = (ORDERS[0], field("placed", "string", "io.debezium.time.ZonedTimestamp"), decimal("price", 5, 2))
     source = ConnectSource(shop, columns)
     source.write("c", 1, placed="2026-01-02T03:04:05Z", price=b"\x01\x86\x9f")
@@ -198,7 +198,7 @@ def test_without_a_registry_flattened_events_are_the_same_table(shop_of: ShopOf,
 @pytest.mark.long
 def test_events_of_another_form_than_declared_are_dead_letters(shop_of: ShopOf) -> None:
     """Without a schema, nothing else says so: as rows of the declared form, all their columns would be null."""
-    plain = schemaless(shop_of, Written.JSON, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    plain = schemaless(shop_of, Written.JSON, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     flat_source = ConnectSource(plain, SCHEMALESS, written=Written.JSON, flat=True)
     flat_source.write("c", 1, customer="x")
     plain.produce([b'{"schema": {}, "payload": {"op": "c", "after": {"id": 2}}}'], key=b'{"id": 2}', partition=0)
@@ -235,7 +235,7 @@ def test_records_of_other_topics_of_a_connector_are_no_rows(shop_of: ShopOf) -> 
         shop.produce([json.dumps(value).encode()], key=json.dumps(key).encode(), partition=0)
     with pytest.raises(RejectedRecords, match="operation_unknown"):
         shop.drain()
-    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.LOG)
+    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.DEAD_LETTER)
     total = shop.drain()
     assert (total.rejected, total.skipped) == ({"operation_unknown": 3}, {"no_change": 1})
     assert sorted(row["offset"] for row in shop.dead()) == [0, 1, 2]
@@ -245,7 +245,7 @@ def test_records_of_other_topics_of_a_connector_are_no_rows(shop_of: ShopOf) -> 
 @pytest.mark.long
 @pytest.mark.parametrize("mark", ["__op string", "__deleted boolean"])
 def test_a_plain_event_is_no_flattened_one(shop_of: ShopOf, mark: str) -> None:
-    shop = schemaless(shop_of, Written.JSON, mark, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = schemaless(shop_of, Written.JSON, mark, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     plain = ConnectSource(shop, SCHEMALESS, written=Written.JSON)
     plain.write("c", 1, customer="x")
     plain.delete(1, tombstone=False)

@@ -184,7 +184,7 @@ def test_the_payload_of_connects_json_lands(shop_of: ShopOf) -> None:
 
 
 def test_jsons_null_deletes_a_row_and_an_empty_value_does_not(shop_of: ShopOf) -> None:
-    keyed = {"key_format": "json", "key_columns": ("id long",), "write": Upsert(), "on_error": ErrorMode.LOG}
+    keyed = {"key_format": "json", "key_columns": ("id long",), "write": Upsert(), "on_error": ErrorMode.DEAD_LETTER}
     shop = shop_of(value_format="json", columns=("id long", "name string"), **keyed)
     for number in range(4):
         shop.produce(bodies({"id": number, "name": f"n{number}"}), key=b'{"id": %d}' % number, partition=0)
@@ -199,7 +199,7 @@ def test_jsons_null_deletes_a_row_and_an_empty_value_does_not(shop_of: ShopOf) -
 def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json", "key_columns": ("id long", "at org.apache.kafka.connect.data.Timestamp")}
     shop = shop_of(
-        value_format="json", columns=("name string", "id long"), write=Upsert(), on_error=ErrorMode.LOG, **keyed
+        value_format="json", columns=("name string", "id long"), write=Upsert(), on_error=ErrorMode.DEAD_LETTER, **keyed
     )
     texts = (
         b'{"id": 1, "at": 0}',
@@ -251,7 +251,7 @@ def test_a_decimal_is_one_key_however_many_zeros_it_is_written_with(shop_of: Sho
 @pytest.mark.long
 def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json", "key_columns": ("code string", "at io.debezium.time.NanoTimestamp")}
-    shop = shop_of(value_format="json", columns=("n long",), write=Upsert(), on_error=ErrorMode.LOG, **keyed)
+    shop = shop_of(value_format="json", columns=("n long",), write=Upsert(), on_error=ErrorMode.DEAD_LETTER, **keyed)
     keys = ('"1"', "1", "1.0", "true", '"é"')
     for number, code in enumerate(keys):
         shop.produce(bodies({"n": number}), key=f'{{"code": {code}, "at": 1000}}'.encode(), partition=0)
@@ -264,7 +264,7 @@ def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
 @pytest.mark.long
 def test_strings_of_the_value_are_a_key_only_if_they_are_strings(shop_of: ShopOf) -> None:
     columns = {"columns": ("id string", "name string")}
-    shop = shop_of(value_format="json", write=Upsert(key="id"), on_error=ErrorMode.LOG, **columns)
+    shop = shop_of(value_format="json", write=Upsert(key="id"), on_error=ErrorMode.DEAD_LETTER, **columns)
     shop.produce(
         bodies({"id": "1", "name": 7}, {"id": 1, "name": "x"}, {"id": 1.0}, {"id": "2"}), key=None, partition=0
     )

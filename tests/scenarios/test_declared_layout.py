@@ -119,7 +119,7 @@ def test_a_run_applies_what_a_table_can_follow_and_says_the_rest(shop_of: ShopOf
 
 @pytest.mark.parametrize("write", [Append(), Upsert(key="id"), Changelog(key="id")], ids=lambda mode: mode.kind)
 def test_properties_that_other_engines_set_change_no_format(shop_of: ShopOf, write: Any) -> None:
-    more = {"table": {"format_version": 2}, "key_format": "text", "write": write, "on_error": ErrorMode.LOG}
+    more = {"table": {"format_version": 2}, "key_format": "text", "write": write, "on_error": ErrorMode.DEAD_LETTER}
     shop = shop_of(**JSON, **more)
     shop.produce(bodies({"id": 1, "day": "a"}, {"id": 2, "day": "b"}), partition=0)
     shop.drain()
@@ -242,7 +242,7 @@ GOOD = {"id": 1, "Order Day": "a"}
 
 @pytest.mark.parametrize("write", [Append(), Upsert(), Changelog()], ids=lambda mode: mode.kind)
 def test_a_record_without_a_required_column_is_a_dead_letter_that_names_it(shop_of: ShopOf, write: Any) -> None:
-    topic = {"value_format": "json", "columns": REQUIRED, "key_format": "text", "on_error": ErrorMode.LOG}
+    topic = {"value_format": "json", "columns": REQUIRED, "key_format": "text", "on_error": ErrorMode.DEAD_LETTER}
     shop = shop_of(**topic, write=write)
     bad = ({"hello": "x"}, {"id": 2}, {"id": None, "Order Day": "c"}, {"ID": 4, "Order Day": "d"})
     shop.produce(bodies(GOOD, *bad), partition=0)

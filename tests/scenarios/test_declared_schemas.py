@@ -57,7 +57,7 @@ def test_plain_avro_is_a_state_by_its_plain_key(shop_of: ShopOf) -> None:
         key_format="avro",
         key_schema=(avsc(KEY, "key.avsc"),),
         write=Upsert(),
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
     one, two, three = (avro(KEY, {"id": number}) for number in (1, 2, 3))
     first, second = (avro(ORDER, {"id": number, "note": "a"}) for number in (1, 2))
@@ -122,7 +122,7 @@ def test_plain_json_and_its_key_land_by_their_schemas(shop_of: ShopOf) -> None:
         key_format="json_schema",
         key_schema=(json_file(key, "key.json"),),
         write=Upsert(),
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
     shop.produce(bodies({"id": 1, "note": "a"}, {"id": 1, "note": "b"}, b"{} {}"), key=b'{"id": 1}', partition=0)
     shop.produce(bodies({"id": 2, "note": "c"}), key=b'{"id": 2.0}', partition=0)
@@ -160,7 +160,7 @@ def test_plain_messages_and_their_keys_land_by_descriptors(shop_of: ShopOf) -> N
         key_schema=(descriptors(PROTO),),
         key_record_name="shop.Key",
         write=Upsert(),
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
     one, two = (protobuf(PROTO, {"id": number}, message="shop.Key") for number in (1, 2))
     body = protobuf(PROTO, {"id": 1, "note": "a"}, message="shop.Order")
@@ -200,7 +200,7 @@ def test_each_record_is_a_row_by_a_declared_schema_alone(shop_of: ShopOf, value_
         properties = {"id": {"type": "integer"}, "note": {"type": "string"}}
         declared = {"schema": (json_file({"type": "object", "properties": properties}),)}
         first, second = bodies(*values)
-    shop = shop_of(value_format=value_format, on_error=ErrorMode.LOG, **declared)
+    shop = shop_of(value_format=value_format, on_error=ErrorMode.DEAD_LETTER, **declared)
     for produced in ([first, second, b"\xff"], [first]):
         shop.produce(produced, partition=0)
         shop.drain(from_document(shop.pipeline), registry_url="http://127.0.0.1:9")
@@ -228,7 +228,7 @@ def test_change_data_lands_by_a_declared_schema(shop_of: ShopOf) -> None:
         key_schema=(avsc(KEY, "key.avsc"),),
         write=Upsert(),
         envelope=Debezium(),
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
 
     def change(op: str, row: dict[str, Any] | None) -> bytes:

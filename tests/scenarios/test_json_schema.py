@@ -245,7 +245,7 @@ def test_null_of_an_optional_object_is_what_the_write_mode_makes_of_no_value(sho
 
 @pytest.mark.long
 def test_keys_and_values_may_be_optional_objects(shop_of: ShopOf) -> None:
-    keyed = {"key_format": "json_schema", "write": Upsert(), "on_error": ErrorMode.LOG}
+    keyed = {"key_format": "json_schema", "write": Upsert(), "on_error": ErrorMode.DEAD_LETTER}
     shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, **keyed)
     of_key = {
         "$schema": DRAFT,

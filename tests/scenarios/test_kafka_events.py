@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from frazil.audit.verify import verify
 from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
-from frazil.declaration import At, KeyFormat, Latest, Limits, Upsert
+from frazil.declaration import At, KeyFormat, Latest, Limits, Reading, Upsert
 from frazil.declaration import Offsets as StartOffsets
 from frazil.declaration.options import Isolation
 from frazil.errors import CountsDisagree, InvalidInput, OffsetsLost, TopicRecreated
@@ -158,7 +158,7 @@ def test_a_state_has_the_records_of_committed_transactions_only(shop_of: ShopOf)
 @pytest.mark.long
 def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop_of: ShopOf) -> None:
     """The isolation was changed since. The log ends there only for those who wait for the transaction."""
-    shop = shop_of(partitions=1, transactional=True, isolation=Isolation.READ_UNCOMMITTED)
+    shop = shop_of(partitions=1, transactional=True, kafka=Reading(isolation=Isolation.READ_UNCOMMITTED))
     values = shop.orders(6, shop.register())
     shop.produce(values[:2], partition=0)
     producer = transactional(shop, "open")
@@ -167,7 +167,7 @@ def test_records_of_an_open_transaction_that_were_read_are_no_truncated_log(shop
     producer.flush()
     shop.produce(values[3:5], partition=0)
     shop.drain()
-    waiting = replace(shop.pipeline, isolation=Isolation.READ_COMMITTED)
+    waiting = replace(shop.pipeline, kafka=Reading(isolation=Isolation.READ_COMMITTED))
     consumers = ConsumerGroups()
     consumers.group(waiting.name, {"of": "the run before, which was another process"})
     assert shop.drain(waiting, consumers=consumers).read == 0

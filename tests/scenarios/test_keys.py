@@ -200,7 +200,7 @@ def test_a_state_has_keys_of_one_message(shop_of: ShopOf) -> None:
     """Two messages with the same fields are two keys; the file may have the value's message first."""
     messages = "message Order { int32 order_id = 1; string user = 2; } message Key { int32 order_id = 1; } message Refund { int32 order_id = 1; }"
     file = f'syntax = "proto3"; {messages}'
-    shop = shop_of(key_format=KeyFormat.PROTOBUF, key_record_name="Key", write=Upsert(), on_error=ErrorMode.LOG)
+    shop = shop_of(key_format=KeyFormat.PROTOBUF, key_record_name="Key", write=Upsert(), on_error=ErrorMode.DEAD_LETTER)
     key_id, schema_id = register(shop, file, SchemaType.PROTOBUF), shop.register()
     for number, (message, path) in enumerate([("Key", 1), ("Refund", 2), ("Key", 1)]):
         key = framed(key_id, protobuf(file, {"order_id": number % 2}, message=message), path)

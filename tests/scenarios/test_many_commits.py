@@ -8,6 +8,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
+from frazil.declaration import Keep
 from frazil.declaration.engines import Limits
 from frazil.lake import metadata_expiry
 from frazil.lake.read.stored_tables import Lake
@@ -22,7 +23,7 @@ def test_snapshots_are_trimmed_while_batches_land_and_nothing_is_lost(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata_expiry, "EVERY", 5)
-    shop = shop_of(partitions=1, limits=Limits(max_rows=2, first_rows=2), table={"keep_snapshots": 3})
+    shop = shop_of(partitions=1, limits=Limits(max_rows=2, first_rows=2), table={"snapshots": Keep(3)})
     monkeypatch.setattr(
         metadata_expiry.trim, "__kwdefaults__", {**(metadata_expiry.trim.__kwdefaults__ or {}), "at_least": 5}
     )

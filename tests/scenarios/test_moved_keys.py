@@ -24,7 +24,7 @@ SMALL = Limits(first_rows=1, max_rows=1)
 
 def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, limits: Limits = SMALL) -> StateReplay:
     shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, limits=limits)
-    return StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
+    return StateReplay(shop, ordered_by=write.order_columns[0] if write.order_columns else None)
 
 
 def accepted(state: StateReplay) -> Acceptance:

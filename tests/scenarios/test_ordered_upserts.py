@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import ErrorMode, KeyFormat, Limits, Order, Upsert
 from frazil.errors import InvalidInput, TooManyLate, WriteModeDiffers
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -30,7 +30,7 @@ VERSIONS = [2, pytest.param(3, marks=pytest.mark.long)]
 
 def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, **choices: object) -> StateReplay:
     shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, **choices)
-    return StateReplay(shop, ordered_by=write.order_by[0] if write.order_by else None)
+    return StateReplay(shop, ordered_by=write.order_columns[0] if write.order_columns else None)
 
 
 def orders(state: StateReplay) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_a_late_record_changes_nothing(shop_of: ShopOf) -> None:
 @pytest.mark.long
 def test_the_second_column_decides_where_the_first_is_equal(shop_of: ShopOf) -> None:
     """In a batch, and against the row in the table; a higher place does not."""
-    state = state_of(shop_of, Upsert(order_by=("version", "_kafka_timestamp")))
+    state = state_of(shop_of, Upsert(order_by=Order(("version", "_kafka_timestamp"))))
     state.produce(1, "later", version=5, at=9, partition=0)
     state.produce(1, "earlier", version=5, at=7, partition=1)
     state.produce(2, "later", version=5, at=9)
@@ -106,7 +106,7 @@ def test_any_records_in_any_batches_end_in_the_state_of_their_replay(
             state.produce(dice.randrange(6), word, at=dice.randrange(40))
         state.shop.drain()
         state.check()
-        if write.order_by:
+        if write.order_columns:
             found = {key: seconds(order) for key, order in orders(state).items()}
             assert found == {f"k{key}": row.place[0] for key, row in state.rows().items()}
 
@@ -246,7 +246,7 @@ def test_a_topic_that_was_made_again_with_its_records_ends_in_the_same_state(sho
 
 @pytest.mark.long
 def test_records_without_an_order_are_dead_letters(shop_of: ShopOf) -> None:
-    state = state_of(shop_of, BY_VERSION, on_error=ErrorMode.LOG)
+    state = state_of(shop_of, BY_VERSION, on_error=ErrorMode.DEAD_LETTER)
     state.produce(1, "first", version=1)
     state.shop.produce([None], key=b"k1", partition=1)  # it has no version
     state.shop.produce(
@@ -262,8 +262,8 @@ def test_a_value_that_its_column_of_the_order_cuts_is_a_dead_letter(shop_of: Sho
     shop = shop_of(
         value_format="json",
         columns=("id long", "at timestamptz", "code string", "word string"),
-        write=Upsert(key="id", order_by=("at", "code")),
-        on_error=ErrorMode.LOG,
+        write=Upsert(key="id", order_by=Order(("at", "code"))),
+        on_error=ErrorMode.DEAD_LETTER,
     )
     at = "2026-03-01T00:00:00.123456"
     records = [
@@ -354,7 +354,7 @@ def test_the_order_of_a_table_is_its_own(shop_of: ShopOf) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("order_by", ["version", ("version", "_kafka_timestamp")])
 def test_the_order_stays_comparable_when_its_column_widens(shop_of: ShopOf, order_by: str | tuple[str, ...]) -> None:
-    state = state_of(shop_of, Upsert(order_by=order_by, on_tombstone="soft_delete"))
+    state = state_of(shop_of, Upsert(order_by=Order(order_by), on_tombstone="soft_delete"))
     state.ordered_by = "version"
     for key in range(3):
         state.produce(key, "narrow", version=5, at=5)
@@ -405,7 +405,7 @@ def test_columns_that_were_added_since_a_row_landed_do_not_matter_to_a_soft_dele
 def test_what_orders_no_records_is_refused_before_a_table_is_made(
     shop_of: ShopOf, order_by: str, fields: list[object], message: str
 ) -> None:
-    shop = shop_of(write=Upsert(order_by=order_by, on_tombstone="soft_delete"), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(order_by=Order(order_by), on_tombstone="soft_delete"), key_format=KeyFormat.TEXT)
     shop.register({**VERSIONED, "fields": [*VERSIONED["fields"], *fields]})  # type: ignore[misc]
     with pytest.raises(InvalidInput, match=message):
         shop.drain()

@@ -25,7 +25,7 @@ ORDERED = Upsert(key="id", order_by="seq", on_tombstone="soft_delete")
 
 def topic(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, of: Fields, **declared: Any) -> Lines:
     """Return a topic whose records have this envelope, which no declaration can name."""
-    shop = shop_of(**{"on_error": ErrorMode.LOG, "max_rejected_percent": 100, **declared})
+    shop = shop_of(**{"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, **declared})
     object.__setattr__(shop.pipeline, "envelope", of)
     monkeypatch.setattr(shops, "envelope", lambda _: FieldsEvents(of))
     return Lines(shop, CHANGE)

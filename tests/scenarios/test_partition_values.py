@@ -59,7 +59,7 @@ def test_a_key_that_no_partition_holds_has_no_row_and_its_delete_is_a_delete(sho
         write=Upsert(),
         key_format=KeyFormat.TEXT,
         table=table,
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
     long = b"k" * 300
     shop.produce(bodies({"id": 1}), key=b"k", partition=0)
@@ -84,7 +84,7 @@ def test_changes_that_no_partition_holds_are_dead_letters(shop_of: ShopOf, soft:
         key_format=KeyFormat.JSON,
         key_columns=("who string",),
         table={"partition_by": ("who",)},
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
     for who in ("short", "w" * 300):
         key = json.dumps({"who": who}).encode()

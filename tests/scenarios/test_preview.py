@@ -79,12 +79,12 @@ def test_rows_and_reasons_are_those_of_a_run_and_nothing_is_written(shop: Shop) 
     assert "coupon" not in columns(shop)  # the table is as it was
     keyed = Upsert(key=("order_id",))
     with pytest.raises(WriteModeDiffers):
-        previewed(shop, pipeline=_with(shop, write=keyed, on_error=ErrorMode.LOG))
+        previewed(shop, pipeline=_with(shop, write=keyed, on_error=ErrorMode.DEAD_LETTER))
 
 
 @pytest.mark.long
 def test_changes_of_a_source_show_their_key_and_operation(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, envelope=Debezium(), on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, envelope=Debezium(), on_error=ErrorMode.DEAD_LETTER)
     source = Source(shop, partitions=1)
     source.write("r", 1, customer="a")
     source.write("u", 1, customer="b")

@@ -116,6 +116,6 @@ def test_a_stop_is_over_when_a_changed_declaration_lands_the_records(shop_of: Sh
     found = Stop.of(properties, shop.pipeline.name)
     assert found is not None
     assert (found.records, found.until) == ({0: [[2, 3]]}, {0: 3})
-    kept = replace(shop.pipeline, on_error=ErrorMode.LOG)
+    kept = replace(shop.pipeline, on_error=ErrorMode.DEAD_LETTER)
     assert shop.ended(kept).error is None
     assert shown(shop).commands == ()

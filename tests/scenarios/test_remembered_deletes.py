@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Limits, Upsert
+from frazil.declaration import Keep, KeyFormat, Limits, Order, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput, RememberedDeletesLost
 from frazil.lake.ledger.entries import entry
@@ -91,7 +91,7 @@ def test_an_older_record_does_not_bring_a_deleted_row_back(shop_of: ShopOf) -> N
 @pytest.mark.long
 def test_a_delete_is_forgotten_after_the_declared_time(shop_of: ShopOf) -> None:
     """The time is that of the drivers, not of the records: a topic that is landed late has old ones."""
-    state = state_of(shop_of, replace(BY_TIME, remember_deletes="3 days"))
+    state = state_of(shop_of, replace(BY_TIME, order_by=Order("_kafka_timestamp", remember_deletes="3 days")))
     for key in range(3):
         state.produce(key, None, at=20)
     state.shop.drain()
@@ -169,11 +169,11 @@ def test_files_that_a_snapshot_names_stay_and_others_are_orphans(shop_of: ShopOf
         shop.drain()
     now = names(remembered(state))
     assert len(now) == 2 < EACH + 1 == len(key_files(state))
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=3))
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(3)))
     assert expire(*upkeep(state)).snapshots == EACH
     remove_orphans(state)
     assert len(key_files(state)) == EACH + 1
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(1)))
     compact(*upkeep(state), Lease.of({}))
     expire(*upkeep(state))
     remove_orphans(state)
@@ -274,7 +274,7 @@ def test_upkeep_in_between_leaves_what_was_staged_right(shop_of: ShopOf, version
     """A compaction, an expiry, orphan removal and a carried tag change no row: the batch is published on the moved head."""
     state = state_of(shop_of, version=version)
     shop = state.shop
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(1)))
     two_batches(state)
 
     def rewrite() -> None:
@@ -354,7 +354,7 @@ def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(sh
     compaction = table.currentSnapshot().snapshotId()
     state.produce(EACH, None, at=20)
     shop.drain()
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=2))
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(2)))
     assert expire(*upkeep(state)).snapshots == EACH
     remove_orphans(state)
     table.refresh()
@@ -372,7 +372,7 @@ def test_a_rollback_to_a_compaction_behind_an_expired_batch_keeps_its_deletes(sh
 def test_a_carried_tag_and_a_decision_keep_what_is_remembered(shop_of: ShopOf) -> None:
     state = state_of(shop_of)
     shop = state.shop
-    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, keep_snapshots=1))
+    shop.pipeline = replace(shop.pipeline, table=replace(shop.pipeline.table, snapshots=Keep(1)))
     two_batches(state)
     known = remembered(state)
     accept(shop.pipeline, Accepted.LATE_RECORDS, "as the test says", shop.job())
@@ -489,7 +489,7 @@ def test_a_key_of_several_columns_is_the_same_when_one_widens(
     shop_of: ShopOf, order_by: str | tuple[str, ...], partition_by: tuple[str, ...]
 ) -> None:
     """Also if it is a part of the order, and if the table is partitioned by it."""
-    write, table = Upsert(order_by=order_by), {"partition_by": partition_by}
+    write, table = Upsert(order_by=Order(order_by)), {"partition_by": partition_by}
     keyed_life(Keyed(shop_of(write=write, key_format=KeyFormat.AVRO, table=table)))
 
 

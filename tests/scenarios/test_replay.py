@@ -19,7 +19,7 @@ from frazil.cli.main import app
 from frazil.cli.pipelines.verify import REPLAYS
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Upsert
+from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Reading, Upsert
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
@@ -138,7 +138,7 @@ def test_a_row_that_is_missing_or_left_is_found(shop_of: ShopOf, replayed: Ask) 
 @pytest.mark.parametrize("order_by", [(), ("amount",)])
 def test_rows_marked_as_deleted_are_not_compared(shop_of: ShopOf, replayed: Ask, order_by: tuple[str, ...]) -> None:
     shop = shop_of(
-        write=Upsert(order_by=("_kafka_timestamp",) if order_by else (), on_tombstone="soft_delete"),
+        write=Upsert(order_by="_kafka_timestamp" if order_by else None, on_tombstone="soft_delete"),
         key_format=KeyFormat.TEXT,
         limits=Limits(first_rows=5, max_rows=5),
     )
@@ -195,7 +195,7 @@ def test_values_that_were_left_out_are_compared(shop_of: ShopOf, replayed: Ask) 
 
 @pytest.mark.long
 def test_records_that_were_rejected_make_no_difference(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     state = State(shop)
     for number in range(4):
         state.put(number, "first")
@@ -240,7 +240,7 @@ def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_
         key_format=KeyFormat.TEXT,
         partitions=1,
         transactional=True,
-        isolation=Isolation.READ_UNCOMMITTED,
+        kafka=Reading(isolation=Isolation.READ_UNCOMMITTED),
     )
     first, second = shop.orders(2, shop.register())
     producer = transactional(shop, "open")
@@ -250,7 +250,7 @@ def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_
     shop.produce([second], key=b"2", partition=0)
     shop.drain()
     assert replayed(shop).findings == ()
-    shop.pipeline = replace(shop.pipeline, isolation=Isolation.READ_COMMITTED)
+    shop.pipeline = replace(shop.pipeline, kafka=Reading(isolation=Isolation.READ_COMMITTED))
     (found,) = replayed(shop).findings
     assert (found.flaw, "open transaction before offset 2" in found.what) == (Flaw.NOT_REPLAYED, True)
 

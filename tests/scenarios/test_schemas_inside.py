@@ -76,7 +76,7 @@ def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
 @pytest.mark.long
 def test_another_writers_blanks_and_order_change_no_row(shop_of: ShopOf) -> None:
     """Only a known text at the beginning of a record spares its parsing."""
-    shop = shop_with(shop_of, on_error=ErrorMode.LOG)
+    shop = shop_with(shop_of, on_error=ErrorMode.DEAD_LETTER)
     source = source_of(shop, *ORDERS, field("payload", "string"))
     source.write("r", 1, customer="first", payload="p")
     event, key = json.loads(source.event("u", {"id": 2, "customer": "ü", "note": None, "payload": "q"})), source.key(2)
@@ -124,7 +124,7 @@ def test_the_end_of_a_topic_has_a_schema_for_a_start_at_its_end(shop_of: ShopOf)
 
 @pytest.mark.long
 def test_schemas_that_do_not_fit_and_records_without_one_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = shop_with(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = shop_with(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source = source_of(shop)
     source.write("c", 1, customer="lands")
     shop.drain()
@@ -173,7 +173,7 @@ def test_a_topic_without_rows_is_refused(shop_of: ShopOf) -> None:
 @pytest.mark.long
 def test_a_first_record_of_another_kind_keeps_no_pipeline_from_its_rows(shop_of: ShopOf) -> None:
     """Neither in the run that read its schema in vain, nor with an envelope that unwraps it not."""
-    shop = shop_with(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = shop_with(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source = source_of(shop)
     source.produce(1, record({"type": "int128"}, 1))
     ingestion = shop.ingestion()
@@ -199,7 +199,7 @@ def test_values_and_keys_that_are_no_structs_are_one_column(shop_of: ShopOf) -> 
 
 @pytest.mark.long
 def test_bytes_that_only_end_like_a_null_payload_delete_no_row(shop_of: ShopOf) -> None:
-    shop = shop_of(**FORMATS, write=Upsert(), on_error=ErrorMode.LOG)
+    shop = shop_of(**FORMATS, write=Upsert(), on_error=ErrorMode.DEAD_LETTER)
     row, key = struct("V", [field("name", "string")], optional=True), record({"type": "int32", "optional": False}, 1)
     none = record(row, None)
     shop.produce([record(row, {"name": "a"})], key=key, partition=0)

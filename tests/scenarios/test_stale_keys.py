@@ -29,7 +29,7 @@ from tests.support.state_replay import VERSIONED
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-LOG = {"on_error": ErrorMode.LOG, "max_rejected_percent": 100, "key_format": KeyFormat.TEXT}
+LOG = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "key_format": KeyFormat.TEXT}
 
 
 @dataclass
@@ -122,7 +122,7 @@ def test_a_key_is_stale_from_its_rejected_record_to_its_next_good_one(shop_of: S
 @pytest.mark.long
 def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(shop_of: ShopOf) -> None:
     """The rejected record may have had the values that the next change leaves out."""
-    shop = debezium(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source = Source(shop)
     for number in (1, 2):
         source.write("c", number, customer="first", note="old")
@@ -140,7 +140,7 @@ def test_a_row_that_keeps_values_from_before_its_rejected_record_stays_stale(sho
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("on_error", [ErrorMode.LOG, ErrorMode.SKIP])
+@pytest.mark.parametrize("on_error", [ErrorMode.DEAD_LETTER, ErrorMode.SKIP])
 @pytest.mark.parametrize("write", [Upsert(), Upsert(on_tombstone="soft_delete")])
 @pytest.mark.parametrize("seed", range(2))
 def test_any_records_in_any_batches_count_as_their_replay(
@@ -192,7 +192,7 @@ def test_the_key_of_a_rejected_record_is_that_of_its_value_or_of_its_own_key(sho
 
 @pytest.mark.long
 def test_a_truncate_that_deletes_all_rows_leaves_no_stale_key_before_it(shop_of: ShopOf) -> None:
-    shop, source = truncating(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop, source = truncating(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source.write("c", 1, customer="first")
     source.produce(1, source.event("?", None))
     shop.drain()

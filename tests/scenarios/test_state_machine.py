@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Changelog, Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, Keep, KeyFormat, Order, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
@@ -42,7 +42,7 @@ class KeyedLife(Life):
     def __init__(self, shop: Shop) -> None:
         super().__init__(shop)
         mode: Any = shop.pipeline.write
-        self.replay = self.REPLAY(shop, ordered_by=mode.order_by)
+        self.replay = self.REPLAY(shop, ordered_by=mode.order_columns)
         shop.drain()  # makes the table
 
     @property
@@ -56,7 +56,7 @@ class KeyedLife(Life):
 
     def produce(self, key: int, word: str | None, at: int) -> None:
         # Without an order a key has one partition; the values that a soft delete keeps depend on the partitions, too.
-        moves = bool(self.write.order_by) and not self.replay.is_soft
+        moves = bool(self.write.order_columns) and not self.replay.is_soft
         self.replay.produce(key, word, at=at, partition=(key + at) % 2 if moves else None)
 
     def produce_one(self, number: int) -> None:
@@ -236,12 +236,12 @@ TEXT = {"key_format": KeyFormat.TEXT}
 CAPTURED = {"key_format": KeyFormat.AVRO, "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
 LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
     "state": (StateLife, {"write": Upsert(), **TEXT}),
-    "ordered": (StateLife, {"write": Upsert(order_by=BY_TIME), **TEXT}),
-    "ordered_soft": (StateLife, {"write": Upsert(order_by=BY_TIME, on_tombstone="soft_delete"), **TEXT}),
+    "ordered": (StateLife, {"write": Upsert(order_by=Order(BY_TIME)), **TEXT}),
+    "ordered_soft": (StateLife, {"write": Upsert(order_by=Order(BY_TIME), on_tombstone="soft_delete"), **TEXT}),
     "soft": (StateLife, {"write": Upsert(on_tombstone="soft_delete"), **TEXT}),
     "by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": KeyFormat.AVRO}),
-    "by_version": (VersionedLife, {"write": Upsert(order_by=("version", BY_TIME)), **TEXT}),
-    "forgetful": (ForgetfulLife, {"write": Upsert(order_by=BY_TIME, remember_deletes="3 days"), **TEXT}),
+    "by_version": (VersionedLife, {"write": Upsert(order_by=Order(("version", BY_TIME))), **TEXT}),
+    "forgetful": (ForgetfulLife, {"write": Upsert(order_by=Order(BY_TIME, remember_deletes="3 days")), **TEXT}),
     "partitioned": (PartitionedLife, {"write": Upsert(), **TEXT, "table": {"partition_by": ("user",)}}),
     "moving": (MovingLife, {"write": Upsert(), **TEXT}),
     "changelog": (ChangelogLife, {"write": Changelog(), **TEXT}),
@@ -283,9 +283,9 @@ def test_any_order_of_events_ends_in_what_the_topic_says(
                 spark,
                 lake_environment,
                 f"t{uuid.uuid4().hex[:10]}",
-                on_error=ErrorMode.LOG,
+                on_error=ErrorMode.DEAD_LETTER,
                 limits=LIMITS,
-                **{**declared, "table": {"format_version": version, "keep_snapshots": 2, **declared.get("table", {})}},
+                **{**declared, "table": {"format_version": version, "snapshots": Keep(2), **declared.get("table", {})}},
             )
         )
         begun.trino = trino if version == 2 else None  # Trino 476 fails on deletion vectors

@@ -85,7 +85,7 @@ def test_a_truncate_can_be_first_last_alone_or_repeated(shop_of: ShopOf) -> None
 
 @pytest.mark.long
 def test_a_truncate_ends_the_values_of_a_row(shop_of: ShopOf) -> None:
-    shop, source = truncating(shop_of, on_error=ErrorMode.LOG, max_rejected_percent=100)
+    shop, source = truncating(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     source.write("c", 1, customer="first", note="n1")
     source.write("c", 2, customer="first", note="n2")
     shop.drain()

@@ -193,7 +193,7 @@ def test_bytes_are_a_key(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_records_without_a_valid_key_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
     state = State(shop, schema=KEY)
     state.put(1, "good")
     other = avro(ORDER, {"order_id": 2, "user": "of another key", "amount": None})
@@ -367,7 +367,7 @@ def test_fields_of_one_name_and_two_types_in_key_and_value_are_named_with_a_way_
         shop.drain()
     assert "write=Append()" in no.value.do
     assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)
-    shop.pipeline = replace(shop.pipeline, write=Append(), on_error="log")
+    shop.pipeline = replace(shop.pipeline, write=Append(), on_error="dead_letter")
     assert shop.drain().written == 2
 
 
@@ -386,9 +386,9 @@ def test_a_key_that_loses_a_field_names_no_row(shop_of: ShopOf) -> None:
     shop.produce([value, None], key=key, partition=0)
     with pytest.raises(RejectedRecords, match="2 key_null") as refused:
         shop.drain()
-    assert 'Declare on_error="log"' in refused.value.do
+    assert 'Declare on_error="dead_letter"' in refused.value.do
     state.check()
-    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.LOG)
+    shop.pipeline = replace(shop.pipeline, on_error=ErrorMode.DEAD_LETTER)
     state.put(0, "second")
     state.delete(1)
     assert shop.drain().rejected == {"key_null": 2}
@@ -438,7 +438,7 @@ def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
 @pytest.mark.parametrize("write", [Upsert(), Changelog()], ids=["upsert", "changelog"])
 def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | Changelog) -> None:
     """Two versions of one key would be two rows. An id of 128 or more is no text. One in a header changes no byte of a text."""
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=write, key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "good")
     state.put(2, "good", key=b"\0k2")  # too short for an id
@@ -454,7 +454,7 @@ def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | C
 @pytest.mark.long
 def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf) -> None:
     """Numbers begin as frames do. A subject that appears while a driver follows says that bytes are framed."""
-    shop = shop_of(write=Upsert(), on_error=ErrorMode.LOG, headers=False, value_format=ValueFormat.TEXT)
+    shop = shop_of(write=Upsert(), on_error=ErrorMode.DEAD_LETTER, headers=False, value_format=ValueFormat.TEXT)
     following, number = shop.ingestion(), (2**24 - 1).to_bytes(8, "big")  # its id would be 0
     shop.produce([b"first"], key=number, partition=0)
     following.poll()
@@ -528,7 +528,7 @@ def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: 
 
 @pytest.mark.long
 def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "first")
     shop.produce([b"bad!!", b"worse"], key=b"k1")
@@ -613,7 +613,7 @@ class Died(BaseException):
     ],
 )
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = changed(shop)
     shop.produce([b"bad!!"], key=b"k1")
 
@@ -665,7 +665,7 @@ def rolled_back(shop: Shop) -> State:
 
 @pytest.mark.long
 def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = rolled_back(shop)
     accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
     shop.drain()
@@ -675,7 +675,7 @@ def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_rolled_back_state_is_left_as_it_is(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = rolled_back(shop)
     accept(shop.pipeline, Accepted.ROLLED_BACK_HOLD, "as the test says", shop.job())
     shop.drain()
@@ -715,7 +715,7 @@ def test_a_state_without_a_commit_in_its_history_is_not_left_as_it_is(shop: Shop
 
 @pytest.mark.long
 def test_lost_dead_letters_of_a_state_are_given_up(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "first")
     shop.produce([b"bad!!", b"worse"], key=b"k1")

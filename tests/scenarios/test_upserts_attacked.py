@@ -191,7 +191,7 @@ def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: in
 
 @pytest.mark.long
 def test_batches_without_a_row(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
     schema_id = shop.register()
     shop.produce([None, None], key=b"k", partition=0)
     shop.drain()

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from frazil.declaration import KeyFormat, Limits, Upsert
+from frazil.declaration import Keep, KeyFormat, Limits, Upsert
 from frazil.ingest import upkeep
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.ledger import entry as ledger
@@ -158,7 +158,7 @@ def test_the_files_of_a_small_table_stay_few_whatever_its_keys(
     for module in (between_batches, merge_deletes):
         monkeypatch.setattr(module, "MANY_DELETE_FILES", 4)
     monkeypatch.setattr(between_batches, "MANY_SMALL", 4)
-    table = {"format_version": version, "partition_by": partition_by, "keep_snapshots": 5}
+    table = {"format_version": version, "partition_by": partition_by, "snapshots": Keep(5)}
     shop = shop_of(write=Upsert(key="order_id"), table=table, limits=Limits(first_rows=3, max_rows=3))
     state, chance = State(shop), random.Random(5)
     for number in range(24):

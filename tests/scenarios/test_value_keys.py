@@ -97,7 +97,7 @@ def test_columns_of_the_value_are_the_key(shop_of: ShopOf, version: int) -> None
 
 @pytest.mark.long
 def test_a_tombstone_names_no_row_if_the_key_lacks_the_columns(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, on_error=ErrorMode.LOG)
+    shop = shop_of(write=BY_LINE, on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop)
     lines.put(line(1, 1, "stays"), key=b"1")
     lines.put(None, key=b"1")
@@ -119,7 +119,7 @@ def test_a_tombstone_without_a_row_stops_a_state_by_default(shop_of: ShopOf) -> 
 
 @pytest.mark.long
 def test_a_record_key_with_the_columns_deletes_and_is_compared(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
+    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, key=record("Key", shop="string", line="int", order_id=["null", "int"]))
 
     def key(order: int | None, number: int) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def test_a_record_key_with_the_columns_deletes_and_is_compared(shop_of: ShopOf) 
 
 @pytest.mark.long
 def test_a_record_key_that_gains_a_column_is_compared_where_it_has_it(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
+    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, key=record("Key", order_id="int"))
     lines.put(line(1, 1, "first"), {"order_id": 1})
     shop.drain()
@@ -158,7 +158,7 @@ def test_a_record_key_that_gains_a_column_is_compared_where_it_has_it(shop_of: S
 
 @LONG
 def test_a_record_key_with_one_of_the_columns_is_not_compared(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.LOG)
+    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, key=record("Key", order_id="long"))
     lines.put(line(1, 1, "first"), {"order_id": 1})
     lines.put(line(1, 1, "second"), {"order_id": 2})
@@ -170,7 +170,7 @@ def test_a_record_key_with_one_of_the_columns_is_not_compared(shop_of: ShopOf) -
 @pytest.mark.long
 def test_a_null_in_a_key_column_is_a_dead_letter(shop_of: ShopOf) -> None:
     value = record("Value", id=["null", "string"], word="string")
-    shop = shop_of(write=Upsert(key="id"), on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(key="id"), on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, value)
     for word in ("first", "second"):
         lines.put({"id": "a", "word": word})
@@ -192,7 +192,7 @@ def test_a_key_in_two_partitions_stops_the_pipeline(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", [ErrorMode.LOG, ErrorMode.SUSPEND])
+@pytest.mark.parametrize("mode", [ErrorMode.DEAD_LETTER, ErrorMode.SUSPEND])
 def test_a_topic_without_keys_stops_at_the_first_batch(shop_of: ShopOf, mode: ErrorMode) -> None:
     shop = shop_of(write=Upsert(), on_error=mode)
     lines = Lines(shop)
@@ -207,7 +207,7 @@ def test_a_topic_without_keys_stops_at_the_first_batch(shop_of: ShopOf, mode: Er
 
 @LONG
 def test_records_without_a_key_do_not_stop_a_topic_that_had_some(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(), on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop)
     lines.put(line(1, 1, "first"), key=b"k")
     shop.drain()
@@ -333,7 +333,7 @@ def test_a_key_column_is_renamed_by_an_alias(shop_of: ShopOf, evolution: SchemaE
 
 @LONG
 def test_a_version_without_a_key_column_is_rejected(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, on_error=ErrorMode.LOG)
+    shop = shop_of(write=BY_LINE, on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop)
     lines.put(line(1, 1, "first"))
     shop.drain()
@@ -350,7 +350,7 @@ def test_a_version_without_a_key_column_is_rejected(shop_of: ShopOf) -> None:
 
 @LONG
 def test_a_default_fills_no_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(key=("id", "region")), on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(key=("id", "region")), on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, record("Value", id="long", word="string"))
     lines.put({"id": 1, "word": "of no region"})
     more = {"name": "region", "type": "string", "default": "eu"}
@@ -363,7 +363,7 @@ def test_a_default_fills_no_key(shop_of: ShopOf) -> None:
 
 @LONG
 def test_a_field_that_takes_the_earlier_name_of_a_key_column_does_not_fit(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, on_error=ErrorMode.LOG)
+    shop = shop_of(write=BY_LINE, on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop)
     for number in range(2):
         lines.put(line(1, number, "first"))
@@ -382,7 +382,7 @@ def test_a_field_that_takes_the_earlier_name_of_a_key_column_does_not_fit(shop_o
 
 @LONG
 def test_a_key_of_a_protobuf_value(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(key=("id", "at")), value_format=ValueFormat.PROTOBUF, on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(key=("id", "at")), value_format=ValueFormat.PROTOBUF, on_error=ErrorMode.DEAD_LETTER)
     text = (
         'syntax = "proto3"; import "google/protobuf/timestamp.proto"; '
         "message Line { int32 id = 1; string word = 2; google.protobuf.Timestamp at = 3; }"
@@ -450,7 +450,7 @@ def test_the_records_key_widens_the_columns(shop_of: ShopOf) -> None:
 
 @LONG
 def test_decimals_of_another_scale_do_not_land(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(key="id"), on_error=ErrorMode.LOG)
+    shop = shop_of(write=Upsert(key="id"), on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, record("Value", id=_decimal(6), word="string"))
     lines.put({"id": Decimal("1.50"), "word": "first"})
     shop.drain()

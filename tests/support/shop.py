@@ -79,9 +79,7 @@ def avro(schema: Mapping[str, Any], value: Any) -> bytes:
     return buffer.getvalue()
 
 
-_OF_PIPELINE = (
-    *("start", "on_error", "max_rejected_percent", "headers", "isolation", "kafka_options", "write", "envelope"),
-)
+_OF_PIPELINE = (*("start", "on_error", "max_rejected_percent", "headers", "kafka", "write", "envelope"),)
 
 
 class Shop:

@@ -71,7 +71,7 @@ def _exact(pipeline: Pipeline, row: Struct, *, is_key: bool) -> Struct:
     write = pipeline.write
     if not write.has_key:
         return row
-    return row.exact() if is_key else row.exact({*(write.key or ()), *write.order_by})
+    return row.exact() if is_key else row.exact({*(write.key or ()), *write.order_columns})
 
 
 def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:

@@ -43,13 +43,13 @@ from frazil.declaration.options import (
     ValueFormat,
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
-from frazil.declaration.pipeline import Pipeline
+from frazil.declaration.pipeline import Pipeline, Reading
 from frazil.declaration.schema_file import SchemaFile
 from frazil.declaration.secret import OAuth, Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
-from frazil.declaration.table import Table
+from frazil.declaration.table import Keep, Table
 from frazil.declaration.topic import Topic
-from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
+from frazil.declaration.write_modes import Append, Changelog, Order, Upsert, WriteMode
 
 __all__ = [
     "FLAT_COLUMNS",
@@ -71,6 +71,7 @@ __all__ = [
     "Isolation",
     "JsonColumns",
     "Kafka",
+    "Keep",
     "KeyFormat",
     "LandingEngine",
     "Latest",
@@ -81,9 +82,11 @@ __all__ = [
     "OAuth",
     "ObjectStore",
     "Offsets",
+    "Order",
     "PartitionField",
     "Pipeline",
     "Problem",
+    "Reading",
     "Registry",
     "RestAuth",
     "RestCatalog",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Unpack
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from frazil.declaration.checks.constraints import matching
 from frazil.declaration.checks.declared import Chosen, declared, default
 from frazil.declaration.options import ReplicaIdentity
 
 if TYPE_CHECKING:
-    from frazil.declaration.captured_tables import Shared
     from frazil.declaration.pipeline import Pipeline
 
 _PLACEHOLDER = matching(
@@ -48,16 +49,23 @@ class Debezium:
         """Whether events have the row before a change."""
         return self.replica_identity is ReplicaIdentity.FULL
 
-    def tables(self, prefix: str, *tables: str, **shared: Unpack[Shared]) -> tuple[Pipeline, ...]:
+    def tables(
+        self,
+        prefix: str,
+        *tables: str,
+        namespace: str,
+        overrides: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        **shared: Any,
+    ) -> tuple[Pipeline, ...]:
         """Return a pipeline for each table of one connector, all with this envelope.
 
-        `prefix` is the connector's `topic.prefix`, and a table is what follows in its topic's name, like `public.orders`. The
-        pipeline is named after the topic, and lands in the table of the same name in `namespace`. Other named arguments are
-        fields of `Topic`, `Table` and `Pipeline` that all share; `overrides` has those of single tables, by table.
+        `prefix` is the connector's `topic.prefix`, and a table is what follows in its topic's name, like `public.orders`. Each
+        lands in the table of the same name in `namespace`. Other named arguments are fields of `Topic`, `Table` and `Pipeline`
+        that all share; `overrides` has those of single tables, by table.
         """
         from frazil.declaration.captured_tables import pipelines  # it imports this module
 
-        return pipelines(self, prefix, tables, shared)
+        return pipelines(self, prefix, tables, namespace, overrides, shared)
 
 
 Envelope = Debezium

@@ -95,13 +95,13 @@ class Isolation(StrEnum):
 class ErrorMode(StrEnum):
     """How to handle a record that cannot land.
 
-    `log`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
+    `dead_letter`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
     published and the pipeline waits for a person. `skip`: it is counted by reason and not kept.
     """
 
     SUSPEND = "suspend"
     SKIP = "skip"
-    LOG = "log"
+    DEAD_LETTER = "dead_letter"
 
 
 class Tombstones(StrEnum):

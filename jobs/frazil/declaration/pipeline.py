@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated
 
+from frazil.declaration.checks.allowed_options import option_problems
 from frazil.declaration.checks.constraints import between, matching
 from frazil.declaration.checks.declared import Chosen, declared, default
 from frazil.declaration.checks.pipeline_problems import pipeline_problems
@@ -35,14 +35,25 @@ GROUP = matching(
 
 
 @declared
+class Reading:
+    """How Kafka's consumer reads a topic."""
+
+    isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
+        Isolation.READ_COMMITTED
+    )
+    options: Annotated[Mapping[str, str], "Options of the consumer, from a short list."] = FrozenMap()
+
+    def _contradictions(self) -> Iterator[Problem]:
+        return option_problems(self.options)
+
+
+@declared
 class Pipeline:
     """One declared mapping of a topic to a table. Its name is permanent: the table's tag `frazil_<name>` carries it."""
 
     topic: Annotated[Topic, "The topic to read."]
     table: Annotated[Table, "The table to write."]
-    name: Annotated[
-        str, "The pipeline's name. Default: the topic's name in lower case, with _ for all but a-z, 0-9 and _.", _NAME
-    ] = ""
+    name: Annotated[str, "The pipeline's name. Default: the table's name without its namespace.", _NAME] = ""
     write: Annotated[Chosen[WriteMode], "How a record becomes rows."] = default(Append())
     engine: Annotated[Chosen[LandingEngine], "The engine that lands the topic."] = default(Spark())
     envelope: Annotated[
@@ -51,7 +62,7 @@ class Pipeline:
     start: Annotated[Chosen[Start], "Where to start when the table is created."] = default(Earliest())
     on_error: Annotated[
         Chosen[ErrorMode],
-        "How to handle a record that cannot land. Default: log, and suspend with upserts and changelogs.",
+        "How to handle a record that cannot land. Default: dead_letter, and suspend with upserts and changelogs.",
     ] = default(None)
     max_rejected_percent: Annotated[
         int | None,
@@ -60,18 +71,15 @@ class Pipeline:
         between(1, 100),
     ] = None
     headers: Annotated[bool, "Keep the records' headers. If false, their column stays null."] = True
-    isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
-        Isolation.READ_COMMITTED
-    )
-    kafka_options: Annotated[Mapping[str, str], "Options of Kafka's consumer, from a short list."] = FrozenMap()
+    kafka: Annotated[Reading, "How Kafka's consumer reads the topic."] = Reading()
     group: Annotated[
         str | None, "The group whose deployed jobs land the topic. Default: none, the jobs without a group.", GROUP
     ] = None
 
     def __post_init__(self) -> None:
         if isinstance(self.name, str) and not self.name:
-            # A topic that is none is refused below; its pipeline's name is no second problem.
-            name = folded(self.topic.name) if isinstance(self.topic, Topic) else "unnamed"
+            # An invalid table is reported below; do not report the derived name, too.
+            name = self.table.name if isinstance(self.table, Table) else "unnamed"
             object.__setattr__(self, "name", name)
         if self.on_error is None:
             write = chosen(Pipeline, {"write": self.write})["write"]  # it may be given as text
@@ -93,10 +101,10 @@ class Pipeline:
         """Whether records are changes in an envelope, not rows."""
         return self.envelope is not None
 
+    @property
+    def isolation(self) -> Isolation:
+        """Which records of transactions are read."""
+        return self.kafka.isolation
+
     def _contradictions(self) -> Iterator[Problem]:
         return pipeline_problems(self)
-
-
-def folded(topic_name: str) -> str:
-    """Return the pipeline name that is derived from a topic's: `Shop.Orders-v1` -> `shop_orders_v1`."""
-    return re.sub("[^a-z0-9_]", "_", topic_name.lower())

@@ -28,6 +28,14 @@ _IDENTIFIER = matching(
 
 
 @declared
+class Keep:
+    """The snapshots that expiry keeps: the newest ones, and with `days` also those that are younger."""
+
+    newest: Annotated[int, "The number of newest snapshots.", between(1, 100_000)] = field(default=100, kw_only=False)
+    days: Annotated[int | None, "Keep younger snapshots too, at most 10,000.", between(1, 36_500)] = None
+
+
+@declared
 class Table:
     """A table, and how its files are laid out."""
 
@@ -55,8 +63,7 @@ class Table:
     schema_evolution: Annotated[Chosen[SchemaEvolution], "How a new schema version may change the table."] = default(
         SchemaEvolution.WIDEN
     )
-    keep_snapshots: Annotated[int, "The number of newest snapshots that expiry keeps.", between(1, 100_000)] = 100
-    keep_days: Annotated[int | None, "Expiry also keeps younger snapshots, at most 10,000.", between(1, 36_500)] = None
+    snapshots: Annotated[Keep, "The snapshots that expiry keeps."] = Keep()
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)

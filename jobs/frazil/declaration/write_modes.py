@@ -9,6 +9,7 @@ records is in `frazil.write`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frazil.declaration.checks.column_rules import (
@@ -40,7 +41,7 @@ class Append:
     replaces_rows: ClassVar[bool] = False
     keeps_changes: ClassVar[bool] = False
     key: ClassVar[tuple[str, ...] | None] = None
-    order_by: ClassVar[tuple[str, ...]] = ()
+    order_columns: ClassVar[tuple[str, ...]] = ()
 
     on_tombstone: Annotated[Chosen[Tombstones], "How to handle a record without a value."] = default(
         Tombstones.DEAD_LETTER
@@ -52,15 +53,26 @@ _Key = Annotated[
     "The columns of the value that are the key: a name, or a tuple of names. Default: the record's key.",
     ALONE,
 ]
-_OrderBy = Annotated[
+_OrderColumns = Annotated[
     Chosen[tuple[Annotated[str, Rule(order_refusal, {"pattern": KEY_COLUMN_PATTERN})], ...]],
     "The columns that say which of a key's records is the newer one; `_kafka_timestamp` may be one. Default: offsets.",
     ALONE,
 ]
 
 
-SEVEN_DAYS = "7 days"
-"""The default of `Upsert.remember_deletes`: as long as Kafka keeps records by default."""
+@declared
+class Order:
+    """The order of a key's records, whenever they come, and how long deleted keys are remembered."""
+
+    columns: _OrderColumns = field(kw_only=False)
+    remember_deletes: Annotated[
+        str, "How long an older record does not bring a deleted row back.", notation(seconds_of)
+    ] = "7 days"  # as long as Kafka keeps records by default
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if not self.columns:
+            yield Problem("columns", "no column is named", "Name one, or remove order_by")
+        yield from _twice("columns", self.columns)
 
 
 @declared
@@ -79,7 +91,11 @@ class Upsert:
     keeps_changes: ClassVar[bool] = False
 
     key: _Key = default(None)
-    order_by: _OrderBy = default(())
+    order_by: Annotated[
+        Chosen[Order | None],
+        "The columns that say which of a key's records is the newer one, alone or in an Order. Default: offsets.",
+        ALONE,
+    ] = default(None)
     on_tombstone: Annotated[
         Chosen[Deletion], "Whether a record without a value deletes the row, or marks it as deleted."
     ] = default(Deletion.DELETE)
@@ -87,15 +103,14 @@ class Upsert:
         Chosen[Truncation],
         "With an envelope: whether a truncate of the source's table stops the pipeline, or deletes all rows.",
     ] = default(Truncation.REFUSE)
-    remember_deletes: Annotated[
-        str, "With order_by: how long an older record does not bring a deleted row back.", notation(seconds_of)
-    ] = SEVEN_DAYS
+
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        """The columns that order the records of a key; none where offsets do."""
+        return self.order_by.columns if self.order_by is not None else ()
 
     def _contradictions(self) -> Iterator[Problem]:
-        yield from _name_problems(self)
-        if not self.order_by and self.remember_deletes != SEVEN_DAYS:
-            what = "without order_by no record is older than a delete that landed before it"
-            yield Problem("remember_deletes", what, "Remove it, or declare order_by")
+        yield from _key_problems(self.key)
         if self.on_truncate is Truncation.DELETE_ALL and self.on_tombstone is Deletion.SOFT_DELETE:
             what = "a truncate would write each row of the table again, marked as deleted"
             yield Problem("on_truncate", what, "Choose refuse, or on_tombstone delete")
@@ -114,19 +129,28 @@ class Changelog:
     keeps_changes: ClassVar[bool] = True
 
     key: _Key = default(None)
-    order_by: _OrderBy = default(())
+    order_by: _OrderColumns = default(())
+
+    @property
+    def order_columns(self) -> tuple[str, ...]:
+        """The columns that order the records of a key; none where offsets do."""
+        return self.order_by
 
     def _contradictions(self) -> Iterator[Problem]:
-        yield from _name_problems(self)
+        yield from _key_problems(self.key)
+        yield from _twice("order_by", self.order_by)
 
 
-def _name_problems(mode: Upsert | Changelog) -> Iterator[Problem]:
-    if mode.key == ():
+def _key_problems(key: tuple[str, ...] | None) -> Iterator[Problem]:
+    if key == ():
         yield Problem("key", "a key without columns is one key for all records", "Name a column, or remove it")
-    for field, names in (("key", mode.key or ()), ("order_by", mode.order_by)):
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                yield Problem(f"{field}[{index}]", f"{name} is named twice", "Remove one of the two")
+    yield from _twice("key", key or ())
+
+
+def _twice(path: str, names: tuple[str, ...]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(f"{path}[{index}]", f"{name} is named twice", "Remove one of the two")
 
 
 WriteMode = Append | Upsert | Changelog
@@ -150,19 +174,19 @@ def deletes_all(mode: WriteMode) -> bool:
 def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
     """Return what of a pipeline's write mode and envelope never changes in a table, as text; with its `key` if that is given."""
     mode, envelope = pipeline.write, pipeline.envelope
-    order, of = ", ".join(mode.order_by), f" of {envelope.kind} events" if envelope is not None else ""
+    order, of = ", ".join(mode.order_columns), f" of {envelope.kind} events" if envelope is not None else ""
     by = f" by {', '.join(key)}" if key else ""
     return f"{mode.kind}{of}{by}{f' ordered by {order}' if order else ''}"
 
 
 def remembered_seconds(mode: Upsert) -> int:
-    """Return how long deleted keys are remembered, in seconds."""
-    return seconds_of(mode.remember_deletes)
+    """Return how long deleted keys are remembered, in seconds; 0 if offsets order the records."""
+    return seconds_of(mode.order_by.remember_deletes) if mode.order_by is not None else 0
 
 
 def default_error_mode(mode: WriteMode) -> ErrorMode:
     """Return the error mode of a pipeline that declares none. Without one record, a state may be that of an earlier one."""
-    return ErrorMode.LOG if isinstance(mode, Append) else ErrorMode.SUSPEND
+    return ErrorMode.DEAD_LETTER if isinstance(mode, Append) else ErrorMode.SUSPEND
 
 
 def gaps_of_start(pipeline: Pipeline) -> Iterator[str]:

@@ -44,7 +44,7 @@ class RejectedRecords(DecisionRequired):
             pipeline=pipeline,
             place=f"topic {topic}",
             events=("rejected-records",),
-            do='Declare on_error="log" to keep such records as dead letters from now on',
+            do='Declare on_error="dead_letter" to keep such records as dead letters from now on',
             hint=f"it counts for the first {named:,} of them" if 0 < named < number else "",
             facts={
                 "topic": topic,

@@ -70,7 +70,7 @@ def replay(
     count = max(sum(last.end.at.values()), 1)
     again = replace(
         pipeline,
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
         max_rejected_percent=100,
         engine=Spark(limits=Limits(first_rows=count, max_rows=count, max_bytes=2**62)),
     )

@@ -56,8 +56,8 @@ class Upkeep:
             trimmed = metadata_expiry.trim(
                 self._job.iceberg,
                 identifier,
-                keep=table.keep_snapshots,
-                keep_days=table.keep_days,
+                keep=table.snapshots.newest,
+                keep_days=table.snapshots.days,
                 now_ms=self._job.now_ms(),
             )
             if trimmed.snapshots or trimmed.gave_up:

@@ -77,7 +77,7 @@ def declared_properties(pipeline: Pipeline) -> dict[str, str]:
     return properties(
         format_version=table.format_version,
         target_file_size_bytes=table.target_file_size_bytes,
-        keep_snapshots=table.keep_snapshots,
+        keep_snapshots=table.snapshots.newest,
         offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
         declared={**table.properties, **({DECLARED: " ".join(sorted(table.properties))} if table.properties else {})},
     )
@@ -312,7 +312,7 @@ def _given(start: str) -> str:
 
 _FIELDS = {
     "write.target-file-size-bytes": "table.target_file_size_bytes",
-    "history.expire.min-snapshots-to-keep": "table.keep_snapshots",
+    "history.expire.min-snapshots-to-keep": "table.snapshots.newest",
 }
 
 

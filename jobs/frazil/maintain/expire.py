@@ -41,8 +41,8 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     idle = to_carry(
         History.of(iceberg.metadata(table)),
         ledger.tag(name),
-        keep=declared.keep_snapshots,
-        keep_days=declared.keep_days,
+        keep=declared.snapshots.newest,
+        keep_days=declared.snapshots.days,
         now_ms=run.job.now_ms(),
         grace_ms=round(run.policy.grace_seconds * 1000),
     )
@@ -102,8 +102,8 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
     history = History.of(run.job.iceberg.metadata(table))
     going = to_expire(
         history,
-        keep=declared.keep_snapshots,
-        keep_days=declared.keep_days,
+        keep=declared.snapshots.newest,
+        keep_days=declared.snapshots.days,
         now_ms=run.job.now_ms(),
         grace_ms=round(run.policy.grace_seconds * 1000),
     )

@@ -187,11 +187,11 @@ def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int])
 def can_happen(event: Accepted, write: WriteMode) -> bool:
     """Return whether an event of the rows can happen in a table of this write mode."""
     if event in (Accepted.LATE_RECORDS, Accepted.REMEMBERED_DELETES_LOST):
-        return write.replaces_rows and bool(write.order_by)
+        return write.replaces_rows and bool(write.order_columns)
     if event is Accepted.SOURCE_TRUNCATED and write.keeps_changes:
         return False  # a truncate is a row of it
     if event is Accepted.KEYS_MOVED:
-        return write.replaces_rows and not write.order_by
+        return write.replaces_rows and not write.order_columns
     return event is not Accepted.DELETES_LOST or write.has_key
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline
+from frazil.declaration import Pipeline, Reading
 from frazil.declaration.options import Isolation
 from frazil.errors import SparkFailed
 from frazil.ingest.batch.read import beyond_spark, consumer_options, read
@@ -32,7 +32,7 @@ def truncated_log(
 
     All of the log is compared, also records of transactions that were not committed.
     """
-    pipeline = replace(pipeline, isolation=Isolation.READ_UNCOMMITTED)
+    pipeline = replace(pipeline, kafka=Reading(isolation=Isolation.READ_UNCOMMITTED))
     other: Collection[int] = ()
     if committed.topic_id == topic_id:
         other = compared(pipeline, job.kafka, committed, spans, of=spans.keys()).other

@@ -15,13 +15,13 @@ _DOC = "order of the row among the records of its key"
 
 def order_fields(pipeline: Pipeline, row: Struct) -> list[Field]:
     """Return the column of the order, if one is declared."""
-    order = row_order(pipeline.write.order_by, row)
+    order = row_order(pipeline.write.order_columns, row)
     return [] if order is None else [Field(ORDER, order.type, doc=_DOC)]
 
 
 def restored_order(pipeline: Pipeline) -> list[Field]:
     """Return the column of the order as an existing table has it, whatever its type."""
-    return [Field(ORDER, Struct(()))] if pipeline.write.order_by else []
+    return [Field(ORDER, Struct(()))] if pipeline.write.order_columns else []
 
 
 def check_columns(own: tuple[str, ...], row: Struct, tables: str) -> None:
@@ -37,7 +37,7 @@ def check_columns(own: tuple[str, ...], row: Struct, tables: str) -> None:
 
 def unfit(pipeline: Pipeline, own: tuple[str, ...], row: Struct) -> IncompatibleSchema | None:
     """Return why rows of this version are of no table with a key; None if they are."""
-    by = (*(pipeline.write.key or ()), *pipeline.write.order_by)
+    by = (*(pipeline.write.key or ()), *pipeline.write.order_columns)
     for field in row.fields:
         name = folded(field.source)
         if name in own:

@@ -96,7 +96,7 @@ class UpsertMode:
         return self._rules(keys_move=keys_move, fills=fills).need_rows
 
     def _rules(self, *, keys_move: bool = False, fills: bool = False) -> Rules:
-        ordered = bool(self._write.order_by)
+        ordered = bool(self._write.order_columns)
         return Rules(
             ordered=ordered,
             soft=self._is_soft,

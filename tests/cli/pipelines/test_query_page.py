@@ -152,7 +152,7 @@ def landed(world: LocalServices, spark: SparkSession, lake: Environment, version
         lake,
         f"query_page_{version}",
         write=Upsert(),
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
         key_format=KeyFormat.TEXT,
         table={"identifier": f"shop.{TABLES[version]}", "format_version": version},
     )
@@ -169,7 +169,7 @@ def landed(world: LocalServices, spark: SparkSession, lake: Environment, version
         table=shop.pipeline.table,
         name=TABLES[version],
         write=Upsert(),
-        on_error=ErrorMode.LOG,
+        on_error=ErrorMode.DEAD_LETTER,
     )
 
 

@@ -5,7 +5,7 @@ from frazil.declaration.checks.allowed_options import CONSUMER_OPTIONS, option_p
 
 def told(name: str, value: str) -> str:
     (problem,) = option_problems({name: value})
-    assert problem.path == f"kafka_options[{name!r}]"
+    assert problem.path == f"options[{name!r}]"
     return f"{problem.what}. {problem.do}"
 
 
@@ -22,7 +22,7 @@ def test_every_allowed_option_has_a_value_that_is_taken_and_one_that_is_not(name
         ("security.protocol", "security settings live in the environment"),
         ("kafka.ssl.keystore.key", "security settings live in the environment"),
         ("bootstrap.servers", "endpoints live in the environment"),
-        ("isolation.level", "Use Pipeline.isolation"),
+        ("isolation.level", "Use Reading.isolation"),
         ("auto.offset.reset", "Use Pipeline.start"),
         ("group.id", "no consumer group of yours"),
         ("kafka.group.id", "no consumer group of yours"),
@@ -82,7 +82,7 @@ def test_properties_that_are_the_users_are_taken(name, value):
     [
         ("format-version", "Use Table.format_version"),
         ("write.target-file-size-bytes", "Use Table.target_file_size_bytes"),
-        ("history.expire.max-snapshot-age-ms", "Use Table.keep_snapshots"),
+        ("history.expire.max-snapshot-age-ms", "Use Table.snapshots"),
         ("frazil.format", "Frazil keeps its own facts"),
         ("commit.manifest-merge.enabled", "commits are Frazil's"),
         ("write.metadata.delete-after-commit.enabled", "metadata files are Frazil's"),

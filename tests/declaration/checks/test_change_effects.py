@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from frazil.declaration import Envelope, LandingEngine, Limits, Pipeline, Table, Topic, WriteMode
+from frazil.declaration import Envelope, Keep, LandingEngine, Limits, Order, Pipeline, Reading, Table, Topic, WriteMode
 from frazil.declaration.checks.change_effects import FIELDS
 
 
@@ -22,12 +22,15 @@ def declared_fields() -> set[str]:
         *(f"engine.{each.name}" for engine in _members(LandingEngine) for each in fields(engine)),
         *(f"envelope.{each.name}" for envelope in _members(Envelope) for each in fields(envelope)),
         *(f"engine.limits.{each.name}" for each in fields(Limits)),
+        *(f"table.snapshots.{each.name}" for each in fields(Keep)),
+        *(f"write.order_by.{each.name}" for each in fields(Order)),
+        *(f"kafka.{each.name}" for each in fields(Reading)),
         *(each.name for each in fields(Pipeline)),
     }
 
 
 def test_every_field_of_a_declaration_has_its_effect() -> None:
-    assert FIELDS.keys() == declared_fields() - {"topic", "table", "engine.limits", "name"}
+    assert FIELDS.keys() == declared_fields() - {"topic", "table", "table.snapshots", "kafka", "engine.limits", "name"}
 
 
 @pytest.mark.parametrize("field", ["topic.columns", "topic.key_columns"])

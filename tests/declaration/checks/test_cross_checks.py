@@ -43,11 +43,10 @@ def test_pipelines_that_do_not_meet_have_no_problems():
 @pytest.mark.parametrize(
     ("pipelines", "path", "told"),
     [
-        ([pipeline("a", "x.t"), pipeline("b", "x.t")], "pipelines[1].table.identifier", "a table has one writer"),
+        ([pipeline("a", "x.t"), pipeline("b", "x.t", "b")], "pipelines[1].table.identifier", "a table has one writer"),
         ([pipeline("a", "x.t"), pipeline("b", "x.t__dead_letters")], "pipelines[1].table.identifier", "dead letters"),
         ([pipeline("a", "x.t__dead_letters"), pipeline("b", "x.t")], "pipelines[0].table.identifier", "dead letters"),
-        ([pipeline("a.b", "x.s"), pipeline("A-b", "x.t")], "pipelines[1].name", "both fold to a_b"),
-        ([pipeline("a", "x.s"), pipeline("a", "x.t")], "pipelines[1].name", "has the name a too"),
+        ([pipeline("a", "x.t"), pipeline("b", "y.t")], "pipelines[1].name", "has the name t too"),
         ([pipeline("a", "x.s", "p"), pipeline("b", "x.t", "p")], "pipelines[1].name", "has the name p too"),
     ],
 )
@@ -58,7 +57,7 @@ def test_pipelines_that_would_meet_are_told_apart_before_they_do(pipelines, path
 
 
 def test_every_clash_is_told_at_once():
-    three = [pipeline("a", "x.t"), pipeline("a", "x.t"), pipeline("A", "x.t__dead_letters")]
+    three = [pipeline("a", "x.t"), pipeline("a", "x.t"), pipeline("A", "x.t__dead_letters", "t")]
     assert {problem.path for problem in check(three)} == {
         "pipelines[1].name",
         "pipelines[1].table.identifier",
@@ -99,5 +98,4 @@ def test_a_state_and_a_changelog_share_a_topic():
     state = Pipeline(topic=topic, table=Table("x.orders"), write=Upsert())
     log = Pipeline(topic=topic, table=Table("x.order_changes"), write=Changelog(), name="order_changes")
     assert check([state, log]) == ()
-    (problem,) = check([state, replace(log, name="")])
-    assert (problem.path, problem.do) == ("pipelines[1].name", "Choose another name")
+    assert check([state, replace(log, name="")]) == ()

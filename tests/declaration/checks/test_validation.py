@@ -137,8 +137,8 @@ def test_a_text_that_names_no_choice_or_one_with_parameters_is_refused(value):
         ("write", Append, "this is the class Append, not an instance. Write Append()"),
         ("topic", Topic, "this is the class Topic, not an instance. Write Topic(…)"),
         ("name", str, "this is the class str. Write text"),
-        ("on_error", ErrorMode, "this is the class ErrorMode. Write one of suspend, skip, log"),
-        ("kafka_options", dict, "this is the class dict. Write a mapping"),
+        ("on_error", ErrorMode, "this is the class ErrorMode. Write one of suspend, skip, dead_letter"),
+        ("kafka", dict, "this is the class dict. Write Reading(…)"),
     ],
 )
 def test_a_class_where_an_instance_belongs_is_told_with_its_call(field, value, told):

@@ -52,7 +52,7 @@ def test_the_document_of_a_pipeline_is_this():
                     "metadata_columns": "flat",
                     "properties": {},
                     "schema_evolution": "widen",
-                    "keep_snapshots": 100,
+                    "snapshots": {"newest": 100},
                 },
                 "name": "orders",
                 "write": {"type": "append", "on_tombstone": "dead_letter"},
@@ -61,10 +61,9 @@ def test_the_document_of_a_pipeline_is_this():
                     "limits": {"target_seconds": 10, "first_rows": 20000, "max_rows": 1000000, "max_bytes": 1073741824},
                 },
                 "start": {"type": "timestamp", "timestamp": "2026-01-31T00:00:00.000Z"},
-                "on_error": "log",
+                "on_error": "dead_letter",
                 "headers": True,
-                "isolation": "read_committed",
-                "kafka_options": {},
+                "kafka": {"isolation": "read_committed", "options": {}},
             }
         ],
     }
@@ -152,11 +151,11 @@ def test_an_editor_knows_every_field_and_no_other(schema):
 
 def test_an_editor_shows_meaning_bounds_choices_and_defaults():
     definitions = json_schema()["$defs"]
-    assert definitions["table"]["properties"]["keep_snapshots"] == {
+    assert definitions["keep"]["properties"]["newest"] == {
         "type": "integer",
         "minimum": 1,
         "maximum": 100_000,
-        "description": "The number of newest snapshots that expiry keeps.",
+        "description": "The number of newest snapshots.",
         "default": 100,
     }
     assert definitions["topic"]["properties"]["value_format"]["enum"][0] == "avro"

@@ -137,12 +137,12 @@ def test_new_schemas_are_learnt_before_rejected_records_suspend_the_pipeline() -
     ],
 )
 def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, stops: bool) -> None:
-    staged(Stages(counted), on_error="log")  # not of a state, or not the first batch
+    staged(Stages(counted), on_error="dead_letter")  # not of a state, or not the first batch
     stages, evolution = Stages(counted), Evolution(may_lack_keys=True)
     if stops:
-        for on_error in ("log", "suspend", "skip"):
+        for on_error in ("dead_letter", "suspend", "skip"):
             with pytest.raises(KeysMissing, match="none of the first 4 records has a key"):
                 staged(stages, evolution, on_error=on_error)
     else:
-        staged(stages, evolution, on_error="log")
+        staged(stages, evolution, on_error="dead_letter")
     assert evolution.may_lack_keys is (counted.records == 4)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Reading, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan.planner import held_back
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
@@ -34,7 +34,7 @@ def test_an_open_transaction_ends_the_log_behind_what_was_read_of_it(
     committed: int, last: LastRecords | None, isolation: Isolation, end: int
 ) -> None:
     """The log has 10 records, and a transaction is open from the sixth on."""
-    kafka, pipeline = FakeKafka(), replace(PIPELINE, isolation=isolation)
+    kafka, pipeline = FakeKafka(), replace(PIPELINE, kafka=Reading(isolation=isolation))
     kafka.create("orders")
     kafka.append("orders", 0, range(5))
     kafka.begin("orders", 0, range(5, 10))

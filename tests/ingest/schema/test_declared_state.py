@@ -13,7 +13,19 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import app
 from frazil.cli.pipelines.check import rows_of
-from frazil.declaration import Append, Changelog, Debezium, Environment, Pipeline, Table, Topic, Upsert, canonical
+from frazil.declaration import (
+    Append,
+    Changelog,
+    Debezium,
+    Environment,
+    Keep,
+    Order,
+    Pipeline,
+    Table,
+    Topic,
+    Upsert,
+    canonical,
+)
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.checks.cross_checks import Listed
 from frazil.declaration.checks.problems import InvalidDeclaration
@@ -59,7 +71,11 @@ AT = "pipelines[0].write"
         (Changelog(), "_op string", "pipelines[0].topic.columns: the column _op is Frazil's own in changelogs"),
         (Upsert(key="idd"), "", f"{AT}.key: no version of the value has idd; its columns are done, extra, id, price"),
         (Upsert(order_by="updated"), "", f"{AT}.order_by[0]: updated is not a column of the row; there are done"),
-        (Upsert(order_by=("version", "price")), "", f"{AT}.order_by[1]: price is of type double, which orders no"),
+        (
+            Upsert(order_by=Order(("version", "price"))),
+            "",
+            f"{AT}.order_by[1]: price is of type double, which orders no",
+        ),
         (Upsert(order_by="done"), "", f"{AT}.order_by[0]: done is of type boolean, which orders no records"),
         (Changelog(order_by="extra"), "", f"{AT}.order_by[0]: extra is JSON text, which orders no records"),
     ],
@@ -71,14 +87,20 @@ def test_a_check_refuses_what_a_run_would(write: WriteMode, more: str, said: str
 
 @pytest.mark.parametrize(
     "write",
-    [Append(), Upsert(), Upsert(key="id"), Upsert(order_by=("version", "_kafka_timestamp", "id")), Changelog(key="id")],
+    [
+        Append(),
+        Upsert(),
+        Upsert(key="id"),
+        Upsert(order_by=Order(("version", "_kafka_timestamp", "id"))),
+        Changelog(key="id"),
+    ],
 )
 def test_what_a_run_takes_is_no_problem(write: WriteMode) -> None:
     assert problems(pipeline(write)) == []
 
 
 def test_all_problems_of_a_pipeline_are_listed() -> None:
-    found = problems(pipeline(Upsert(key="idd", order_by=("price", "updated")), "_order int"))
+    found = problems(pipeline(Upsert(key="idd", order_by=Order(("price", "updated"))), "_order int"))
     assert [problem.partition(":")[0].removeprefix("pipelines[0].") for problem in found] == [
         "write.key",
         "topic.columns",
@@ -92,7 +114,7 @@ def test_a_field_of_the_records_key_orders_records_if_it_is_declared_or_may_be_t
     declared = {"key_format": "json", "key_columns": ("line int",)}
     assert problems(pipeline(write, **declared)) == []
     assert problems(pipeline(write, key_format="avro")) == []
-    (problem,) = problems(pipeline(Upsert(order_by=("line", "price")), key_format="avro"))
+    (problem,) = problems(pipeline(Upsert(order_by=Order(("line", "price"))), key_format="avro"))
     assert "price is of type double" in problem
     assert "line is not a column" in problems(pipeline(Upsert(key="id", order_by="line"), **declared))[0]
 
@@ -173,16 +195,18 @@ def test_a_check_compares_with_the_tables_of_a_local_catalog(tmp_path: Path, mon
 
     text = Topic(landed.pipeline.topic.name, value_format="text")  # without a registry
     same = replace(landed.pipeline, topic=text)
-    other = of_table(same, keep_snapshots=7, partition_by=("_kafka_partition",))
+    other = of_table(same, snapshots=Keep(7), partition_by=("_kafka_partition",))
     assert "table.partition_by" not in check(same, "--env", "env.json").stdout
     shown = check(other, "--env", "env.json").stdout
     assert f"{other.name}: table.partition_by: the table is partitioned by nothing" in shown
-    assert "table.keep_snapshots: the table's property history.expire.min-snapshots-to-keep has another value" in shown
+    assert (
+        "table.snapshots.newest: the table's property history.expire.min-snapshots-to-keep has another value" in shown
+    )
     (facts,) = json.loads(check(other, "--env", "env.json", "--json").stdout)["pipelines"]
     assert [text.partition(":")[0] for text in facts["differences"]] == [
         "table.partition_by",
         "topic.columns",
-        "table.keep_snapshots",
+        "table.snapshots.newest",
     ]
     assert "table.partition_by" not in check(other).stdout, "there is no local environment"
 

@@ -16,11 +16,13 @@ from frazil.declaration import (
     At,
     ErrorMode,
     Isolation,
+    Keep,
     KeyFormat,
     Latest,
     Limits,
     MetadataColumns,
     Pipeline,
+    Reading,
     SchemaEvolution,
     Spark,
     Table,
@@ -190,7 +192,7 @@ def metadata_columns_changed() -> Review:
 def evolution_and_retention_changed() -> Review:
     return declares(
         replace(
-            with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE, keep_snapshots=10, keep_days=30),
+            with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE, snapshots=Keep(10, days=30)),
             engine=Spark(limits=Limits(target_seconds=60, max_rows=5_000_000)),
         ),
         PLANES,
@@ -203,7 +205,7 @@ def reading_changed() -> Review:
             with_topic(FLIGHTS, key_format=KeyFormat.AVRO),
             start=At(datetime(2026, 1, 1, tzinfo=UTC)),
             on_error=ErrorMode.SKIP,
-            isolation=Isolation.READ_UNCOMMITTED,
+            kafka=Reading(isolation=Isolation.READ_UNCOMMITTED),
         ),
         PLANES,
     )

@@ -16,12 +16,15 @@ from frazil.declaration import (
     Earliest,
     ErrorMode,
     Isolation,
+    Keep,
     KeyFormat,
     Latest,
     Limits,
     MetadataColumns,
     Offsets,
+    Order,
     Pipeline,
+    Reading,
     SchemaEvolution,
     Spark,
     SubjectStrategy,
@@ -63,9 +66,9 @@ def test_a_new_state_that_will_not_be_complete_says_so() -> None:
             assert effect.what.endswith(
                 f"; the table is not the complete {what}: it begins at {start.kind}, later than older keys"
             )
-    [effect] = effects([], [replace(whole, on_error=ErrorMode.LOG)])
+    [effect] = effects([], [replace(whole, on_error=ErrorMode.DEAD_LETTER)])
     assert effect.what.endswith(
-        "; with on_error=log, the row of a key whose last record is rejected is of an earlier record"
+        "; with on_error=dead_letter, the row of a key whose last record is rejected is of an earlier record"
     )
     [effect] = effects([], [whole])
     assert ";" not in effect.what
@@ -104,7 +107,12 @@ def test_a_pipeline_by_another_name_stops() -> None:
             Outcome.FROM_NOW_ON,
             True,
         ),
-        (replace(FLIGHTS, isolation=Isolation.READ_UNCOMMITTED), "isolation", Outcome.FROM_NOW_ON, True),
+        (
+            replace(FLIGHTS, kafka=Reading(isolation=Isolation.READ_UNCOMMITTED)),
+            "kafka.isolation",
+            Outcome.FROM_NOW_ON,
+            True,
+        ),
         (with_topic(FLIGHTS, transactional=True), "topic.transactional", Outcome.FROM_NOW_ON, True),
         (replace(FLIGHTS, on_error=ErrorMode.SKIP), "on_error", Outcome.FROM_NOW_ON, True),
         (replace(FLIGHTS, on_error=ErrorMode.SUSPEND), "on_error", Outcome.FROM_NOW_ON, False),
@@ -118,7 +126,7 @@ def test_a_pipeline_by_another_name_stops() -> None:
             False,
         ),
         (replace(FLIGHTS, headers=False), "headers", Outcome.FROM_NOW_ON, True),
-        (replace(FLIGHTS, kafka_options={"client.rack": "a"}), "kafka_options", Outcome.FROM_NOW_ON, False),
+        (replace(FLIGHTS, kafka=Reading(options={"client.rack": "a"})), "kafka.options", Outcome.FROM_NOW_ON, False),
         (replace(FLIGHTS, group="payments"), "group", Outcome.UPKEEP, False),
         (with_table(FLIGHTS, identifier="nyc.trips"), "table.identifier", Outcome.LEFT, True),
         (with_table(FLIGHTS, partition_by=("days(time_hour)",)), "table.partition_by", Outcome.REBUILD, False),
@@ -138,8 +146,8 @@ def test_a_pipeline_by_another_name_stops() -> None:
             Outcome.FROM_NOW_ON,
             False,
         ),
-        (with_table(FLIGHTS, keep_snapshots=5), "table.keep_snapshots", Outcome.UPKEEP, False),
-        (with_table(FLIGHTS, keep_days=5), "table.keep_days", Outcome.UPKEEP, False),
+        (with_table(FLIGHTS, snapshots=Keep(5)), "table.snapshots.newest", Outcome.UPKEEP, False),
+        (with_table(FLIGHTS, snapshots=Keep(days=5)), "table.snapshots.days", Outcome.UPKEEP, False),
         (
             replace(FLIGHTS, engine=Spark(limits=Limits(target_seconds=60))),
             "engine.limits.target_seconds",
@@ -188,7 +196,7 @@ def test_keys_as_text_and_as_json_share_a_column(old: str, new: str, dangerous: 
 
 
 def test_what_is_dangerous_comes_first() -> None:
-    mixed: list[Any] = [with_table(FLIGHTS, keep_days=3, metadata_columns=MetadataColumns.STRUCT), PLANES]
+    mixed: list[Any] = [with_table(FLIGHTS, snapshots=Keep(days=3), metadata_columns=MetadataColumns.STRUCT), PLANES]
     assert [each.is_dangerous for each in effects([FLIGHTS, PLANES], mixed)] == [True, False]
 
 
@@ -207,9 +215,21 @@ STATE = Upsert(order_by="time_hour")
 OPTIONS: list[tuple[WriteMode, WriteMode, str, bool, str]] = [
     (STATE, replace(STATE, on_tombstone="soft_delete"), "on_tombstone", False, "marks it as deleted"),
     (replace(STATE, on_tombstone="soft_delete"), STATE, "on_tombstone", True, "marked already stay so"),
-    (STATE, replace(STATE, remember_deletes="3 days"), "remember_deletes", True, "brings their rows back"),
-    (STATE, replace(STATE, remember_deletes="9 days"), "remember_deletes", False, "not forgotten yet"),
-    (STATE, replace(STATE, order_by=("time_hour", "id")), "order_by", True, "WriteModeDiffers"),
+    (
+        STATE,
+        Upsert(order_by=Order("time_hour", remember_deletes="3 days")),
+        "order_by.remember_deletes",
+        True,
+        "brings their rows back",
+    ),
+    (
+        STATE,
+        Upsert(order_by=Order("time_hour", remember_deletes="9 days")),
+        "order_by.remember_deletes",
+        False,
+        "not forgotten yet",
+    ),
+    (STATE, Upsert(order_by=Order(("time_hour", "id"))), "order_by.columns", True, "no table changes its order"),
     (STATE, Upsert(), "order_by", True, "no table changes its order"),
     (Upsert(), Upsert(key="id"), "key", True, "no table changes its key"),
     (Changelog(key="id"), Changelog(key="other"), "key", True, "no table changes its key"),
@@ -229,7 +249,9 @@ def test_each_option_of_a_write_mode_says_what_it_does(
     found = effects([replace(FLIGHTS, write=before)], [replace(FLIGHTS, write=after)])
     (effect,) = (each for each in found if each.changed == f"write.{field}")
     assert effect.is_dangerous is is_dangerous
-    assert effect.outcome is (Outcome.STOPS if field in ("order_by", "key") else Outcome.FROM_NOW_ON)
+    assert effect.outcome is (
+        Outcome.STOPS if field in ("order_by", "order_by.columns", "key") else Outcome.FROM_NOW_ON
+    )
     assert said in effect.what
 
 
@@ -241,7 +263,7 @@ def test_a_truncate_that_deletes_all_rows_is_a_danger() -> None:
 
 
 def test_each_option_is_in_one_of_these_claims() -> None:
-    claimed = {field for _, _, field, _, _ in OPTIONS}
+    claimed = {field.partition(".")[0] for _, _, field, _, _ in OPTIONS}
     assert {option.name for option in fields(Upsert)} == claimed | {"on_truncate"}, "on_truncate has a test of its own"
 
 
@@ -254,9 +276,9 @@ def test_another_write_mode_stops_the_pipeline(before: WriteMode, after: WriteMo
 
 def test_a_state_that_takes_dead_letters_from_now_on_says_so() -> None:
     state = replace(FLIGHTS, write=Upsert(), on_error=ErrorMode.SUSPEND)
-    effect = only(state, replace(state, on_error=ErrorMode.LOG))
+    effect = only(state, replace(state, on_error=ErrorMode.DEAD_LETTER))
     assert "the row of a key whose last record is rejected is of an earlier record" in effect.what
-    assert "earlier record" not in only(replace(state, on_error=ErrorMode.LOG), state).what
+    assert "earlier record" not in only(replace(state, on_error=ErrorMode.DEAD_LETTER), state).what
     assert "earlier record" not in only(FLIGHTS, replace(FLIGHTS, on_error=ErrorMode.SKIP)).what
 
 

@@ -145,7 +145,7 @@ def _print_rejected(pipeline: Pipeline, found: Preview, console: Console) -> Non
     console.print()
     console.print(shown)
     effect = {
-        ErrorMode.LOG: f"A run keeps rejected records in {pipeline.table.dead_letters}",
+        ErrorMode.DEAD_LETTER: f"A run keeps rejected records in {pipeline.table.dead_letters}",
         ErrorMode.SKIP: "A run skips rejected records, as on_error=skip is declared",
         ErrorMode.SUSPEND: "A run stops at rejected records, as on_error is suspend",
     }

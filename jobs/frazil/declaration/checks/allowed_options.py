@@ -38,12 +38,12 @@ _WORDS = {
     "client.dns.lookup": ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"),
 }
 CONSUMER_OPTIONS = frozenset({*_NUMBERS, *_WORDS, "client.rack"})
-"""The options that `Pipeline.kafka_options` takes."""
+"""The options that `Reading.options` takes."""
 
 _NOT_OURS_TO_SET = (
     (r"(security|sasl|ssl)\..*", "security settings live in the environment", "Set kafka.security in its document"),
     (r"bootstrap\..*", "endpoints live in the environment", "Set kafka.bootstrap in its document"),
-    (r"isolation\.level", "the declaration has a field for it", "Use Pipeline.isolation"),
+    (r"isolation\.level", "the declaration has a field for it", "Use Reading.isolation"),
     (r"auto\.offset\.reset", "the table says what is read next", "Use Pipeline.start for the first time"),
     (
         r"group\..*|client\.id|enable\.auto\.commit|auto\..*|partition\.assignment\.strategy|(session|heartbeat)\..*"
@@ -65,7 +65,7 @@ def option_problems(options: Mapping[str, str]) -> Iterator[Problem]:
     for name, value in options.items():
         refusal = _bad_value(name, value) if name in CONSUMER_OPTIONS else _why_not(name)
         if refusal:
-            yield Problem(f"kafka_options[{shown(name)}]", *refusal)
+            yield Problem(f"options[{shown(name)}]", *refusal)
 
 
 def _bad_value(name: str, value: str) -> Refusal | None:
@@ -99,7 +99,7 @@ _OWNED = (
     # pattern of the name, why it is refused, what to do
     (r"format-version", _FIELD, "Use Table.format_version"),
     (r"write\.target-file-size-bytes", _FIELD, "Use Table.target_file_size_bytes"),
-    (r"history\.expire\..*", _FIELD, "Use Table.keep_snapshots and Table.keep_days"),
+    (r"history\.expire\..*", _FIELD, "Use Table.snapshots"),
     (r"sort-order|write\.sort-order", _FIELD, "Use Table.sort_by"),
     (r"frazil\..*", "Frazil keeps its own facts there", "Remove it"),
     (r"commit\..*", "commits are Frazil's: rows and offsets become one of them", "Remove it"),

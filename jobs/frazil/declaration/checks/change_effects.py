@@ -213,15 +213,15 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.REBUILD,
             f"{_ONLY_AT_BIRTH}: it continues from its committed offsets. Only a rebuilt table starts there",
         ),
-        "isolation": FieldEffect(
+        "kafka.isolation": FieldEffect(
             Outcome.FROM_NOW_ON,
             "with read_uncommitted, records of transactions that are later aborted land too, and stay",
             lambda before, after: after is Isolation.READ_UNCOMMITTED,
         ),
         "on_error": FieldEffect(
             Outcome.FROM_NOW_ON,
-            "with log, a record that cannot land is kept in the dead-letter table; with suspend the pipeline stops; with skip the "
-            "record is only counted, and its bytes are not kept",
+            "with dead_letter, a record that cannot land is kept in the dead-letter table; with suspend the pipeline stops; with "
+            "skip the record is only counted, and its bytes are not kept",
             lambda before, after: after is ErrorMode.SKIP,
         ),
         "max_rejected_percent": FieldEffect(
@@ -240,7 +240,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "a truncate of the source's table stops the pipeline, or, with delete_all, deletes all rows of the table",
             lambda before, after: after is Truncation.DELETE_ALL,
         ),
-        "write.remember_deletes": FieldEffect(
+        "write.order_by.remember_deletes": FieldEffect(
             Outcome.FROM_NOW_ON,
             "with a shorter time the next batch forgets the keys that were deleted before it: an older record brings their rows "
             "back. A longer time counts for deletes that are not forgotten yet",
@@ -250,6 +250,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             Outcome.STOPS,
             "the table has the old order of records, and no table changes its order: the pipeline stops (WriteModeDiffers); only a "
             "rebuilt table has the new one",
+            always,
+        ),
+        "write.order_by.columns": FieldEffect(
+            Outcome.STOPS,
+            "the table has the old order of records, and no table changes its order: only a rebuilt table has the new one",
             always,
         ),
         "write.key": FieldEffect(
@@ -268,7 +273,7 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "headers are kept, or their column stays null; existing rows are not filled",
             lambda before, after: not after,
         ),
-        "kafka_options": FieldEffect(Outcome.FROM_NOW_ON, "the consumer's options; rows are the same"),
+        "kafka.options": FieldEffect(Outcome.FROM_NOW_ON, "the consumer's options; rows are the same"),
         "table.identifier": FieldEffect(
             Outcome.LEFT,
             "a new table is created and begins at the declared start; the old table stays, and no pipeline writes to it. Records "
@@ -310,11 +315,11 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "with freeze the table's schema does not change, with add_columns it gets new columns, with widen also wider types; "
             "records of a version that needs more are rejected. Existing columns stay",
         ),
-        "table.keep_snapshots": FieldEffect(
+        "table.snapshots.newest": FieldEffect(
             Outcome.UPKEEP,
             "the next expiry keeps this number of snapshots; queries of earlier states are no longer possible",
         ),
-        "table.keep_days": FieldEffect(
+        "table.snapshots.days": FieldEffect(
             Outcome.UPKEEP,
             "the next expiry keeps younger snapshots; queries of earlier states are no longer possible",
         ),

@@ -9,7 +9,7 @@ from frazil.declaration.catalogs import Catalog, GlueCatalog, RestCatalog
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.engines import Tableflow
 from frazil.declaration.environment import Environment
-from frazil.declaration.pipeline import Pipeline, folded
+from frazil.declaration.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ def clashes(listed: Sequence[Listed]) -> Iterator[Problem]:
             if other_index >= index:
                 continue
             if one.pipeline.name == other.pipeline.name:
-                yield _same_name(one, other)
+                what = f"{other} has the name {one.pipeline.name} too"
+                yield Problem(f"{one.path}.name", what, "Name one of the two")
             if identifier == other.pipeline.table.identifier:
                 what = f"{other} already writes {identifier}; a table has one writer"
                 yield Problem(path, what, "Choose another table")
@@ -72,14 +73,6 @@ def _tableflow_namespaces(listed: Sequence[Listed]) -> Iterator[Problem]:
                 "and Confluent's role may write to its complete namespace"
             )
             yield Problem(f"{one.path}.table.identifier", what, "Choose a namespace for Tableflow alone")
-
-
-def _same_name(one: Listed, other: Listed) -> Problem:
-    name, topics = one.pipeline.name, (one.pipeline.topic.name, other.pipeline.topic.name)
-    if topics[0] != topics[1] and folded(topics[0]) == folded(topics[1]) == name:
-        what = f"the topics {topics[0]} and, of {other}, {topics[1]} both fold to {name}"
-        return Problem(f"{one.path}.name", what, "Name one of the pipelines yourself")
-    return Problem(f"{one.path}.name", f"{other} has the name {name} too", "Choose another name")
 
 
 def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Problem]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from frazil.declaration.checks.allowed_options import option_problems
 from frazil.declaration.checks.column_notation import JSON, column, columns, is_required
 from frazil.declaration.checks.column_rules import key_refusal, schemaless_refusal, value_key_refusal
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
@@ -27,7 +26,6 @@ _CONVERTER = "and the converter of that format in the connector"
 
 def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield the contradictions between the parts of a pipeline."""
-    yield from option_problems(pipeline.kafka_options)
     if isinstance(pipeline.engine, Tableflow):
         yield from _tableflow_problems(pipeline)  # all that the three below may name is refused there
     else:
@@ -76,7 +74,7 @@ def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
         yield Problem("write.key", what, "Declare the topic's record_name")
-    ordered = [name for name in mode.order_by if name != "_kafka_timestamp"]
+    ordered = [name for name in mode.order_columns if name != "_kafka_timestamp"]
     if ordered and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs their order at once"
         yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
@@ -106,7 +104,7 @@ def _envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
 
 def _connector_problems(write: WriteMode) -> Iterator[Problem]:
     """Yield what Debezium's changes do not have: an order of their own, and another key than the record's."""
-    if write.order_by:
+    if write.order_columns:
         what = "a value that a change leaves out is that of the change before it, by offset"
         yield Problem("write.order_by", what, "Remove it: a connector writes the changes of a key in their order")
     if write.key is not None:

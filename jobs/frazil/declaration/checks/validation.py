@@ -154,6 +154,8 @@ def _named_by(hint: Hint, value: Any) -> Any:
         return hint.type(value) if value in list(hint.type) else value
     if hint.is_choice:
         return next((kind() for kind in hint.types if kind.kind == value and not required_fields(kind)), value)
+    if hint.may_be_alone and hint.origin is not tuple:
+        return hint.type(value)
     return read(get_args(hint.type)[0], (value,)) if hint.may_be_alone else value
 
 

@@ -108,7 +108,7 @@ def consumer_options(pipeline: Pipeline, kafka: Kafka) -> dict[str, str]:
         **FETCH,
         "kafka.max.partition.fetch.bytes": str(fetch_bytes(kafka.partition_count())),
         **kafka.java_options(),
-        **{f"kafka.{key}": value for key, value in pipeline.kafka_options.items()},
+        **{f"kafka.{key}": value for key, value in pipeline.kafka.options.items()},
     }
 
 

@@ -32,7 +32,7 @@ def fault(pipeline: Pipeline, record: Record | None, reason: str, writers: Write
     elif record is not None and reason in _OF_BYTES:
         data = record.key if is_key else record.value
         words = _bytes(part(pipeline, data, record.headers, registry, is_key=is_key)) or words
-    columns = {Reason.ORDER_MISSING: pipeline.write.order_by, Reason.KEY_NULL: pipeline.write.key or ()}
+    columns = {Reason.ORDER_MISSING: pipeline.write.order_columns, Reason.KEY_NULL: pipeline.write.key or ()}
     named = columns.get(Reason(reason), ())
     return f"{words} (of {', '.join(named)})" if named else words
 

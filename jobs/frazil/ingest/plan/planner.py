@@ -34,7 +34,7 @@ class Planner:
         self._log = LogCheck(pipeline, job.kafka, report)
         self._topic: TopicState | None = None
         self._windows: Mapping[str, Mapping[int, int]] = {}
-        self._by_time = pipeline.write.replaces_rows and not pipeline.write.order_by
+        self._by_time = pipeline.write.replaces_rows and not pipeline.write.order_columns
         self._slice_ms = self._stored_us = 0
         self.accepted: Accepted = {}
         self._accepted_records: Ranges = {}

@@ -37,7 +37,7 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
     row = merged.type
     yield from _refused(f"topic.{'columns' if topic.columns else 'schema'}", mode_of(pipeline).check_columns, row)
     there = {TIMESTAMP, *(name for field in row.fields for name in (field.name, *field.aliases))}
-    for index, name in enumerate(pipeline.write.order_by):
+    for index, name in enumerate(pipeline.write.order_columns):
         if fields is not None or name in there:
             yield from _refused(f"write.order_by[{index}]", row_order, (name,), row)
 

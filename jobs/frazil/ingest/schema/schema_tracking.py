@@ -48,7 +48,7 @@ class Evolution:
     """The writers' schemas of one pipeline's values and keys, and the table that follows them as far as is declared."""
 
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
-        check_order(writers.envelope, pipeline.write.order_by)
+        check_order(writers.envelope, pipeline.write.order_columns)
         self._pipeline, self._job, self._writers = pipeline, job, writers
         layout = pipeline.table.metadata_columns
         self._first = FirstSchemas(pipeline, job)
@@ -285,7 +285,7 @@ class Evolution:
         """
         found, made_for = self._compared(there, target, keys)
         columns = {column.name: column for column in found.columns}
-        order, envelope = row_order(self._pipeline.write.order_by, target), self._pipeline.envelope
+        order, envelope = row_order(self._pipeline.write.order_columns, target), self._pipeline.envelope
         found = replace(found, has_changes=self._pipeline.is_change_data, before=found.in_row_before(target, envelope))
         found = replace(found, plain=plain_key(self._pipeline.topic.key_format) if self._names is None else None)
         return replace(found, columns=tuple(columns[name] for name in made_for), order=order)

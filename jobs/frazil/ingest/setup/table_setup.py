@@ -109,7 +109,7 @@ def _mode_properties(pipeline: Pipeline, columns: Struct, row_key: Collection[st
     envelope = pipeline.envelope.kind if pipeline.envelope else None
     ids = field_ids(schema_json(columns))  # as Iceberg gives them to a new table
     key = [ids[name] for name in row_key] if pipeline.write.keeps_changes else ()
-    return ledger.mode_properties(pipeline.write.kind, pipeline.write.order_by, envelope, key)
+    return ledger.mode_properties(pipeline.write.kind, pipeline.write.order_columns, envelope, key)
 
 
 def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
@@ -118,7 +118,7 @@ def make_dead_letters(job: Committer, pipeline: Pipeline) -> None:
     wanted = layout.properties(
         format_version=2,
         target_file_size_bytes=table.target_file_size_bytes,
-        keep_snapshots=table.keep_snapshots,
+        keep_snapshots=table.snapshots.newest,
         offset_columns=("topic", "partition", "offset"),
         declared={},
     )
