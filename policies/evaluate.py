@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from policies.conditions import holds
-from policies.patterns import Unsupported, matches, matches_arn
+from policies.conditions import Unsupported, holds, matches, matches_arn
 
 Document = Mapping[str, Any]
 

@@ -10,12 +10,32 @@ from typing import Any
 
 from frazil.declaration import SubjectStrategy
 from frazil.declaration.checks.problems import InvalidDeclaration
+from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.rollout.worker_sizes import Worker, Workers
-from policies.declared_access import NONE_DECLARED, DeclaredAccess
 from policies.metric_alarms import TYPE, watch
 from policies.resources import Json, Reviewed, policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredAccess:
+    """The access that a deployment declares, as trusted code knows it. Left out, none is declared.
+
+    `principals` are the ARNs that may assume roles, `external_ids` the ids of those that need one, `subjects` the workflows.
+    `prefixes` are those of topics and subjects with one role binding for all of them. `administers`: Frazil's account
+    administers a cluster that is only looked up.
+    """
+
+    principals: frozenset[str] = frozenset()
+    external_ids: Mapping[str, str] = FrozenMap()
+    subjects: frozenset[str] = frozenset()
+    prefixes: frozenset[str] = frozenset()
+    administers: bool = False
+
+
+NONE_DECLARED = DeclaredAccess()
+
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")
 _ON_S3 = re.compile(r"s3a?://(?P<bucket>[^/]+)/?(?P<prefix>.*)")

@@ -9,7 +9,40 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
+
+HOLDS_DATA: Mapping[str, str] = MappingProxyType(
+    {
+        "aws_s3_bucket": "its objects: tables, releases or desired state",
+        "aws_kms_key": "everything that it encrypted",
+        "aws_glue_catalog_database": "the catalog entries of all its tables",
+        "aws_glue_catalog_table": "the table's catalog entry",
+        "aws_secretsmanager_secret": "the credentials that jobs read",
+        "confluent_environment": "everything in it",
+        "confluent_kafka_cluster": "all topics and their records",
+        "confluent_kafka_topic": "all its records that are not landed yet",
+        "confluent_schema": "versions of the subject that records refer to",
+        "confluent_provider_integration": "its external id: the role's trust breaks until it knows the new one",
+        "confluent_tableflow_topic": "the table that Tableflow keeps",
+    }
+)
+"""The data that are lost with a resource, by its type in Terraform."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """`rule` is the rule's name, `resource` the address in Terraform, `what` the problem, `do` the remedy."""
+
+    rule: str
+    resource: str
+    what: str
+    do: str
+
+    def __str__(self) -> str:
+        """The finding on one line."""
+        return f"{self.resource}: {self.what}. {self.do} [{self.rule}]"
+
 
 Json = Mapping[str, Any]
 

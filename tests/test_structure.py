@@ -46,7 +46,6 @@ SAME_NAME = {
     "apply": "how an operator's decision is applied, and the entry point that applies a deployment",
     "buckets": "the buckets of an environment, and the rules about them",
     "catalogs": "the catalogs as declared, and as options of Spark and PyIceberg",
-    "finding": "what a verification finds in a table, and what a rule finds in a plan",
     "review": "the review itself, and the entry point that plans for it",
     "tables": "Iceberg tables, and the rules about them",
     "wire_format": "the bytes of a frame, and how Spark reads them",

@@ -10,7 +10,7 @@ from typing import Any
 from policies.evaluate import Document
 from policies.resources import Json, blocks, policy
 from policies.review.danger import Danger
-from policies.review.planned_resources import Place, PlannedResource
+from policies.review.plan.planned_resources import Place, PlannedResource
 
 ROLE, ATTACHMENT = "aws_iam_role", "aws_iam_role_policy_attachment"
 INLINE, MANAGED = "aws_iam_role_policy", "aws_iam_policy"

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from frazil.declaration import Pipeline
-from policies.finding import Finding
-from policies.holds_data import HOLDS_DATA
 from policies.resource_values import Facts
-from policies.resources import Change
-from policies.review.affected_data import touched
+from policies.resources import HOLDS_DATA, Change, Finding
 from policies.review.danger import Danger
-from policies.review.effects import Effect
+from policies.review.data_effects.affected_data import touched
+from policies.review.data_effects.effects import Effect
 from policies.review.interruptions import interruptions
-from policies.review.plan_changes import Planned, Verb
+from policies.review.plan.plan_changes import Planned, Verb
 from policies.review.policy_diff import PolicyChange, follows_from
 
 _WIDENED, _LOST, _LOWERED = "policy_widened", "data_lost", "partitions_lowered"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from policies.declared_access import DeclaredAccess
 from policies.evaluate import Document, many, statements
+from policies.resource_values import DeclaredAccess
 from policies.resources import policy
 from policies.review.danger import Danger
-from policies.review.planned_resources import PlannedResource
+from policies.review.plan.planned_resources import PlannedResource
 
 _INTEGRATION = r"\$\{(confluent_provider_integration\.[A-Za-z0-9_-]+)\.aws\[0\]\."
 _CONFLUENT, _CONFLUENTS_ID = re.compile(_INTEGRATION + r"iam_role_arn\}"), re.compile(_INTEGRATION + r"external_id\}")

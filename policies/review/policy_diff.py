@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies import lake_grants
 from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed, policy
-from policies.review.plan_changes import Planned, Verb
+from policies.review.plan.plan_changes import Planned, Verb
 from policies.review.role_permissions import TYPES, RoleRights
+from policies.rules import new_permissions as lake_grants
 from policies.rules.new_permissions import policy_widened
 
 ARGUMENTS = ("assume_role_policy", "policy", "inline_policy", "access_policy", "resource_policy", "access_policies")

@@ -9,30 +9,27 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, parse
-from policies.declared_access import NONE_DECLARED, DeclaredAccess
-from policies.finding import Finding
-from policies.resource_values import Facts
-from policies.resources import Resource, Reviewed, read, together
+from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
+from policies.resources import Finding, Resource, Reviewed, read, together
 from policies.review.acceptance import Acceptance
 from policies.review.attached_policies import AttachedPolicies, attachment_dangers
-from policies.review.columns import column_effects
 from policies.review.cost import Estimate, estimate
 from policies.review.danger import Danger
 from policies.review.dangers import change_dangers, effect_danger, expected
-from policies.review.declared_schemas import declared_schema_effects
-from policies.review.desired_effects import desired_effects
-from policies.review.effects import Effect, effects
-from policies.review.job_runs import documents
-from policies.review.masking import cleaned
+from policies.review.data_effects.columns import column_effects
+from policies.review.data_effects.declared_schemas import declared_schema_effects
+from policies.review.data_effects.desired_effects import desired_effects
+from policies.review.data_effects.effects import Effect, effects
+from policies.review.data_effects.job_runs import documents
 from policies.review.new_trusts import trust_dangers
-from policies.review.normal_form import NormalForm, form_of_cleaned
-from policies.review.plan_changes import Difference, Planned, Verb, as_declared, drifted, planned
-from policies.review.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
-from policies.review.planned_resources import planned_resources
+from policies.review.plan.masking import cleaned
+from policies.review.plan.normal_form import NormalForm, form_of_cleaned
+from policies.review.plan.plan_changes import Difference, Planned, Verb, as_declared, drifted, planned
+from policies.review.plan.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
+from policies.review.plan.planned_resources import planned_resources
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
-from policies.review.role_findings import explainable, with_roles
-from policies.review.role_permissions import role_rights
+from policies.review.role_permissions import explainable, role_rights, with_roles
 from policies.rules import findings
 
 Json = Mapping[str, Any]

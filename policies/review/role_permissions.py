@@ -8,13 +8,137 @@ is attached to another role gives that role all of its statements, though no pol
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from policies.evaluate import Document
-from policies.resources import Change
-from policies.review.attached_policies import INLINE, MANAGED, AttachedPolicies, HeldPolicy
-from policies.review.gathered_policies import gathered
+from policies.evaluate import Document, many, statements
+from policies.resource_values import Facts
+from policies.resources import Change, Finding, Reviewed
+from policies.review.attached_policies import ATTACHMENT, INLINE, MANAGED, ROLE, AttachedPolicies, HeldPolicy
+from policies.rules.new_permissions import policy_widened
+
+_PIECE = re.compile(r"\d+$")
+
+
+def gathered(documents: Iterable[Document]) -> dict[str, Any]:
+    """Combine several policies into one that allows exactly the same.
+
+    Two statements that differ in one list only, of resources or of a condition's values, are merged into one with both lists.
+    """
+    pending = [_sorted(each) for document in documents for each in statements(document)]
+    kept: list[dict[str, Any]] = []
+    while pending:
+        statement = pending.pop(0)
+        for other in kept:
+            joined = _joined(other, statement)
+            if joined is not None:
+                kept.remove(other)
+                pending.insert(0, joined)
+                break
+        else:
+            kept.append(statement)
+    return {"Version": "2012-10-17", "Statement": kept}
+
+
+def _sorted(statement: Document) -> dict[str, Any]:
+    """Return a statement with sorted lists, and with a single resource as a list."""
+    made = dict(statement)
+    if "Resource" in made:
+        made["Resource"] = sorted(map(str, many(made["Resource"])))
+    if isinstance(made.get("Condition"), Mapping):
+        made["Condition"] = {
+            operator: {
+                key: sorted(map(str, value)) if isinstance(value, list) else value for key, value in keys.items()
+            }
+            for operator, keys in made["Condition"].items()
+            if isinstance(keys, Mapping)
+        }
+    return made
+
+
+def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Merge two statements that allow, if they differ in at most one list."""
+    names = [str(each.get("Sid", "")) for each in (one, other)]
+    if (
+        one.get("Effect") != "Allow"
+        or other.get("Effect") != "Allow"
+        or _PIECE.sub("", names[0]) != _PIECE.sub("", names[1])
+    ):
+        return None
+    left, right = _lists(one), _lists(other)
+    if left.keys() != right.keys() or _bare(one) != _bare(other):
+        return None
+    differing = [path for path in left if left[path] != right[path]]
+    if len(differing) > 1:
+        return None
+    made: dict[str, Any] = json.loads(json.dumps({**one, **({"Sid": _PIECE.sub("", names[0])} if names[0] else {})}))
+    for path in differing:
+        node = made
+        for step in path[:-1]:
+            node = node[step]
+        node[path[-1]] = sorted({*left[path], *right[path]})
+    return made
+
+
+def _lists(statement: Mapping[str, Any]) -> dict[tuple[str, ...], Sequence[str]]:
+    """Return the lists of which any value is enough."""
+    found: dict[tuple[str, ...], Sequence[str]] = {}
+    if isinstance(statement.get("Resource"), list):
+        found["Resource",] = statement["Resource"]
+    for operator, keys in (statement.get("Condition") or {}).items():
+        if "Not" not in operator and ":" not in operator:
+            found |= {("Condition", operator, key): value for key, value in keys.items() if isinstance(value, list)}
+    return found
+
+
+def _bare(statement: Mapping[str, Any]) -> str:
+    """Return the statement without those lists and without its name."""
+    made: dict[str, Any] = json.loads(json.dumps({key: value for key, value in statement.items() if key != "Sid"}))
+    for path in _lists(statement):
+        node = made
+        for step in path[:-1]:
+            node = node[step]
+        node[path[-1]] = []
+    return json.dumps(made, sort_keys=True)
+
+
+def with_roles(found: Iterable[Finding], rights: Sequence[RoleRights], facts: Facts) -> list[Finding]:
+    """Return the findings of rules, with those on roles instead of those on the single policies of a role."""
+    parts = _parts(rights)
+    apart = [
+        each
+        for each in found
+        if each.rule != policy_widened.__name__
+        or not (each.resource in parts or each.resource.startswith(f"{ATTACHMENT}."))
+    ]
+    of_roles = [
+        replace(one, what=f"policy of {each.role}{one.what.removeprefix('policy')}")
+        for each in rights
+        for one in policy_widened(Reviewed(changes=(each.change,)), facts)
+    ]
+    return [*apart, *sorted(of_roles)]
+
+
+def explainable(changes: Iterable[Change], rights: Sequence[RoleRights]) -> dict[str, list[Change]]:
+    """Return the changes that may follow from a declaration, by address: roles instead of the single policies of a role.
+
+    No declaration asks for a policy of another role.
+    """
+    parts = _parts(rights)
+    borrowed = {each.addresses[0] for each in rights if each.is_borrowed}
+    found: dict[str, list[Change]] = {}
+    for change in (*(each for each in changes if each.address not in parts), *(each.change for each in rights)):
+        if change.address not in borrowed:
+            found.setdefault(change.address, []).append(change)
+    return found
+
+
+def _parts(rights: Iterable[RoleRights]) -> set[str]:
+    """Return the addresses of policies and attachments. A role's own change is that of its trust, too."""
+    return {address for each in rights for address in each.addresses if not address.startswith(f"{ROLE}.")}
+
 
 TYPES = (MANAGED, INLINE)
 

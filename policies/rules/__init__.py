@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Reviewed
+from policies.resources import Finding, Reviewed
 from policies.rules.access import trust_without_condition, wildcard_action, wildcard_principal
 from policies.rules.application import application_too_small, label_near_end
 from policies.rules.buckets import bucket_encryption, bucket_owner, bucket_tls, public_bucket
-from policies.rules.data_loss import data_lost, partitions_lowered
 from policies.rules.encryption import in_the_clear, unencrypted
 from policies.rules.new_permissions import policy_widened, protection_removed
-from policies.rules.retention import retention_under_lag
+from policies.rules.retention import data_lost, partitions_lowered, retention_under_lag
 from policies.rules.tables import checkpoint_under_tables, lifecycle_under_tables, optimizer_on_tables
 
 Rule = Callable[[Reviewed, Facts], Iterable[Finding]]

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies.evaluate import Document, many, statements
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Resource, Reviewed, policy
+from policies.resources import Finding, Resource, Reviewed, policy
 
 _POLICY_ARGUMENTS = ("policy", "assume_role_policy", "inline_policy", "access_policy", "resource_policy")
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from frazil.release.emr_labels import LABELS
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Reviewed
+from policies.resources import Finding, Reviewed
 
 
 def application_too_small(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:

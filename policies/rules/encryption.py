@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Reviewed
+from policies.resources import Finding, Reviewed
 
 _KEY_OF = {
     "aws_cloudwatch_log_group": "kms_key_id",

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Change, Json, Reviewed, blocks
+from policies.resources import Change, Finding, Json, Reviewed, blocks
 
 BINDING, ACL = "confluent_role_binding", "confluent_kafka_acl"
 _IDENTITY = {

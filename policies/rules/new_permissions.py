@@ -6,12 +6,42 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from policies import lake_grants
 from policies.evaluate import Document, many, statements
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import Change, Reviewed, policy
+from policies.resources import Change, Finding, Json, Reviewed, blocks, policy
 from policies.rules.kafka_permissions import kafka_widened
+
+TYPE = "aws_lakeformation_permissions"
+_PLACES = ("catalog_resource", "data_location", "database", "lf_tag", "lf_tag_policy", "table", "table_with_columns")
+
+
+def grants(values: Json) -> set[tuple[str, str]]:
+    """Return each permission with its place and principal, as text; none of a resource that does not exist."""
+    where = f"{' and '.join(_places(values))} to {values.get('principal')}"
+    passed_on = [f"{each} with the right to pass it on" for each in values.get("permissions_with_grant_option") or ()]
+    return {(str(each), where) for each in (*(values.get("permissions") or ()), *passed_on)}
+
+
+def role_of(values: Json) -> str:
+    """Return the name of the role that gets the permissions."""
+    return str(values.get("principal") or "").rpartition("/")[2]
+
+
+def database_of(values: Json) -> str:
+    """Return the database that the permissions are on, or whose tables; empty if they are on something else."""
+    found = [str(block.get("name") or "") for block in blocks(values.get("database"))]
+    found += [str(block.get("database_name") or "") for block in blocks(values.get("table"))]
+    return found[0] if len(found) == 1 else ""
+
+
+def _places(values: Json) -> Iterator[str]:
+    for kind in _PLACES:
+        for block in blocks(values.get(kind)):
+            settings = [f"{name} {value}" for name, value in sorted(block.items()) if value]
+            yield f"{kind} ({', '.join(settings)})"
+        if values.get(kind) is True:
+            yield kind
+
 
 Grant = tuple[str, str, str]
 _POLICIES = ("assume_role_policy", "policy")
@@ -75,9 +105,9 @@ def _granted(reviewed: Reviewed) -> Iterator[Finding]:
     """Yield what Lake Formation newly grants to roles that exist. A role that this plan creates had nothing before."""
     made = {str(each.after.get("name")) for each in reviewed.changes if (each.type, each.verb) == (_ROLE, "create")}
     for change in reviewed.changes:
-        if change.type != lake_grants.TYPE or not change.after or lake_grants.role_of(change.after) in made:
+        if change.type != TYPE or not change.after or role_of(change.after) in made:
             continue
-        for permission, where in sorted(lake_grants.grants(change.after) - lake_grants.grants(change.before)):
+        for permission, where in sorted(grants(change.after) - grants(change.before)):
             yield Finding("policy_widened", change.address, f"Lake Formation now grants {permission} on {where}", _DO)
 
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from policies.finding import Finding
 from policies.resource_values import Facts, Place
-from policies.resources import Json, Resource, Reviewed, blocks
+from policies.resources import Finding, Json, Resource, Reviewed, blocks
 
 _CHECKPOINT = re.compile(r"checkpoint[A-Za-z._-]*[\"'\s:=\\]+s3a?://([^/\"'\s\\]+)/?([^\"'\s\\]*)", re.IGNORECASE)
 

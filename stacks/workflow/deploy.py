@@ -25,10 +25,10 @@ from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.rollout.group_jobs import INGEST, job_name
 from policies.resources import read
-from policies.review.job_runs import documents, pipelines
-from policies.review.markdown import markdown
-from policies.review.normal_form import SHOWN, is_empty
-from policies.review.plan_changes import Verb
+from policies.review.data_effects.job_runs import documents, pipelines
+from policies.review.markdown.page import markdown
+from policies.review.plan.normal_form import SHOWN, is_empty
+from policies.review.plan.plan_changes import Verb
 from policies.review.review import Review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.spec.reader_keys import VARIABLE

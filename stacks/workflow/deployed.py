@@ -19,7 +19,7 @@ from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import to_json
 from frazil.errors import InvalidInput
-from policies.holds_data import HOLDS_DATA
+from policies.resources import HOLDS_DATA
 from stacks.spec.deployments import Deployment
 
 FOLDER = Path("deployed")

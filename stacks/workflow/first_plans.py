@@ -13,7 +13,7 @@ from typing import Any
 
 from frazil.release.manifest import MANIFEST, File, Release, Role, Runtime, manifest
 from frazil.version import VERSION
-from policies.review.plan_gaps import StackPlan
+from policies.review.plan.plan_gaps import StackPlan
 from stacks.spec.deployments import Deployment
 from stacks.workflow.deployed import Deployed, file_of, write
 

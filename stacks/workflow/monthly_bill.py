@@ -22,9 +22,8 @@ from frazil.rollout.group_jobs import INGEST, MAINTAIN
 from frazil.rollout.worker_sizes import Workers
 from policies.metric_alarms import TYPE
 from policies.resources import Resource
-from policies.review.cost import SERVICES, Estimate, estimate
+from policies.review.cost import SERVICES, Estimate, estimate, service_lines
 from policies.review.prices import NotAssumed, Prices, price_table
-from policies.review.service_costs import service_lines
 from stacks.spec.job_settings import SMALL
 
 GB_A_CORE_HOUR = Decimal(20)

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from frazil.exit_codes import Exit
-from policies.declared_access import DeclaredAccess
+from policies.resource_values import DeclaredAccess
 from policies.review.acceptance import in_comments, on_command_line
-from policies.review.json_document import document
-from policies.review.markdown import markdown, unchanged
-from policies.review.plan_gaps import StackPlan
+from policies.review.markdown.json_document import document
+from policies.review.markdown.page import markdown, unchanged
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import NotAssumed, Prices, price_table
 from policies.review.review import Review, Verdict, review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment

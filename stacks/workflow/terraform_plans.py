@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from policies.resources import read
-from policies.review.masking import hidden
-from policies.review.plan_gaps import StackPlan
+from policies.review.plan.masking import hidden
+from policies.review.plan.plan_gaps import StackPlan
 from stacks.spec.deployments import Deployment
 from stacks.workflow.deployed import file_of
 from stacks.workflow.generations import expect_generations, has_generations, raise_generations

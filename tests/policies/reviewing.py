@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from policies.finding import Finding
 from policies.resource_values import Facts
-from policies.resources import read, together
+from policies.resources import Finding, read, together
 from policies.rules import Rule
 
 TODAY = date(2026, 11, 21)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from policies.holds_data import HOLDS_DATA
+from policies.resources import HOLDS_DATA
 
 NOT_TYPES = {"confluent_provider", "confluent_trust", "aws_glue"}  # documents of ours, and a block
 

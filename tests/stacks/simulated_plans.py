@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from policies.review.plan_gaps import StackPlan
+from policies.review.plan.plan_gaps import StackPlan
 from tests.policies.review.planning import change, plan
 
 _EXPRESSION = re.compile(r"\$\{([^{}]+)\}")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.buckets import PROOF_DAYS
-from policies.holds_data import HOLDS_DATA
+from policies.resources import HOLDS_DATA
 from stacks.spec.deployments import DEPLOYMENTS, dev
 from tests.stacks.synthesised import ALL, FLOWING, resources, stacks_of, synthesised
 

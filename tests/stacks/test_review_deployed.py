@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from policies.review.markdown import marker
+from policies.review.markdown.page import marker
 from tests.support.standin import Terraform
 from tests.support.standin_cloud import CLICK, Cloud, cloud
 

@@ -31,8 +31,8 @@ from frazil.declaration import (
 )
 from policies.documents import fill, placeholders
 from policies.review.acceptance import on_command_line
-from policies.review.markdown import markdown
-from policies.review.plan_gaps import StackPlan
+from policies.review.markdown.page import markdown
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, review
 from tests.policies.example import KEY, PLACES, VALUES, policy

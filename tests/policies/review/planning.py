@@ -8,7 +8,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
 from frazil.declaration.documents.document import document
-from policies.review.plan_gaps import StackPlan
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, review
 from tests.policies.reviewing import TODAY

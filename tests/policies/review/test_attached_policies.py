@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.review.plan_gaps import StackPlan
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, Verdict, review
 from tests.policies.review.cases import BOATS, rights

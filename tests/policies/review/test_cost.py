@@ -12,8 +12,8 @@ import pytest
 from frazil.declaration import Upsert
 from policies.resources import Resource
 from policies.review.cost import Estimate, estimate
+from policies.review.markdown.sections import cost_table
 from policies.review.prices import NotAssumed, Prices, price_table
-from policies.review.sections import cost_table
 from tests.policies.review.cases import APPLICATION, DESIRED, SIZES, scheduled
 from tests.policies.review.planning import FLIGHTS, PLANES, declared
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from policies.review.markdown import markdown
-from policies.review.plan_gaps import StackPlan
+from policies.review.markdown.page import markdown
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Verdict, review
 from policies.rules import RULES

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.review.markdown import markdown
+from policies.review.markdown.page import markdown
 from tests.policies.review.cases import APPLICATION, DEPLOYED
 from tests.policies.review.planning import change, plan, reviewed
 

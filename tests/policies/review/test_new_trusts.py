@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from policies.declared_access import DeclaredAccess
 from policies.documents import fill
-from policies.review.plan_gaps import StackPlan
+from policies.resource_values import DeclaredAccess
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import review
 from tests.policies.example import ACCOUNT, CONFLUENT, policy

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from policies.review.markdown import LONGEST
+from policies.review.markdown.page import LONGEST
 from policies.review.prices import price_table
 from tests.policies.review.cases import GOLDEN, golden
 

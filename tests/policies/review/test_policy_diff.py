@@ -9,9 +9,9 @@ import pytest
 
 from policies.documents import fill, split
 from policies.evaluate import Request, evaluate
-from policies.review.gathered_policies import gathered
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Verdict
+from policies.review.role_permissions import gathered
 from tests.policies.example import ACCOUNT, REGION, VALUES
 from tests.policies.review.cases import BOATS, DESIRED, TRUST, rights, role
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays

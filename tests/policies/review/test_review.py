@@ -9,9 +9,9 @@ import pytest
 
 from frazil.declaration.documents.document import document as pipelines_document
 from policies.review.acceptance import Acceptance, in_comments, on_command_line
-from policies.review.json_document import document
-from policies.review.markdown import markdown
-from policies.review.plan_gaps import StackPlan
+from policies.review.markdown.json_document import document
+from policies.review.markdown.page import markdown
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Verdict, review
 from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic

@@ -18,7 +18,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from frazil.project.new_project import Cluster, NewProject
-from policies.review.markdown import marker
+from policies.review.markdown.page import marker
 
 FOLDER = Path(".github/workflows")
 NAMES = ("synthesise", "review", "deploy", "deploy-environment")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.holds_data import HOLDS_DATA
-from policies.rules.data_loss import data_lost, partitions_lowered
+from policies.resources import HOLDS_DATA
+from policies.rules.retention import data_lost, partitions_lowered
 from tests.policies.reviewing import change, plan, told
 
 

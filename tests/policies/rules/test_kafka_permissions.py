@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.declared_access import DeclaredAccess
-from policies.resource_values import Facts
+from policies.resource_values import DeclaredAccess, Facts
 from policies.resources import read, together
 from policies.rules.new_permissions import policy_widened
 from tests.policies.reviewing import TODAY, change, plan, stack

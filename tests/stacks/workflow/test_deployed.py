@@ -10,7 +10,7 @@ import pytest
 
 from frazil.declaration import InvalidDeclaration
 from frazil.errors import FrazilError
-from policies.holds_data import HOLDS_DATA
+from policies.resources import HOLDS_DATA
 from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.deployed import DOCUMENTS_KEPT, Deployed, Retired, file_of, forgotten, held, read, write
 from tests.declaration.problems_of import problems_of

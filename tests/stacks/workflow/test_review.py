@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from frazil.release.manifest import Architecture, manifest
-from policies.review.markdown import marker
-from policies.review.normal_form import normal_form, read_form
-from policies.review.plan_gaps import StackPlan
+from policies.review.markdown.page import marker
+from policies.review.plan.normal_form import normal_form, read_form
+from policies.review.plan.plan_gaps import StackPlan
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow import review
 from stacks.workflow.deployed import Deployed, Held, write

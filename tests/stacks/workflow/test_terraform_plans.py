@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from policies.review.plan_gaps import StackPlan
+from policies.review.plan.plan_gaps import StackPlan
 from stacks.workflow.terraform_command import NotPlanned
 from stacks.workflow.terraform_plans import plans
 from tests.policies.review.planning import change, plan

@@ -37,7 +37,7 @@ from frazil.declaration import (
     WriteMode,
 )
 from frazil.declaration.checks.change_effects import Outcome
-from policies.review.effects import Effect, effects
+from policies.review.data_effects.effects import Effect, effects
 from tests.policies.review.cases import BOATS, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, PLANES
 

@@ -8,13 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 from frazil.declaration.checks.change_effects import Outcome
-from policies.finding import Finding
-from policies.review.affected_data import MOST_NAMED, shortened
+from policies.resources import Finding
 from policies.review.cost import SERVICES, Estimate
 from policies.review.danger import Danger
-from policies.review.effects import Effect
-from policies.review.escaping import cell, code, prose
-from policies.review.plan_changes import LATER, Difference, Planned
+from policies.review.data_effects.affected_data import MOST_NAMED, shortened
+from policies.review.data_effects.effects import Effect
+from policies.review.markdown.escaping import cell, code, prose
+from policies.review.plan.plan_changes import LATER, Difference, Planned
 from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 

@@ -13,8 +13,8 @@ from frazil.declaration.checks.change_effects import Outcome
 from frazil.inference.proposal import proposed
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
-from policies.review.declared_schemas import declared_schema_effects
-from policies.review.effects import Effect, effects
+from policies.review.data_effects.declared_schemas import declared_schema_effects
+from policies.review.data_effects.effects import Effect, effects
 from tests.support.declared_schemas import avsc, descriptors, json_file
 
 ID = {"name": "id", "type": "int"}

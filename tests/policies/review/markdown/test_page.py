@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from policies.review.escaping import cell, code, plain, prose
-from policies.review.markdown import LONGEST, markdown, marker
+from policies.review.markdown.escaping import cell, code, plain, prose
+from policies.review.markdown.page import LONGEST, markdown, marker
 from tests.policies.review.cases import CASES
 from tests.policies.review.planning import change, plan, reviewed
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
-from policies.holds_data import HOLDS_DATA
-from policies.review.plan_changes import Planned
+from policies.resources import HOLDS_DATA
+from policies.review.plan.plan_changes import Planned
 
 _NAMED_BY = {
     "aws_s3_bucket": "bucket",

@@ -21,7 +21,7 @@ from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
 from frazil.schemas.json_columns import with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
 from frazil.schemas.types import Struct
-from policies.review.effects import Effect
+from policies.review.data_effects.effects import Effect
 
 Versions = Sequence[tuple[int, Struct]]
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert, ValueFormat
-from policies.review.columns import column_effects
-from policies.review.effects import Effect
-from policies.review.masking import cleaned
-from policies.review.plan_changes import planned
+from policies.review.data_effects.columns import column_effects
+from policies.review.data_effects.effects import Effect
+from policies.review.plan.masking import cleaned
+from policies.review.plan.plan_changes import planned
 from tests.policies.review.cases import ID, avro, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, change, plan
 

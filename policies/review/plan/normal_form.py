@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from policies.review.masking import cleaned
+from policies.review.plan.masking import cleaned
 
 Json = Mapping[str, Any]
 

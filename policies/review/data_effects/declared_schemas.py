@@ -8,9 +8,9 @@ from frazil.declaration import Framing, Pipeline, SchemaFile, ValueFormat
 from frazil.declaration.checks.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
-from policies.review.changed_readings import changed_readings
-from policies.review.effects import Effect
-from policies.review.landed_columns import declared_column_effects
+from policies.review.data_effects.changed_readings import changed_readings
+from policies.review.data_effects.effects import Effect
+from policies.review.data_effects.landed_columns import declared_column_effects
 
 _UNREAD = (
     "plain Avro has nothing that says which schema wrote a record: records that are not landed yet were written by the old "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from frazil.declaration.checks.change_effects import Outcome
-from policies.review.effects import Effect
+from policies.review.data_effects.effects import Effect
 
 Json = Mapping[str, Any]
 

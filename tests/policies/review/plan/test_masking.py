@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.review.json_document import document
-from policies.review.markdown import markdown
-from policies.review.masking import MASK, OTHER, cleaned, hidden
+from policies.review.markdown.json_document import document
+from policies.review.markdown.page import markdown
+from policies.review.plan.masking import MASK, OTHER, cleaned, hidden
 from tests.policies.review.planning import change, plan, reviewed
 
 SECRET = 'Zq9-PLANTED-s3cr3t/+"<&>é'

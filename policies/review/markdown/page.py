@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from policies.review import sections
 from policies.review.acceptance import Acceptance
-from policies.review.escaping import code, prose
-from policies.review.normal_form import SHOWN
-from policies.review.plan_changes import Verb
+from policies.review.markdown import sections
+from policies.review.markdown.escaping import code, prose
+from policies.review.plan.normal_form import SHOWN
+from policies.review.plan.plan_changes import Verb
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Review, Verdict
 

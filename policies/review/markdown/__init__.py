@@ -1,0 +1,1 @@
+"""A review for people, as Markdown and as JSON."""
