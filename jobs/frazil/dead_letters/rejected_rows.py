@@ -7,6 +7,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from frazil.decode.decoding import DETAIL, REASON, SCHEMA_ID
 from frazil.lake.stage import constant
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES
@@ -40,31 +41,13 @@ COLUMNS = Struct(
 )
 
 
-def message_of(reason: str, detail: str) -> Column:
-    """Return the sentence of a reason, with its detail if it has one; both name columns."""
-    message = F.lit(None).cast("string")
-    for code, words in MESSAGES.items():
-        message = F.when(F.col(reason) == code.value, F.lit(words)).otherwise(message)
-    return F.when(F.col(detail).isNull(), message).otherwise(F.concat(message, F.lit(": "), F.col(detail)))
-
-
-def dead_letters(
-    rejected: DataFrame,
-    *,
-    reason: str,
-    detail: str,
-    schema_id: str,
-    pipeline: str,
-    run: str,
-    at: datetime,
-    stage: str = "decode",
-) -> DataFrame:
-    """Return rejected records as rows of the dead-letter table; `reason`, `detail` and `schema_id` name columns of `rejected`."""
+def dead_letters(rejected: DataFrame, *, pipeline: str, run: str, at: datetime) -> DataFrame:
+    """Return rejected records as rows of the dead-letter table."""
     return rejected.select(
-        F.col(reason).alias("reason"),
-        F.lit(stage).alias("stage"),
-        message_of(reason, detail).alias("message"),
-        F.col(schema_id).alias("schema_id"),
+        F.col(REASON).alias("reason"),
+        F.lit("decode").alias("stage"),
+        _message().alias("message"),
+        F.col(SCHEMA_ID).alias("schema_id"),
         F.lit(pipeline).alias("pipeline"),
         F.lit(run).alias("run"),
         "topic",
@@ -77,3 +60,11 @@ def dead_letters(
         "value",
         constant(F.lit(at).cast("timestamp")).alias("rejected_at"),
     )
+
+
+def _message() -> Column:
+    """Return the sentence of the reason, with its detail if it has one."""
+    message = F.lit(None).cast("string")
+    for code, words in MESSAGES.items():
+        message = F.when(F.col(REASON) == code.value, F.lit(words)).otherwise(message)
+    return F.when(F.col(DETAIL).isNull(), message).otherwise(F.concat(message, F.lit(": "), F.col(DETAIL)))

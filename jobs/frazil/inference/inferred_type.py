@@ -146,15 +146,14 @@ class Inferred:
         """Return whether some of its objects have no such field, or have null in it."""
         return self.fields[field].is_nullable or self.fields[field].count < self.objects
 
-    def places(self) -> Iterator[Inferred]:
-        """Yield each place below this one that may become a column or a part of one, in the order in which they were seen."""
-        if self.kept_as == "record" and not self.has_data_as_names:
-            for field in self.fields.values():
-                yield field
-                yield from field.places()
-        elif self.kept_as == "array" and self.items is not None:
-            yield self.items
-            yield from self.items.places()
+    def places(self) -> Iterator[tuple[Inferred, Inferred]]:
+        """Yield each place below this one that may become a column or a part of one, and the place around it, as they were seen."""
+        inside = list(self.fields.values()) if self.kept_as == "record" and not self.has_data_as_names else []
+        if self.kept_as == "array" and self.items is not None:
+            inside = [self.items]
+        for place in inside:
+            yield place, self
+            yield from place.places()
 
     @property
     def name(self) -> str:
@@ -167,7 +166,7 @@ def inferred(lines: Sequence[Line]) -> Inferred:
     found = Inferred("")
     for line in lines:
         add_record(found, line)
-    for place in found.places():
+    for place, _ in found.places():
         _refuse(place)
     return found
 

@@ -76,17 +76,7 @@ class Sample:
     @property
     def fields(self) -> tuple[FieldSeen, ...]:
         """Each field, and the members of each array, in the order in which they were seen."""
-        return tuple(_field(place, around) for place, around in _places(self.found))
-
-
-def _places(of: Inferred) -> Iterable[tuple[Inferred, Inferred]]:
-    """Yield each place below, and the one around it."""
-    inside = list(of.fields.values()) if of.kept_as == "record" and not of.has_data_as_names else []
-    if of.kept_as == "array" and of.items is not None:
-        inside = [of.items]
-    for place in inside:
-        yield place, of
-        yield from _places(place)
+        return tuple(_field(place, around) for place, around in self.found.places())
 
 
 def _field(of: Inferred, around: Inferred) -> FieldSeen:

@@ -20,7 +20,7 @@ from frazil.errors import InvalidInput
 from frazil.schemas.evolution.merge import same_field
 from frazil.schemas.key_fields import fields_of_key, named
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
@@ -160,21 +160,6 @@ def plain_key(of: KeyFormat) -> KeyFormat | None:
     return of if of in (KeyFormat.BYTES, KeyFormat.TEXT) else None
 
 
-def check_type(column: str, of: Type, *, do: str = _OF_RECORD) -> None:
-    """Raise `InvalidInput` if a column of this type cannot be part of a key: two values that look equal may not be."""
-    match of:
-        case Primitive(kind=kind) if kind not in _REFUSED:
-            return
-        case Decimal():
-            return
-    raise InvalidInput(
-        f"{column} is of type {of}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
-        "timestamps and decimals",
-        where=f"key column {column}",
-        do=do,
-    )
-
-
 def row_key(
     target: Struct, values: Struct, key: Field, fields: Struct | None, landing: KeyLanding | None = None
 ) -> RowKey:
@@ -182,7 +167,7 @@ def row_key(
 
     `values` is the merged type of the values, `key` the column of the record's key, and `fields` its fields if it is a record.
     Each of them is a column of the target, in whose order they come: schemas may list fields in any order, and hashes depend on
-    it. Raises `InvalidInput` as `check_type` does.
+    it. Raises `InvalidInput` if a column cannot be part of a key.
     """
     if fields is None:
         _check(key, do=_OF_RECORD, has_own_scale=key.has_own_scale)
@@ -206,7 +191,7 @@ def value_key(
 ) -> RowKey:
     """Return the key of rows of type `target`, if it is these columns of the values; arguments are as in `row_key`.
 
-    Raises `InvalidInput` as `named` and `check_type` do.
+    Raises `InvalidInput` as `row_key` and `named` do.
     """
     columns = {field.name: same_field(field, target.fields) or field for field in named(names, values)}
     for field in named(names, values):
@@ -224,16 +209,16 @@ def _decoded(field: Field, landing: KeyLanding | None) -> str:
 
 
 def _check(column: Field, *, do: str, has_own_scale: bool) -> None:
+    """Raise `InvalidInput` if a column cannot be part of a key: two values that look equal may not be."""
+    what, is_key = "", isinstance(column.type, Decimal)
+    if isinstance(column.type, Primitive):
+        is_key = column.type.kind not in _REFUSED
     if has_own_scale:
-        raise InvalidInput(
-            f"{column.name} holds numbers that each have a scale of their own, which is no key: equal ones can differ in bytes",
-            where=f"key column {column.name}",
-            do=do,
-        )
-    if column.as_json:
-        raise InvalidInput(
-            f"{column.name} is JSON text, which is no key: two texts can be one key",
-            where=f"key column {column.name}",
-            do=do,
-        )
-    check_type(column.name, column.type, do=do)
+        what = "holds numbers that each have a scale of their own, which is no key: equal ones can differ in bytes"
+    elif column.as_json:
+        what = "is JSON text, which is no key: two texts can be one key"
+    elif not is_key:
+        what = f"is of type {column.type}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
+        what += "timestamps and decimals"
+    if what:
+        raise InvalidInput(f"{column.name} {what}", where=f"key column {column.name}", do=do)

@@ -6,42 +6,22 @@ import json
 from collections.abc import Mapping
 
 from frazil.decode.connect_json.connect_decoder import EmbeddedConnectJson, has_null_payload
-from frazil.decode.writers.record_type import UNREADABLE, RecordType, embedded_type, why
+from frazil.decode.writers.record_type import UNREADABLE, embedded_type, why
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
-from frazil.decode.writers.writer_schemas import Occurring, WriterSchemas, framed_parts
+from frazil.decode.writers.writer_schemas import FramedWriters
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
 
-class EmbeddedWriters(WriterSchemas):
+class EmbeddedWriters(FramedWriters):
     """The writers of a topic's values, or keys, in the order in which they were seen. A frame is the text of a schema."""
 
     is_in_records = True
 
     def __init__(self, envelope: Envelope = NO_ENVELOPE, *, is_key: bool = False) -> None:
         super().__init__(None, envelope, is_key=is_key)
-        self._types: list[RecordType] = []
-        self._frames: dict[bytes, int] = {}
-        self._bad: dict[bytes, Reason] = {}
-        self._occurring = Occurring()
-        self._problems: dict[int, str] = {}
-
-    @property
-    def types(self) -> Mapping[int, RecordType]:
-        """The types in the order in which they were seen."""
-        return dict(enumerate(self._types))
-
-    @property
-    def problems(self) -> Mapping[int, str]:
-        """Why schemas cannot be read, by their numbers."""
-        return self._problems
-
-    @property
-    def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
-        """No omissions: all that these schemas describe lands."""
-        return ()
 
     def number_inside(self, value: bytes) -> int | None:
         """Return the writer whose schema a record holds; None if it is not known."""
@@ -62,14 +42,10 @@ class EmbeddedWriters(WriterSchemas):
         self._check_envelope()
         return bool(seen)
 
-    def forget(self) -> bool:
-        """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
-        return self._occurring.forget()
-
     def _read(self, text: bytes) -> None:
-        if text in self._frames or text in self._bad:
+        if text in self._frames or text in self._rejected:
             return
-        if len(self._frames) + len(self._bad) == MOST:
+        if len(self._frames) + len(self._rejected) == MOST:
             raise InvalidInput(
                 f"the records have more than {MOST} schemas, so each may have another one",
                 where="the member schema of records of format connect_json",
@@ -78,16 +54,14 @@ class EmbeddedWriters(WriterSchemas):
         try:
             made = self._unwrapped(embedded_type(text.decode()))
         except UNREADABLE as problem:
-            self._bad[text], self._problems[len(self._problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
+            self._rejected[text], self._problems[len(self._problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
             return
         self._frames[text] = len(self._types)
-        self._types.append(made)
+        self._types[len(self._types)] = made
 
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
     ) -> EmbeddedConnectJson:
         """Return the decoder of records by the schemas that were seen."""
-        parts = framed_parts(
-            self._frames, self._bad, self.types, self._occurring, target, unfit.keys(), is_closed=is_closed
-        )
-        return EmbeddedConnectJson(side=self.side(target), is_null=has_null_payload, **parts)
+        parts = self._parts(target, unfit.keys(), is_closed=is_closed)
+        return EmbeddedConnectJson(**parts, is_null=has_null_payload)

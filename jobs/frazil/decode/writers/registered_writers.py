@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from frazil.clients.registry.client import Registry
@@ -17,7 +17,7 @@ from frazil.decode.frames.framed import Registered
 from frazil.decode.json.json_decoder import RegisteredJson, is_framed_null
 from frazil.decode.writers.record_type import UNREADABLE, RecordType, avro_type, json_type, why
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
-from frazil.decode.writers.writer_schemas import Occurring, TooMany, WriterSchemas, framed_parts
+from frazil.decode.writers.writer_schemas import FramedWriters, TooMany
 from frazil.envelopes.envelope import Envelope
 from frazil.errors import IncompatibleSchema, UnreadableSchema
 from frazil.schemas.reasons import Reason
@@ -87,7 +87,7 @@ class Recent(dict[K, V]):
             del self[next(iter(self))]
 
 
-class RegisteredWriters(WriterSchemas):
+class RegisteredWriters(FramedWriters):
     """The writers of a topic's values, or keys, the frames that name them, and the verdict on all other frames.
 
     Of schemas of other subjects, and of ids that the registry does not have, the newest few thousand are remembered. Others are
@@ -102,25 +102,12 @@ class RegisteredWriters(WriterSchemas):
 
     def __init__(self, topic: Topic, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         super().__init__(registry, envelope, is_key=is_key)
-        self._owner, self._occurring = Ownership(topic, keys=is_key), Occurring()
-        self._types: dict[int, RecordType] = {}
-        self._problems: dict[int, str] = {}
-        self._frames: MutableMapping[bytes, int] = {}
+        self._owner = Ownership(topic, keys=is_key)
         self._guids: Recent[bytes, int] = Recent(10 * MOST)
-        self._rejected: Recent[bytes, Reason] = Recent(4 * MOST)
+        self._rejected = Recent(4 * MOST)
         self._verdicts: dict[int, Reason | None] = {}  # by schema id; None: its records can be read
         self._strangers: Recent[int, Reason] = Recent(10 * MOST)  # by schema id, of what is not in our one subject
         self._judged: set[tuple[int, str]] = set()
-
-    @property
-    def types(self) -> Mapping[int, RecordType]:
-        """The types that are known."""
-        return self._types
-
-    @property
-    def problems(self) -> Mapping[int, str]:
-        """Why schemas cannot be read, by their ids."""
-        return self._problems
 
     @property
     def may_begin_without(self) -> bool:
@@ -175,18 +162,12 @@ class RegisteredWriters(WriterSchemas):
         """Begin with what an earlier run decoded, see `Occurring.recall`."""
         self._occurring.recall(schema_ids, self._types)
 
-    def forget(self) -> bool:
-        """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
-        return self._occurring.forget()
-
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
     ) -> Registered:
         """Return the decoder of records by the registry's schemas."""
-        parts = framed_parts(
-            self._frames, self._rejected, self._types, self._occurring, target, unfit.keys(), is_closed=is_closed
-        )
-        return self._decoder(parts | {"side": self.side(target), "guids": dict(self._guids)})
+        parts = self._parts(target, unfit.keys(), is_closed=is_closed)
+        return self._decoder(parts | {"guids": dict(self._guids)})
 
     @abstractmethod
     def _decoder(self, parts: dict[str, Any]) -> Registered:

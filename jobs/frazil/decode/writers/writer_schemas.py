@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from frazil.clients.registry.client import Registry
@@ -163,23 +163,40 @@ class WriterSchemas(ABC):
             raise self._refused
 
 
-def framed_parts(
-    frames: Mapping[bytes, int],
-    refused: Mapping[bytes, Reason],
-    types: Mapping[int, RecordType],
-    occurring: Occurring,
-    target: Struct,
-    unfit: Collection[int],
-    *,
-    is_closed: bool,
-) -> dict[str, Any]:
-    """Return the fields of `Framed`: of the writers that fit, those that are decoded and those that wait."""
-    fitting = [number for number in types if number not in unfit]
-    decoded = occurring.of(fitting)
-    misfits = {frame: Reason.INCOMPATIBLE_SCHEMA for frame, number in frames.items() if number in unfit}
-    return {
-        "frames": {frame: number for frame, number in frames.items() if number in decoded},
-        "waiting": {f for f, number in frames.items() if number not in decoded and number not in unfit},
-        "refused": {**refused, **misfits},
-        "bodies": {n: types[n].body(target, is_closed=is_closed) for n in fitting if n in decoded},
-    }
+class FramedWriters(WriterSchemas):
+    """Writers that frames name: `_frames` says which, `_rejected` why records of others do not land."""
+
+    def __init__(self, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
+        super().__init__(registry, envelope, is_key=is_key)
+        self._occurring = Occurring()
+        self._types: dict[int, RecordType] = {}
+        self._problems: dict[int, str] = {}
+        self._frames: MutableMapping[bytes, int] = {}
+        self._rejected: MutableMapping[bytes, Reason] = {}
+
+    @property
+    def types(self) -> Mapping[int, RecordType]:
+        """The types that are known."""
+        return self._types
+
+    @property
+    def problems(self) -> Mapping[int, str]:
+        """Why schemas cannot be read, by their ids, or by their numbers if they have no ids."""
+        return self._problems
+
+    def forget(self) -> bool:
+        """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
+        return self._occurring.forget()
+
+    def _parts(self, target: Struct, unfit: Collection[int], *, is_closed: bool) -> dict[str, Any]:
+        """Return the fields of `Framed`: of the writers that fit, those that are decoded and those that wait."""
+        fitting = [number for number in self._types if number not in unfit]
+        decoded, frames = self._occurring.of(fitting), self._frames.items()
+        misfits = {frame: Reason.INCOMPATIBLE_SCHEMA for frame, number in frames if number in unfit}
+        return {
+            "side": self.side(target),
+            "frames": {frame: number for frame, number in frames if number in decoded},
+            "waiting": {frame for frame, number in frames if number not in decoded and number not in unfit},
+            "refused": {**self._rejected, **misfits},
+            "bodies": {n: self._types[n].body(target, is_closed=is_closed) for n in fitting if n in decoded},
+        }

@@ -15,7 +15,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decode import RecordDecoder, with_bytes_as_read
-from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID
+from frazil.decode.decoding import REASON, ROW, SCHEMA_ID
 from frazil.decode.keys.key_column import KeyLanding, key_column
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.read import HEADERS, consumer_options, read
@@ -117,9 +117,6 @@ class Staging:
     def _stage_letters(self, staged: StagedRecords, rejects: DataFrame) -> Staged:
         letters = dead_letters(
             with_bytes_as_read(rejects),
-            reason=REASON,
-            detail=DETAIL,
-            schema_id=SCHEMA_ID,
             pipeline=self.pipeline.name,
             run=self.job.run,
             at=staged.at,
