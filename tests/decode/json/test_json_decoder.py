@@ -10,8 +10,9 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from frazil.declaration.options import ValueFormat
 from frazil.decode.json.json_decoder import json_body
-from frazil.decode.raw import json_text
+from frazil.decode.raw import row_step
 from frazil.decode.spark_types import spark_struct
 from frazil.inference.inferred_schema import sampled_schema
 from frazil.inference.record_file import Line
@@ -264,6 +265,9 @@ VALUES: list[tuple[Type | str, str, Any]] = [
 ]
 
 
+NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "INF", "+INF", "-INF")
+
+
 def has_json(of: Type | str) -> bool:
     return isinstance(of, str) or (isinstance(of, Struct) and any(f.as_json for f in of.fields))
 
@@ -276,6 +280,8 @@ def test_a_value_is_what_was_written_or_its_record_is_rejected(spark: SparkSessi
     bodies = [f'{{"c{types.index(of)}": {text}}}' for of, text, _ in values]
     wrong = []
     for (of, text, expected), row in zip(values, decode(spark, target, *bodies), strict=True):
+        if beside_json and text in NO_NUMBERS:
+            expected = REJECTED  # a variant makes a string of it
         got = REJECTED if row is None else row[types.index(of)]
         got = "NaN" if isinstance(got, float) and got != got else bytes(got) if isinstance(got, bytearray) else got
         if got != expected or type(got) is not type(expected):
@@ -476,8 +482,9 @@ def test_what_is_not_one_json_document_is_rejected(spark: SparkSession) -> None:
 
 
 def unframed_json(spark: SparkSession, values: Sequence[str | bytes]) -> list[Any]:
+    step = row_step(ValueFormat.JSON, "value", [Field("value", STRING)])
     raw = [(value.encode() if isinstance(value, str) else value,) for value in values]
-    rows = spark.createDataFrame(raw, "value binary").select(json_text()(F.col("value")).alias("r"))
+    rows = spark.createDataFrame(raw, "value binary").select(step(F.col("value")).alias("r"))
     return [row.value if row._decoded else REJECTED for row in rows.select("r.value", "r._decoded").collect()]
 
 
