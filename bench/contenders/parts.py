@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame
 from bench.contenders.product import declared, driver
 from bench.topics import Job, Topic, Way
 from frazil.clients.registry.client import Registry
-from frazil.decode.decode import RecordDecoder, columns_of
-from frazil.decode.decoding import SCHEMA_ID
+from frazil.decode.decoded_columns import SCHEMA_ID
+from frazil.decode.record_decoder import RecordDecoder, columns_of
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.batch.read import consumer_options, read
 from frazil.ingest.batch.staging import metadata

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from frazil.decode.avro.avro_decoder import avro_body, is_readable
 from frazil.decode.avro.plain_avro import plain_body
-from frazil.decode.decoding import DECODED
+from frazil.decode.decoded_columns import DECODED
 from frazil.decode.json.json_decoder import json_body
 from frazil.schemas import avro
 from frazil.schemas.avro.schema_fingerprint import head

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frazil.decode.decode import RecordDecoder
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import DeadLetterTableMismatch
 from tests.support.shop import Shop
 from tests.support.variants import first_short

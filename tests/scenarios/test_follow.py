@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Upsert
-from frazil.decode.decode import RecordDecoder
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
 from frazil.job import session

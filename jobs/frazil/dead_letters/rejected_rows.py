@@ -7,7 +7,7 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import DETAIL, REASON, SCHEMA_ID
+from frazil.decode.decoded_columns import DETAIL, REASON, SCHEMA_ID
 from frazil.lake.stage import constant
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES

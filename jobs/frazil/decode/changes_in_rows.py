@@ -10,8 +10,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.envelopes import BEFORE_COLUMN
+from frazil.decode.decoded_columns import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE, WRITE_KIND
 from frazil.decode.decoder import Body
-from frazil.decode.decoding import CHANGE, CHANGED_AT, DECODED, OPERATION, UNAVAILABLE, WRITE_KIND
 from frazil.decode.spark_types import spark_type
 from frazil.decode.writers.record_type import RecordType
 from frazil.envelopes.envelope import Change, Envelope, Operation, Unwrapped

@@ -10,7 +10,7 @@ from typing import Self
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import CHANGE, DECODED, without
+from frazil.decode.decoded_columns import CHANGE, DECODED, without
 from frazil.decode.frames.wire_format import header
 from frazil.decode.spark_types import spark_struct
 from frazil.schemas.reasons import Reason

@@ -8,8 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import ValueFormat
+from frazil.decode.decoded_columns import DECODED
 from frazil.decode.decoder import Body, Step, Unframed
-from frazil.decode.decoding import DECODED
 from frazil.decode.json.enclosing import NAME
 from frazil.decode.json.json_decoder import PlainJson
 from frazil.decode.spark_types import spark_type

@@ -19,9 +19,9 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decode import RecordDecoder
-from frazil.decode.decoding import KEY, REASON, ROW
+from frazil.decode.decoded_columns import KEY, REASON, ROW
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entry import Entry

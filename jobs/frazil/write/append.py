@@ -7,8 +7,8 @@ from contextlib import nullcontext
 
 from pyspark.sql import Column, DataFrame
 
-from frazil.decode.decode import RecordDecoder, columns_of
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.record_decoder import RecordDecoder, columns_of
 from frazil.errors import IncompatibleSchema
 from frazil.job.context import JobContext
 from frazil.lake.stage import TableWriter

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.envelopes import BEFORE_COLUMN
-from frazil.decode import decoding
-from frazil.decode.decode import columns_of
-from frazil.decode.decoding import ROW, is_delete, is_truncate
+from frazil.decode import decoded_columns
+from frazil.decode.decoded_columns import ROW, is_delete, is_truncate
+from frazil.decode.record_decoder import columns_of
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.rows_before import may_be_invented
 from frazil.errors import IncompatibleSchema
@@ -69,7 +69,7 @@ def _values(layout: RowLayout) -> Iterator[Column]:
     key, columns = layout.key, layout.columns
     assert key is not None
     types = {field.name: field.type for field in layout.table.fields}
-    row, omitted = F.col(ROW), F.col(ROW)[decoding.UNAVAILABLE] if key.has_changes else None
+    row, omitted = F.col(ROW), F.col(ROW)[decoded_columns.UNAVAILABLE] if key.has_changes else None
     for name, value in zip(columns, columns_of(columns, key.values()), strict=True):
         if omitted is not None and isinstance(types[name], ListOf | MapOf | Primitive) and name not in key.names:
             is_known = omitted.isNull() | ~F.array_contains(omitted, name)
@@ -84,8 +84,8 @@ def _values(layout: RowLayout) -> Iterator[Column]:
         yield key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER)
     kind, at = F.lit(_WRITE), F.col("timestamp")
     if omitted is not None:
-        kind = F.when(is_truncate(), _TRUNCATE).otherwise(F.coalesce(row[decoding.WRITE_KIND], kind))
-        at = F.coalesce(row[decoding.CHANGED_AT], at)
+        kind = F.when(is_truncate(), _TRUNCATE).otherwise(F.coalesce(row[decoded_columns.WRITE_KIND], kind))
+        at = F.coalesce(row[decoded_columns.CHANGED_AT], at)
         yield omitted.alias(UNAVAILABLE.name)
     yield F.when(is_delete(has_changes=key.has_changes), _DELETE).otherwise(kind).alias(OP.name)
     yield F.coalesce(at, F.timestamp_seconds(F.lit(0))).alias(CHANGED_AT.name)

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from pyspark.sql import Column, DataFrame
 
-from frazil.decode.decode import RecordDecoder
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import IncompatibleSchema
 from frazil.job.context import JobContext
 from frazil.lake.stage import Staged, TableWriter

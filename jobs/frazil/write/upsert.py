@@ -12,10 +12,10 @@ from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.envelopes import added_columns
 from frazil.declaration.options import Deletion
 from frazil.declaration.write_modes import deletes_all, remembered_seconds
-from frazil.decode import decoding
-from frazil.decode.decode import RecordDecoder, columns_of
-from frazil.decode.decoding import ROW, is_delete
+from frazil.decode import decoded_columns
+from frazil.decode.decoded_columns import ROW, is_delete
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.record_decoder import RecordDecoder, columns_of
 from frazil.decode.spark_types import spark_type
 from frazil.errors import IncompatibleSchema
 from frazil.job.context import JobContext
@@ -83,7 +83,7 @@ class UpsertMode:
             found.append(key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER))
         if DELETED_AT.name in types:
             is_gone = is_delete(has_changes=True)
-            at = F.when(is_gone, F.col(ROW)[decoding.CHANGED_AT]) if key.has_changes else F.lit(None)
+            at = F.when(is_gone, F.col(ROW)[decoded_columns.CHANGED_AT]) if key.has_changes else F.lit(None)
             found.append(at.cast(spark_type(DELETED_AT.type)).alias(DELETED_AT.name))
         return found
 
@@ -114,7 +114,7 @@ class UpsertMode:
             landed = landed.observe(before, F.count_if(~is_behind).alias("records")).where(is_behind)
         marks = [is_delete(has_changes=key.has_changes).alias(IS_DELETE)]
         if key.has_changes:
-            marks.append(F.col(ROW)[decoding.UNAVAILABLE].alias(LEFT_OUT))
+            marks.append(F.col(ROW)[decoded_columns.UNAVAILABLE].alias(LEFT_OUT))
         rules = self._rules(keys_move=batch.keys_move, fills=batch.fills)
         if rules.need_rows:
             self.resolver = None  # an index is of no use any more

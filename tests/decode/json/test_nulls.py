@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.connect_json.connect_decoder import EmbeddedConnectJson, PlainConnectJson, has_null_payload
+from frazil.decode.decoded_columns import as_read, without
 from frazil.decode.decoder import Decoder, Side, Step, Unframed
-from frazil.decode.decoding import as_read, without
 from frazil.decode.json.json_decoder import (
     PlainJson,
     PlainJsonSchema,

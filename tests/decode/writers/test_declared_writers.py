@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Debezium, Framing, Topic
 from frazil.decode.avro.plain_avro import END
-from frazil.decode.decode import RecordDecoder
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN
+from frazil.decode.decoded_columns import REASON, ROW, SCHEMA_ID, UNKNOWN
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.debezium import DebeziumEvents

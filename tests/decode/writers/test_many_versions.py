@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration import Topic, ValueFormat
-from frazil.decode.decode import RecordDecoder
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.ingest.batch import record_counts

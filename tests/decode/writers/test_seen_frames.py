@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
+from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.batch import record_counts
 from frazil.schemas.wire_format import GUID_BYTES, prefixed

@@ -15,7 +15,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, KeyFormat, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings
-from frazil.decode.decoding import schema_id_of
+from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.frames.framed import Registered
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas

@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.decode.decoded_columns import DECODED
 from frazil.decode.decoder import Body, Unframed
-from frazil.decode.decoding import DECODED
 from frazil.decode.frames.framed import Framed
 from frazil.decode.json.enclosing import CORRUPT, NAME
 from frazil.decode.json.json_decoder import LONGEST_NULL, OPTIONS, SPACE, is_null, json_body

@@ -11,8 +11,8 @@ from typing import ClassVar, Self
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.decoder import Body, Decoder
-from frazil.decode.decoding import schema_id_of
 from frazil.decode.frames import wire_format
 from frazil.schemas.reasons import Reason
 from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, ID_MAGIC, PREFIX_BYTES

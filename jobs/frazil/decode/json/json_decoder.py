@@ -18,8 +18,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from frazil.decode.decoded_columns import without
 from frazil.decode.decoder import Body, Unframed
-from frazil.decode.decoding import without
 from frazil.decode.frames.framed import Registered
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.json import doubts, integers

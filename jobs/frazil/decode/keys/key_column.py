@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from frazil.clients.registry.client import Registry
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.topic import Topic
+from frazil.decode.decoded_columns import DECODED, KEY
 from frazil.decode.decoder import Decoder
-from frazil.decode.decoding import DECODED, KEY
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
 from frazil.declaration.options import KeyFormat
-from frazil.decode.decoding import KEY, ROW, is_delete
+from frazil.decode.decoded_columns import KEY, ROW, is_delete
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.keys.key_column import KeyLanding
 from frazil.decode.keys.row_order import RowOrder

@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import ROW
+from frazil.decode.decoded_columns import ROW
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.column_names import folded

@@ -7,7 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.decode.decoding import DECODED
+from frazil.decode.decoded_columns import DECODED
 from frazil.schemas.json_columns import has_variants
 from frazil.schemas.types import ListOf, MapOf, Struct, Type
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from frazil.clients.registry.client import Registry
 from frazil.decode.changes_in_rows import unwrapped
+from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.decoder import Decoder, Side
-from frazil.decode.decoding import schema_id_of
 from frazil.decode.writers.record_type import RecordType
 from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
@@ -58,7 +58,7 @@ class WriterSchemas(ABC):
     """All writer schemas of a topic's values that are known so far, oldest first; or of its keys.
 
     A writer is a record type of a schema, and has a number. In a registry it is the schema's id, and of a Protobuf file the
-    message type's place in it: see `decoding.schema_id_of`. Elsewhere it is the writer's place.
+    message type's place in it: see `decoded_columns.schema_id_of`. Elsewhere it is the writer's place.
 
     The rows are those that records hold in their `envelope`. It is the keys' envelope, too, for their types alone.
     """

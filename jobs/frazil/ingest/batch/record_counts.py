@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import ErrorMode, Tombstones
-from frazil.decode.decoding import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
+from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
 from frazil.ingest.batch import fingerprint

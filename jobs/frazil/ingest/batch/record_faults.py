@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from frazil.clients.kafka_records import Record
 from frazil.dead_letters.show import Part, part
 from frazil.declaration import Pipeline
-from frazil.decode.decoding import schema_id_of
+from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import FrazilError, IncompatibleSchema
 from frazil.schemas.reasons import MESSAGES, Reason

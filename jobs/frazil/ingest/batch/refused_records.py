@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
-from frazil.decode.decoding import DETAIL, REASON, SCHEMA_ID
+from frazil.decode.decoded_columns import DETAIL, REASON, SCHEMA_ID
 from frazil.errors import RejectedRecords
 from frazil.ingest.batch.record_counts import Rejected
 from frazil.ingest.plan.plan import Plan

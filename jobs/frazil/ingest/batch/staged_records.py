@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from frazil.clients.kafka_records import Record
-from frazil.decode.decode import RecordDecoder
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.ingest.batch.record_counts import Read, Rejected
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.plan.plan import Plan

@@ -14,9 +14,9 @@ from frazil.dead_letters.rejected_rows import dead_letters
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
-from frazil.decode.decode import RecordDecoder, with_bytes_as_read
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID
+from frazil.decode.decoded_columns import REASON, ROW, SCHEMA_ID
 from frazil.decode.keys.key_column import KeyLanding, key_column
+from frazil.decode.record_decoder import RecordDecoder, with_bytes_as_read
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.read import HEADERS, consumer_options, read
 from frazil.ingest.batch.refused_records import refused

@@ -17,7 +17,7 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.declaration.write_modes import tombstones
-from frazil.decode.decoding import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
+from frazil.decode.decoded_columns import DETAIL, REASON, ROW, SCHEMA_ID, UNAVAILABLE, is_delete, is_truncate
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.writers.seen_frames import UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas

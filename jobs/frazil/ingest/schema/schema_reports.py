@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from frazil.decode.decoding import schema_id_of
+from frazil.decode.decoded_columns import schema_id_of
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.schemas.evolution.schema_changes import Change
 from frazil.schemas.json.json_schema import TO_LAND

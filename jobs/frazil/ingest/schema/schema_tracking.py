@@ -11,10 +11,10 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import KeyFormat, SchemaEvolution
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.changes_in_rows import check_order
-from frazil.decode.decode import RecordDecoder
 from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import row_order
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
 from frazil.errors import IncompatibleSchema, InvalidInput, ServiceUnavailable, WriteModeDiffers

@@ -10,8 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
-from frazil.decode.decoder import Decoder
-from frazil.decode.decoding import (
+from frazil.decode.decoded_columns import (
     DETAIL,
     KEY,
     OPERATION,
@@ -25,6 +24,7 @@ from frazil.decode.decoding import (
     as_read,
     is_truncate,
 )
+from frazil.decode.decoder import Decoder
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.values.variants import as_variants, settled
 from frazil.envelopes.envelope import Operation

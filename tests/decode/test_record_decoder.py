@@ -9,11 +9,11 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.decode.avro.avro_decoder import RegisteredAvro, avro_body
-from frazil.decode.decode import RecordDecoder
+from frazil.decode.decoded_columns import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, schema_id_of
 from frazil.decode.decoder import Side
-from frazil.decode.decoding import REASON, ROW, SCHEMA_ID, UNKNOWN, WAITING, schema_id_of
 from frazil.decode.frames.framed import Registered
 from frazil.decode.json.json_decoder import RegisteredJson, json_body
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.schemas.avro import parse, reader, row_type
 from frazil.schemas.evolution.table_mapping import landing
 from frazil.schemas.reasons import Reason
