@@ -32,7 +32,7 @@ from frazil.ingest.reporting.events import Event
 from frazil.job import entry_point, shutdown, startup
 from frazil.job import startup as missing_objects
 from frazil.job.session import open_job
-from frazil.release import runtime
+from frazil.release.manifest import expected as expected_runtime
 from frazil.rollout.run_proof import Driver
 
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda *_: stopping.set())
     secrets = Secrets(os.environ)
     try:
-        expected = runtime.expected()
+        expected = expected_runtime()
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
         pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline, chosen.without)

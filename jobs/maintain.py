@@ -24,7 +24,7 @@ from frazil.job.session import open_job
 from frazil.maintain.orphans import check_age
 from frazil.maintain.run import maintain, prepare
 from frazil.maintain.target import Policy, exit_code
-from frazil.release import runtime
+from frazil.release.manifest import expected as expected_runtime
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     try:
         check_age(policy.orphan_seconds)
-        expected = runtime.expected()
+        expected = expected_runtime()
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
         pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline)

@@ -12,7 +12,8 @@ from pyspark.sql.avro.functions import from_avro
 from bench.shapes import Format, Shape
 from bench.topics import Job
 from frazil.lake.catalogs import spark_options
-from frazil.local.toolchain import class_path, local_files
+from frazil.local.toolchain import class_path
+from frazil.local.toolchain import class_path as local_files
 
 COORDINATES = ("topic", "partition", "offset", "timestamp")
 

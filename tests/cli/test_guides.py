@@ -17,8 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration.documents.document import environment_document
-from frazil.local.lakes import file_lake
-from frazil.local.services import LocalServices
+from frazil.local.services import LocalServices, file_lake
 from tests.support import extra_catalogs
 from tests.support.guides import Terminal, blocks, on_session
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka

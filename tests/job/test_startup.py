@@ -13,7 +13,7 @@ from frazil.declaration.documents.from_json import from_json
 from frazil.errors import RuntimeDiffers
 from frazil.job import startup
 from frazil.lake.iceberg_java import Iceberg
-from frazil.release import runtime
+from frazil.release import manifest as runtime
 from frazil.release.build import CLASSES
 from frazil.release.manifest import Runtime
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.local.jar_purposes import purposes_of
-from frazil.local.services import Part
+from frazil.local.services import Part, purposes_of
 from frazil.local.toolchain.jars import purposes
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.local.kept_ports import FILE, FIRST, RANGE, keep_addresses, kept_ports, last_addresses
-from frazil.local.ports import HOST
+from frazil.local.ports import FILE, FIRST, HOST, RANGE, keep_addresses, kept_ports, last_addresses
 
 
 @contextmanager

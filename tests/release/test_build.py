@@ -108,12 +108,12 @@ def test_the_package_is_imported_from_the_zip_and_tells_its_version(
 ) -> None:
     code = (
         f"import sys; sys.path[:0] = [{str(package)!r}]\n"
-        "from frazil.job import startup\nfrom frazil.release import runtime\n"
+        "from frazil.job import startup\nfrom frazil.release.manifest import expected\n"
         "from frazil.version import VERSION\n"
         "import frazil.declaration, frazil.schemas.avro.reader_schema, frazil.rollout.steps\n"
         "assert '.zip' in frazil.__file__\n"
-        "startup.check_python(runtime.expected())\n"
-        "print(VERSION, runtime.expected().spark)"
+        "startup.check_python(expected())\n"
+        "print(VERSION, expected().spark)"
     )
     ended = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -22,7 +22,7 @@ from frazil.declaration import canonical, environment_document
 from frazil.declaration.documents.document import document
 from frazil.errors import ReleaseIncomplete
 from frazil.local.services import LocalServices
-from frazil.local.toolchain import local_files
+from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, Release, Role, manifest
 from frazil.release.upload import upload_document
@@ -155,7 +155,7 @@ def test_the_released_job_lands_and_its_generation_is_proven(
         return str(folder / "release" / release.the(role).name)
 
     settings = {
-        **{key: value for key, value in SETTINGS.items() if key not in local_files.SETTINGS},  # no jar of a release
+        **{key: value for key, value in SETTINGS.items() if key not in LOCAL_FILES},  # no jar of a release
         "spark.submit.pyFiles": at(Role.PACKAGE),
         "spark.jars": ",".join(str(folder / "release" / jar.name) for jar in release.jars),
     }

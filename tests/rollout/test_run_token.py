@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from frazil.clients.emr import Run, RunState
-from frazil.rollout.run_token import scheduled_token, token
+from frazil.rollout.steps import scheduled_token, token
 from tests.support.rollout_world import desired
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)

@@ -9,9 +9,8 @@ import pytest
 
 from frazil.job.session import run_name
 from frazil.rollout.function_settings import Settings
-from frazil.rollout.reconciler_function import answer
+from frazil.rollout.reconciler_function import answer, silent_pipelines
 from frazil.rollout.run_proof import Reached, RunName
-from frazil.rollout.silent_pipelines import silent_pipelines
 from tests.support.fake_store import FakeStore
 from tests.support.rollout_world import BUCKET, JOB, World, desired
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from frazil.local import services
-from frazil.local.jar_purposes import fetch_jars_of
+from frazil.local.services import fetch_jars_of
 from tests.standin.aws import launch, scheduler
 from tests.standin.aws.endpoint import edge_port, exports
 from tests.standin.terraform import stand_in_settings

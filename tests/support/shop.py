@@ -39,8 +39,9 @@ from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
 from frazil.local.services import LocalServices
-from frazil.local.toolchain import class_path, local_files
+from frazil.local.toolchain import class_path
 from frazil.local.toolchain.class_data_sharing import java_options
+from frazil.local.toolchain.class_path import LOCAL_FILES
 from tests.support import oracle
 from tests.support.jobs import job
 
@@ -63,7 +64,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": f"{JAVA} {java_options()}",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
-    **local_files.SETTINGS,
+    **LOCAL_FILES,
 }
 
 

@@ -11,8 +11,7 @@ from frazil.release.archives import write_zip
 from frazil.release.build import Jar, build
 from frazil.release.emr_labels import LABELS
 from frazil.release.function_package import PARTS
-from frazil.release.git import Checkout
-from frazil.release.installed import Source
+from frazil.release.installed import Checkout, Source
 from frazil.release.manifest import Architecture, Release
 from frazil.release.sbom import Kind, Part
 

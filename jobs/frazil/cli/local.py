@@ -49,8 +49,7 @@ def up(
       0 running
       3 a service did not start
     """
-    from frazil.local.jar_purposes import fetch_jars_of
-    from frazil.local.services import CHANGE_DATA, USUAL, Part
+    from frazil.local.services import CHANGE_DATA, USUAL, Part, fetch_jars_of
     from frazil.local.services import up as start
 
     check_local(option, ENVIRONMENTS)

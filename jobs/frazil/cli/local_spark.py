@@ -87,12 +87,13 @@ def settings_here(memory: str, jars: Sequence[Path] = ()) -> dict[str, str]:
     than with Java's default, G1. Only here: where Spark is a service, the collector is the service's, and a JVM that is given two
     does not start. The thresholds of the optimising compiler were not measured there.
     """
-    from frazil.local.toolchain import class_path, local_files
+    from frazil.local.toolchain import class_path
     from frazil.local.toolchain.class_data_sharing import java_options
+    from frazil.local.toolchain.class_path import LOCAL_FILES
 
     java = f"-XX:+UseParallelGC {_COMPILED_LATER} {java_options()}".strip()
     # Spark opens files before it has jars of a setting.
-    files = class_path.settings(jars) or local_files.SETTINGS
+    files = class_path.settings(jars) or LOCAL_FILES
     return {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": java, **files}
 
 

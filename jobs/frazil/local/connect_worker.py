@@ -14,8 +14,7 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from frazil.local.kept_ports import kept_ports
-from frazil.local.ports import HOST
+from frazil.local.ports import HOST, kept_ports
 from frazil.local.process import await_ready, start
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java

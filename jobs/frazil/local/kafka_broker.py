@@ -22,8 +22,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from frazil.errors import LocalPartFailed
-from frazil.local.kept_ports import kept_ports
-from frazil.local.ports import HOST, free_ports
+from frazil.local.ports import HOST, free_ports, kept_ports
 from frazil.local.process import await_ready, log_file, start, tail
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java

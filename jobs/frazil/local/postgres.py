@@ -16,14 +16,31 @@ import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from frazil.errors import LocalPartFailed
-from frazil.local.kept_ports import kept_ports
-from frazil.local.ports import HOST
+from frazil.local.ports import HOST, kept_ports
 from frazil.local.process import await_ready, log_file, start, tail
-from frazil.local.toolchain.jars import cache_folder, jars
-from frazil.local.toolchain.platforms import postgres_purpose
-from frazil.local.toolchain.unpacked import unpacked
+from frazil.local.toolchain.jars import cache_folder, jars, postgres_purpose, unpacked
+
+
+def execute(uri: str, *statements: str) -> list[int]:
+    """Run statements, each in a transaction of its own. Return how many rows each one changed."""
+    import psycopg
+
+    with psycopg.connect(uri, autocommit=True) as connection:
+        return [connection.execute(statement.encode()).rowcount for statement in statements]
+
+
+def query(uri: str, question: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Run a query. Return columns and rows; times with an offset are in UTC."""
+    import psycopg
+
+    with psycopg.connect(uri, options="-c timezone=UTC") as connection:
+        found = connection.execute(question.encode())
+        names: Sequence[Any] = found.description or ()
+        return [str(column.name) for column in names], found.fetchall()
+
 
 READY_SECONDS = 120.0
 ROLE = "frazil"

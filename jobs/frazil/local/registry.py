@@ -13,12 +13,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from frazil.local.kept_ports import kept_ports
-from frazil.local.ports import HOST
+from frazil.local.ports import HOST, kept_ports
 from frazil.local.process import await_ready, start
-from frazil.local.toolchain.jars import cache_folder, jars
+from frazil.local.toolchain.jars import cache_folder, jars, unpacked
 from frazil.local.toolchain.java import java
-from frazil.local.toolchain.unpacked import unpacked
 
 READY_SECONDS = 120.0
 CONFLUENT_API = "/apis/ccompat/v7"

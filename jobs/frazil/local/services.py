@@ -9,27 +9,117 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
+from frazil.declaration.catalogs import LocalCatalog, ObjectStore, RestAuth, RestCatalog
 from frazil.declaration.documents.document import environment_document
-from frazil.declaration.environment import Environment
+from frazil.declaration.environment import Environment, Kafka, Registry
 from frazil.errors import LocalPartFailed
-from frazil.local.connect_worker import start_connect
+from frazil.local import seaweedfs
+from frazil.local.connect_worker import PLUGINS, start_connect
 from frazil.local.kafka_broker import start_kafka
-from frazil.local.kept_ports import FILE as KEPT_FILE
-from frazil.local.kept_ports import Moved, keep_addresses
-from frazil.local.lakes import file_lake, rest_lake
+from frazil.local.ports import FILE as KEPT_FILE
+from frazil.local.ports import Moved, keep_addresses
 from frazil.local.postgres import start_postgres
-from frazil.local.process import noted, stop
+from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
-from frazil.local.seaweedfs import start_object_store
-from frazil.local.start_together import start_together, stop_together
+from frazil.local.seaweedfs import KeyFiles, start_object_store
 from frazil.local.state_file import STATE_FILE, Address, locked, running_addresses, write_document, write_state
+from frazil.local.toolchain.jars import jars, postgres_purpose
 from frazil.local.watchdog import kept_from_outliving
+
+P = TypeVar("P", bound=str)
+
+
+def start_together(home: Path, starts: Mapping[P, Callable[[], Address]], *, kept: set[str]) -> dict[str, Address]:
+    """Start parts in parallel and return their addresses. If one fails, stop all but `kept` and raise its error."""
+    if not starts:
+        return {}
+
+    def end() -> None:
+        stop_together([process for process in noted(home) if process.name not in kept])
+
+    with ThreadPoolExecutor(max_workers=len(starts)) as pool:
+        pending = {part: pool.submit(begin) for part, begin in starts.items()}
+        try:
+            done, _ = wait(pending.values(), return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        except BaseException:
+            end()
+            pool.shutdown()
+            end()  # parts that were still being prepared may have started since
+            raise
+    return {str(part): future.result() for part, future in pending.items()}
+
+
+def stop_together(processes: Sequence[Process]) -> None:
+    """Stop processes in parallel. Raises `LocalPartFailed` if one does not end."""
+    if processes:
+        with ThreadPoolExecutor(max_workers=len(processes)) as pool:
+            list(pool.map(stop, processes))
+
+
+def fetch_jars_of(parts: Iterable[Part]) -> None:
+    """Fetch the jars of these services that are not in the cache. Raises `JarsUnavailable` or `JarMismatch`."""
+    for part in parts:
+        for purpose in purposes_of(part):
+            jars(purpose)
+
+
+def purposes_of(part: Part) -> tuple[str, ...]:
+    """Return the purposes of a service in the lock; none if it needs no jar."""
+    match part:
+        case Part.KAFKA | Part.REGISTRY:
+            return (part.value,)
+        case Part.CONNECT:
+            return ("connect", *PLUGINS)
+        case Part.POSTGRES:
+            postgres = postgres_purpose()
+            return (postgres,) if postgres else ()
+        case Part.OBJECT_STORE:
+            return ()
+
+
+def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Environment:
+    """Return the environment `local`: tables in a folder of `.frazil`, with a SQLite file as catalog."""
+    lake = home / "lake"
+    (lake / "warehouse").mkdir(parents=True, exist_ok=True)
+    return Environment(
+        name="local",
+        kafka=Kafka(bootstrap=bootstrap),
+        registry=Registry(url=registry_url) if registry_url else None,
+        catalog=LocalCatalog(path=str(lake / "catalog.db"), warehouse=(lake / "warehouse").as_uri()),
+    )
+
+
+def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, catalog: str) -> Environment:
+    """Return the environment `rest`: tables in the object store, with its REST catalog and signed requests."""
+    return Environment(
+        name="rest",
+        kafka=Kafka(bootstrap=bootstrap),
+        registry=Registry(url=registry_url) if registry_url else None,
+        catalog=RestCatalog(
+            uri=catalog,
+            warehouse=seaweedfs.WAREHOUSE,
+            auth=RestAuth.SIGV4,
+            signing_name=seaweedfs.SIGNING_NAME,
+            region=seaweedfs.REGION,
+            data_location=f"s3://{seaweedfs.BUCKET}/data",
+        ),
+        object_store=_store(s3, seaweedfs.REGION, seaweedfs.key_files(home)),
+    )
+
+
+def _store(endpoint: str, region: str, keys: KeyFiles) -> ObjectStore:
+    key_id, key = keys.references()
+    return ObjectStore(endpoint=endpoint, path_style=True, region=region, access_key_id=key_id, secret_access_key=key)
 
 
 class Part(StrEnum):

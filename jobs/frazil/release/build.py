@@ -16,8 +16,17 @@ from frazil.release.archives import sha256, write_zip
 from frazil.release.emr_labels import Label
 from frazil.release.environment_archive import write_environment
 from frazil.release.installed import INPUTS, Installed, Source
-from frazil.release.manifest import MANIFEST, Architecture, File, Release, Role, Runtime, manifest
-from frazil.release.runtime import EXPECTED, expected_document
+from frazil.release.manifest import (
+    EXPECTED,
+    MANIFEST,
+    Architecture,
+    File,
+    Release,
+    Role,
+    Runtime,
+    expected_document,
+    manifest,
+)
 from frazil.release.sbom import Kind, Part
 
 NOT_RELEASED = (

@@ -6,6 +6,8 @@ share equal files and no key is written twice.
 
 from __future__ import annotations
 
+import json
+import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -144,3 +146,20 @@ def manifest(release: Release) -> bytes:
 def parse_manifest(source: bytes | Mapping[str, Any]) -> Release:
     """Parse a manifest. Raises `InvalidDeclaration` with every problem."""
     return from_json(_Manifest, members(source, "manifest"), "").release
+
+
+EXPECTED = "expected.json"
+
+
+def expected_document(runtime: Runtime, release: str) -> bytes:
+    """Return the document that the package of a release stores."""
+    return canonical({"version": VERSION, "release": release, "runtime": to_json(runtime)})
+
+
+def expected() -> Runtime | None:
+    """Return the runtime that this release was built for; None in a checkout."""
+    try:
+        source = pkgutil.get_data("frazil", EXPECTED)
+    except OSError:
+        return None
+    return from_json(Runtime, members(json.loads(source), EXPECTED)["runtime"], "runtime") if source else None

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release, parse_manifest
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.run_proof import Reached, RunProof
+from frazil.rollout.run_proof import Reached, RunProof, parse_proof, proof_prefix
 from frazil.rollout.state import Store
 from frazil.rollout.stopped_pipelines import pipeline_names
-from frazil.rollout.stored_proofs import stored_proofs
+
+
+def stored_proofs(store: Store, job: str, run_prefix: str = "") -> Iterator[RunProof]:
+    """Yield the proofs of the runs whose names begin so, the last name first: names of one generation are in order of time.
+
+    A proof that cannot be read is left out: it shows nothing, and a release that writes such proofs must not keep itself.
+    """
+    for key in reversed(store.keys(f"{proof_prefix(job)}{run_prefix}")):
+        held = store.read(key)
+        if held is None:
+            continue
+        try:
+            yield parse_proof(held.data)
+        except InvalidInput:
+            continue
+
 
 TRIES = 3
 """How many runs of a generation may end, or of its drains leave a pipeline without a commit, before it is given up."""

@@ -12,17 +12,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
-from frazil.clients.emr import Run
+from frazil.clients.emr import NotAllowed, Run
 from frazil.errors import InvalidInput, LockHeld, RolloutFailed
 from frazil.release.manifest import Release
 from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
-from frazil.rollout.document_copies import keep_documents
 from frazil.rollout.group_jobs import without_moved
-from frazil.rollout.job_run_request import run_settings
+from frazil.rollout.job_run_request import TAG_JOB, names_of_runs, run_settings
 from frazil.rollout.readiness import Readiness, stored_release
-from frazil.rollout.runs_everywhere import ListedRuns, runs_everywhere
-from frazil.rollout.state import Lease, RolloutState, Store, stored_state
+from frazil.rollout.state import Lease, RolloutState, Store, keep_documents, stored_state
 from frazil.rollout.steps import (
     Cancel,
     Forget,
@@ -38,7 +36,71 @@ from frazil.rollout.steps import (
     target_of,
 )
 from frazil.rollout.stopped_pipelines import with_stops
-from frazil.rollout.taken_steps import needs_time, refuse_halt, stored
+
+
+def stored(state: RolloutState, step: Step) -> RolloutState:
+    """Return the state that is written when a step is taken."""
+    match step:
+        case Start():
+            return state.with_application(step.desired.application)
+        case Prove():
+            return state.with_proven(step.desired)
+        case GiveUp():
+            return state.with_given_up(step.desired)
+        case Forget():
+            return state.without_application(step.application)
+        case _:
+            return state
+
+
+def refuse_halt(step: Step, job: str) -> None:
+    """Raise `RolloutFailed` if a step is that an operator must decide."""
+    if isinstance(step, Halt):
+        do = "Read its logs, fix the cause, and raise the generation"
+        raise RolloutFailed(step.why, where=f"job {job}", do=do)
+
+
+def needs_time(steps: Sequence[Step]) -> bool:
+    """Return whether steps take effect only after a while, so that there is nothing to decide at once."""
+    return any(isinstance(step, Wait | Cancel | Start | Leave) for step in steps)
+
+
+class ListedRuns(Protocol):
+    """The call to EMR Serverless that lists runs."""
+
+    def runs(self, application: str, tags: Mapping[str, str], *, names: str) -> Sequence[Run]:
+        """Return the runs of an application that have these tags."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunsEverywhere:
+    """The runs of a job, and the applications that the job has left and that are deleted."""
+
+    runs: list[Run]
+    deleted: tuple[str, ...]
+
+
+def runs_everywhere(emr: ListedRuns, desired: Desired, state: RolloutState) -> RunsEverywhere:
+    """Return the runs of a job on every application that may have some.
+
+    Rights cover the declared applications. One that the job has left, and that may not be listed, is no longer declared: it is
+    deleted, and AWS deletes only applications without runs. Raises `EmrUnavailable`.
+    """
+    needed = {
+        desired.application,
+        *([state.proven.application] if state.proven and state.has_given_up(desired) else []),
+    }
+    found, deleted = list[Run](), list[str]()
+    for application in dict.fromkeys((*state.applications, desired.application)):
+        try:
+            found += emr.runs(application, {TAG_JOB: desired.job}, names=names_of_runs(desired.job))
+        except NotAllowed:
+            if application in needed:
+                raise
+            deleted.append(application)
+    return RunsEverywhere(found, tuple(deleted))
+
 
 LOOK_SECONDS = 10.0
 """Between two rounds while a run starts or ends."""

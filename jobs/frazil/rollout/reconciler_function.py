@@ -12,16 +12,34 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import islice
 from typing import Any, Protocol
 
 from frazil.clients.emr import Emr, emr_client
 from frazil.clients.object_store import ObjectStore, s3_client
 from frazil.errors import LockHeld
+from frazil.rollout.desired import Desired
 from frazil.rollout.function_settings import EXECUTION, Settings
-from frazil.rollout.readiness import ProofReadiness
+from frazil.rollout.readiness import ProofReadiness, stored_proofs
 from frazil.rollout.reconcile import Passed, Reconciler
-from frazil.rollout.silent_pipelines import silent_pipelines
+from frazil.rollout.state import Store
 from frazil.rollout.steps import Forget, Step
+from frazil.rollout.stopped_pipelines import pipeline_names
+
+MOST_PROOFS = 100
+"""How many proofs are read at most: more runs than begin within the longest time that a deployment declares."""
+
+
+def silent_pipelines(desired: Desired, store: Store, *, now_ms: int, seconds: int) -> tuple[str, ...]:
+    """Return the pipelines of a generation that have reported nothing for so long. None is silent before that time is over."""
+    began = now_ms - seconds * 1000
+    proofs = []
+    for proof in islice(stored_proofs(store, desired.job, desired.run_prefix), MOST_PROOFS):
+        proofs.append(proof)
+        if proof.began_ms is not None and proof.began_ms < began:
+            names = set(pipeline_names(desired, store)) - set(desired.stopped)
+            return tuple(sorted(names - {name for one in proofs for name, at in one.reported.items() if at >= began}))
+    return ()
 
 
 class Context(Protocol):

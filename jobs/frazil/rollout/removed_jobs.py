@@ -11,10 +11,9 @@ from typing import Protocol
 
 from frazil.clients.emr import NotAllowed, Run, RunState
 from frazil.errors import RolloutFailed
-from frazil.rollout.document_copies import kept_key
 from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.job_run_request import TAG_JOB, names_of_runs
-from frazil.rollout.state import Lease, Store, state_key, stored_state
+from frazil.rollout.state import Lease, Store, kept_key, state_key, stored_state
 
 GRACE_SECONDS = 120
 _KEPT = kept_key("").split("/")[1]

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from frazil.clients.emr import Run, RunState
 from frazil.errors import RolloutFailed
 from frazil.rollout.desired import Desired, Mode
+from frazil.rollout.readiness import stored_proofs
 from frazil.rollout.reconcile import Reconciler
 from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import pipeline_names
-from frazil.rollout.stored_proofs import stored_proofs
 
 
 @dataclass(frozen=True, slots=True)

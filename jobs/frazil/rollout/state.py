@@ -15,9 +15,31 @@ from frazil.declaration.checks.constraints import at_least
 from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, to_json
-from frazil.errors import LockHeld
+from frazil.errors import InvalidInput, LockHeld
 from frazil.release.manifest import SHA256
 from frazil.rollout.desired import Desired
+
+
+def kept_key(key: str) -> str:
+    """Return the key of a document's copy."""
+    return f"reconcile/kept/{key.rpartition('/')[2]}"
+
+
+def keep_documents(desired: Desired, store: Store) -> None:
+    """Copy each of the generation's documents, or restore it from its copy. Idempotent.
+
+    Raises `InvalidInput` if neither a document nor its copy exists.
+    """
+    for key in (desired.document, desired.environment):
+        held = store.read(key)
+        if held is not None:
+            store.put_once(kept_key(key), held.data)
+            continue
+        copy = store.read(kept_key(key))
+        if copy is None:
+            raise InvalidInput(f"the document {key} does not exist", where=f"job {desired.job}", do="Deploy it")
+        store.put_once(key, copy.data)
+
 
 LEASE_SECONDS = 600
 """Longer than any one call may take with all its attempts: at most one call is made between two writes of the lease."""

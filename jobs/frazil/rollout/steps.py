@@ -8,15 +8,75 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid5
 
 from frazil.clients.emr import Run, RunState
 from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.ended_drains import failures, is_proof, lacked_services
 from frazil.rollout.job_run_request import TAG_DESIRED
 from frazil.rollout.readiness import TRIES, Readiness
-from frazil.rollout.run_token import scheduled_token, token
 from frazil.rollout.state import RolloutState
+
+_NAMESPACE = UUID("5a3a3ad5-8f0e-4a0c-8a52-0d6f5d2f7c44")
+
+
+def token(target: Desired, last: Run | None, now: datetime) -> str:
+    """Return the client token of the run after `last`: two reconcilers with the same decision request the same run.
+
+    Without a last run, the token depends on the day: the generation may have had runs that are no longer listed, and a
+    token works once.
+    """
+    after = last.id if last is not None else f"{now.astimezone(UTC):%Y-%m-%d}"
+    return _token(target, after)
+
+
+def scheduled_token(target: Desired, execution: str) -> str:
+    """Return the client token of the drain that an execution of the schedule asks for."""
+    return _token(target, f"execution {execution}")
+
+
+def _token(target: Desired, after: str) -> str:
+    return str(uuid5(_NAMESPACE, f"{target.job} {target.digest} {after}"))
+
+
+def has_timed_out(run: Run, desired: Desired) -> bool:
+    """Return whether the timeout of a drain ended a run: it lasted so long, without the time in which it was queued."""
+    lasted = run.updated_at - run.created_at - run.queued_for
+    return run.state is RunState.CANCELLED and lasted >= timedelta(minutes=desired.timeout_minutes)
+
+
+def is_proof(last: Run, desired: Desired, readiness: Readiness) -> bool:
+    """Return whether the last drain proves its generation.
+
+    A successful one has completed all its pipelines, unless its proof says that none has committed and one lacks records. If the
+    timeout ended it, each pipeline must have committed or caught up.
+    """
+    if last.state is RunState.SUCCESS:
+        return readiness is not Readiness.NOTHING_YET
+    return has_timed_out(last, desired) and readiness in (Readiness.COMMITTED, Readiness.CAUGHT_UP)
+
+
+def lacked_services(last: Run, desired: Desired, readiness: Readiness) -> bool:
+    """Return whether the last drain did not succeed, and nothing but unavailable services explains that."""
+    is_unsuccessful = last.state is RunState.FAILED or has_timed_out(last, desired)
+    return is_unsuccessful and readiness in (Readiness.UNKNOWN, Readiness.PARTLY)
+
+
+def failures(ended: Iterable[Run], desired: Desired, readiness: Readiness) -> list[Run]:
+    """Return the drains that are evidence against their generation, given its readiness.
+
+    A drain that its timeout ended is none if the generation makes progress. One that an operator cancelled is never evidence.
+    """
+    lands_nothing = readiness is Readiness.NOTHING_YET
+    has_hung = lands_nothing or readiness is Readiness.STUCK
+    return [
+        run
+        for run in ended
+        if run.state is RunState.FAILED
+        or (run.state is RunState.SUCCESS and lands_nothing)
+        or (has_timed_out(run, desired) and has_hung)
+    ]
+
 
 _TRIES_WITHIN = timedelta(hours=1)
 """In which `TRIES` runs of a proven generation may end."""

@@ -15,8 +15,7 @@ from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import canonical, to_json
 from frazil.errors import InvalidInput, ObjectDiffers
 from frazil.rollout.desired import Desired
-from frazil.rollout.document_copies import kept_key
-from frazil.rollout.state import Store, stored_state
+from frazil.rollout.state import Store, kept_key, stored_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,11 @@ from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, names_of_runs
-from frazil.rollout.readiness import stored_release
+from frazil.rollout.readiness import stored_proofs, stored_release
 from frazil.rollout.run_log import Logs
 from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import RolloutState, Store, stored_state
 from frazil.rollout.stopped_pipelines import with_stops
-from frazil.rollout.stored_proofs import stored_proofs
 
 GOOD = (RunState.RUNNING, RunState.SUCCESS)
 """The states of a run that shows something."""

@@ -33,7 +33,7 @@ ROWS = ROWS.set_column(2, "seen", ROWS["seen"].cast(pa.timestamp("us", tz="UTC")
 DECLARED = """
 from frazil import Pipeline, Table, Topic
 pipelines = [
-    Pipeline(topic=Topic("orders", value_format="json"), table=Table("shop.order")),
+    Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table("shop.order")),
     Pipeline(topic=Topic("later", value_format="json"), table=Table("shop.later")),
 ]
 """

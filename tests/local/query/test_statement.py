@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import InvalidInput
-from frazil.local.query.statement import check_statement
+from frazil.local.query.answer import check_statement
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.local.toolchain import local_files
+from frazil.local.toolchain.class_path import LOCAL_FILES
 
 
 @pytest.mark.spark
@@ -17,7 +17,7 @@ def test_files_and_folders_have_the_permissions_of_hadoops_class(spark: SparkSes
     hadoop = jvm.org.apache.hadoop
     path = hadoop.fs.Path
     used = hadoop.fs.FileSystem.get(path(tmp_path.as_uri()).toUri(), cast(Any, spark)._jsc.hadoopConfiguration())
-    assert used.getClass().getName() == local_files.SETTINGS["spark.hadoop.fs.file.impl"]
+    assert used.getClass().getName() == LOCAL_FILES["spark.hadoop.fs.file.impl"]
     usual = hadoop.fs.LocalFileSystem()
     usual.initialize(path(tmp_path.as_uri()).toUri(), jvm.org.apache.hadoop.conf.Configuration())
     for name, system in (("used", used), ("usual", usual)):

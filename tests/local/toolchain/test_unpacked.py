@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.local.toolchain.unpacked import unpacked
+from frazil.local.toolchain.jars import unpacked
 
 
 def test_several_at_once_unpack_once(tmp_path: Path) -> None:

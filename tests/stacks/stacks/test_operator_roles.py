@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
-from frazil.rollout.document_copies import kept_key
-from frazil.rollout.state import state_key
+from frazil.rollout.state import kept_key, state_key
 from policies.evaluate import Request, Verdict, evaluate
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed

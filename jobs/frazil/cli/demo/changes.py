@@ -67,7 +67,7 @@ class Captured:
     def begin(cls, folder: Path) -> Captured:
         """Start database and worker, fill the database, and create the connector, which takes a snapshot."""
         from frazil.local.connectors import Converter, connector_settings, create_connector
-        from frazil.local.postgres_query import execute
+        from frazil.local.postgres import execute
         from frazil.local.services import CHANGE_DATA, up
 
         services = up(folder, parts=CHANGE_DATA)
@@ -86,7 +86,7 @@ class Captured:
         self, console: Console, environment: Environment, secrets: Secrets, land: Callable[[Pipeline], None]
     ) -> None:
         """Land the snapshot, change the database, and land the changes. `land` lands what the topic has."""
-        from frazil.local.postgres_query import execute
+        from frazil.local.postgres import execute
 
         what = f"Debezium reads a snapshot of bookings: {number(self.produced)} rows"
         say(f"PostgreSQL at {self.services.database}; {what}", to=console)
@@ -108,7 +108,7 @@ class Captured:
         from frazil.audit.verify import verify
         from frazil.cli.pipelines.verify import print_result
         from frazil.local.duckdb_query import ask
-        from frazil.local.postgres_query import query
+        from frazil.local.postgres import query
 
         found = verify(BOOKINGS, lake, deep=True)
         print_result(found, console)

@@ -15,6 +15,10 @@ from pathlib import Path
 
 from frazil.local.toolchain.jars import spark_jars
 
+LOCAL_FILES = {"spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
+"""Spark's settings for a driver that has the class on its class path (`class_path`)."""
+
+
 VARIABLE = "SPARK_DIST_CLASSPATH"
 """The variable by which spark-submit puts jars behind Spark's own."""
 _FOR_AWS = re.compile("iceberg-aws-bundle|aws-msk-iam")

@@ -18,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import shutil
 import sys
 import tempfile
@@ -29,7 +30,36 @@ from pathlib import Path
 from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
 from frazil.local.toolchain.fetch_progress import shown
 from frazil.local.toolchain.maven import CACHE, MIRROR, Artifact, fetch
-from frazil.local.toolchain.platforms import postgres_purpose
+
+
+def unpacked(folder: Path, program: str, unpack: Callable[[Path], None]) -> Path:
+    """Return the file `program` of a folder in the cache. If it does not exist, call `unpack` with an empty folder first.
+
+    Safe to call from several processes. A killed call leaves no incomplete folder.
+    """
+    wanted = folder / program
+    if wanted.is_file():
+        return wanted
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not wanted.is_file():
+            with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as temporary:
+                unfinished = Path(temporary, "unfinished")
+                unfinished.mkdir()
+                unpack(unfinished)
+                shutil.rmtree(folder, ignore_errors=True)
+                unfinished.rename(folder)
+    return wanted
+
+
+_POSTGRES = {("Linux", "x86_64"): "postgres-linux-amd64", ("Darwin", "x86_64"): "postgres-darwin-amd64"}
+
+
+def postgres_purpose() -> str | None:
+    """Return the purpose in `jobs/jars.lock` of this platform's PostgreSQL; None if the lock has none."""
+    return _POSTGRES.get((platform.system(), platform.machine()))
+
 
 LOCK_VERSION = 1
 EVERYWHERE = ("avro-converter", "connect", "debezium-postgres", "kafka", "registry", "spark")
