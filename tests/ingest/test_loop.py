@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event as Signal
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from frazil.ingest import upkeep
 from frazil.ingest.batch import one_batch
 from frazil.ingest.batch.one_batch import StagedBatch
 from frazil.ingest.loop import Ingestion
+from frazil.ingest.plan.plan import Restage
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.spark_errors import TimestampOverflow
@@ -189,6 +191,26 @@ def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch
     assert loop.steps.index("commit 0") < second
     assert "commit 200" in loop.steps[second:]
     assert first < loop.steps.index("stage 0")
+
+
+def test_a_batch_that_needs_another_handling_is_staged_again_and_so_are_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, handled = Loop(monkeypatch, records=500), list[tuple[int, bool]]()
+    stage = loop._stage
+
+    def stages(planned: Any) -> Any:
+        start = planned.start.at[0]
+        handled.append((start, planned.handling.fills))
+        if start == 200 and not planned.handling.fills:
+            return Restage("changes leave values out", replace(planned.handling, fills=True))
+        return stage(planned)
+
+    monkeypatch.setattr(loop.ingestion._evolution, "_stage", stages)
+    assert loop.ingestion.drain().batches == 3
+    assert handled == [(0, False), (200, False), (200, True), (400, True)]
+    (event,) = loop.seen(Event.BATCH_RETRIED)
+    assert (event["message"], event["attempt"]) == ("pipeline orders: changes leave values out", 0)
 
 
 @pytest.mark.parametrize("needs_rows", [True, False])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from frazil.ingest.batch.one_batch import StagedBatch, stage_batch
 from frazil.ingest.batch.record_counts import Read, Rejected
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
-from frazil.ingest.plan.plan import Plan
+from frazil.ingest.plan.plan import Handling, Place, Plan, Restage
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.stage import Staged
@@ -37,8 +38,12 @@ class Stages:
 
     decoding: Any = SimpleNamespace(schema_ids=(3,))
 
-    def __init__(self, rejected: Rejected, fails: str = "") -> None:
-        self.rejected, self.fails = rejected, fails
+    def __init__(
+        self, rejected: Rejected, fails: str = "", *, omits_values: bool = False, thorough: Any = None
+    ) -> None:
+        self.rejected, self.fails, self.omits_values = rejected, fails, omits_values
+        self.thorough = thorough or self.decoding
+        self.clears, self.is_emptied = False, False
         self.steps: list[str] = []
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRecords:
@@ -47,12 +52,19 @@ class Stages:
             raise PySparkException(self.fails)
         files = Staged("shop.orders", "uuid", {}, (), 4 - self.rejected.records, 1, 0.0)
         read = Read(4, 40, {0: 4})
-        rows = StagedRows(files=files, landed=files.rows, terms={"written": files.rows})
+        changes: Any = SimpleNamespace(clears=True, rejected=None, is_on=lambda _: True) if self.clears else None
+        rows = StagedRows(
+            files=files,
+            landed=files.rows,
+            terms={"written": files.rows},
+            omits_values=self.omits_values,
+            changes=changes,
+        )
         at = datetime(2024, 1, 1, tzinfo=UTC)
-        return StagedRecords(planned, by_driver, self.decoding, self.decoding, rows, read, at)
+        return StagedRecords(planned, by_driver, self.decoding, self.thorough, rows, read, at)
 
     def deletes_all(self, planned: Plan) -> bool:
-        return False
+        return self.is_emptied
 
     def stage_rejected(self, staged: StagedRecords) -> StagedRejected:
         self.steps.append(f"rejected of {staged.lacks_rows}")
@@ -75,6 +87,14 @@ class Evolution:
 
 
 def staged(stages: Any, evolution: Any = None, by_driver: Sequence[Record] = (), **choices: Any) -> StagedBatch:
+    found = tried(stages, evolution, by_driver, **choices)
+    assert isinstance(found, StagedBatch)
+    return found
+
+
+def tried(
+    stages: Any, evolution: Any = None, by_driver: Sequence[Record] = (), plan: Plan = PLAN, **choices: Any
+) -> StagedBatch | Restage:
     kafka = SimpleNamespace(
         topic=lambda name: SimpleNamespace(topic_id="T1", compacted=False),
         leader_epochs=lambda topic, partitions: dict.fromkeys(partitions, 1),
@@ -85,9 +105,7 @@ def staged(stages: Any, evolution: Any = None, by_driver: Sequence[Record] = (),
     )  # fmt: skip
     topic = Topic("orders", value_format=ValueFormat.TEXT)
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), **choices)
-    found = stage_batch(pipeline, job, stages, evolution or Evolution(), PLAN, by_driver)
-    assert isinstance(found, StagedBatch)
-    return found
+    return stage_batch(pipeline, job, stages, evolution or Evolution(), plan, by_driver)
 
 
 def test_a_batch_without_rejected_records_has_one_pass() -> None:
@@ -146,3 +164,29 @@ def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, sto
     else:
         staged(stages, evolution, on_error="dead_letter")
     assert evolution.may_lack_keys is (counted.records == 4)
+
+
+def test_changes_that_omit_values_have_the_batch_staged_again() -> None:
+    stages = Stages(Rejected(), omits_values=True)
+    assert tried(stages) == Restage("changes leave values out", Handling(fills=True))
+    assert stages.steps == ["rows, 0 by the driver"]
+
+
+def test_rows_of_thorough_decoders_have_the_batch_staged_again_if_some_are_missing() -> None:
+    known = replace(PLAN, handling=Handling(fills=True))
+    lost = Stages(Rejected(kept={"undecodable": 1}), thorough=SimpleNamespace())
+    lost.stage_rejected = lambda staged: StagedRejected(Rejected())  # type: ignore[method-assign]
+    assert tried(lost, plan=known) == Restage("records need a thorough decoder", Handling(thorough=True, fills=True))
+    assert staged(Stages(Rejected(kept={"undecodable": 1}), thorough=SimpleNamespace())).dead_letters is not None
+
+
+def test_a_truncate_has_the_batch_staged_again_until_it_is_staged_for_the_last_one() -> None:
+    stages = Stages(Rejected(skipped={"truncated": 1}, last_truncate=2))
+    assert isinstance(staged(stages), StagedBatch)  # a truncate deletes nothing
+    stages.is_emptied = True
+    again = tried(stages)
+    assert again == Restage("the source's table was truncated", Handling(truncate=Place("T1", 0, 2)))
+    stages.clears, known = True, replace(PLAN, handling=again.handling)
+    assert isinstance(tried(stages, plan=known), StagedBatch)
+    stages.rejected = replace(stages.rejected, last_truncate=3)
+    assert tried(stages, plan=known) == Restage(again.why, Handling(truncate=Place("T1", 0, 3)))

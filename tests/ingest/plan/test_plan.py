@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan.plan import Pace, Plan, Span, no_further, plan, up_to
+from frazil.ingest.plan.plan import Handling, Pace, Place, Plan, Span, no_further, plan, up_to
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.offsets import Offsets
 
@@ -178,3 +178,16 @@ def test_partitions_end_at_the_offsets_that_are_named_until_all_are_held(
 def test_a_partition_that_is_shorter_than_the_offset_named_holds_up_no_other() -> None:
     spans = {p: SimpleNamespace(earliest=0, stable=stable, leader_epoch=None) for p, stable in ((0, 9), (1, 4))}
     assert no_further(spans, Offsets("orders", "T", {0: 5, 1: 4}), {0: 5, 1: 7}) is spans
+
+
+def test_a_truncate_is_of_a_batch_that_has_it_and_of_a_topic_of_one_partition() -> None:
+    end, start = Offsets("orders", "T1", {0: 20}), Offsets("orders", "T1", {0: 10})
+    one = Plan(start, start, end, lag=10)
+    at = one.truncate_at(12)
+    assert at == Place("T1", 0, 12)
+    found = [replace(one, handling=Handling(truncate=place)).truncated_at for place in (
+        at, Place("T1", 0, 9), Place("T1", 0, 20), Place("T2", 0, 12), Place("T1", 1, 12), None
+    )]  # fmt: skip
+    assert found == [12, None, None, None, None, None]
+    two = Plan(start, Offsets("orders", "T1", {0: 10, 1: 0}), Offsets("orders", "T1", {0: 20, 1: 5}), lag=15)
+    assert (two.truncate_at(12), replace(two, handling=Handling(truncate=at)).truncated_at) == (None, None)
