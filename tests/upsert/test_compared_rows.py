@@ -1,4 +1,4 @@
-"""Which columns of the table are read for the values that changes leave out."""
+"""Which columns of the table are read for the values that changes omit."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.upsert.compared_changes import ComparedChanges
-from frazil.upsert.compared_rows import _not_left_out, rows_to_write
+from frazil.upsert.compared_rows import _not_omitted, rows_to_write
 from frazil.upsert.fold import IS_BARE, Rules
 from frazil.upsert.key_literals import Truncation
-from frazil.upsert.resolver import IS_DELETE, LACKS, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, LACKS, OMITTED
 
 pytestmark = pytest.mark.spark
 VALUES = ("a", "b", "c")
@@ -51,7 +51,7 @@ def written(
     """Return the rows of changes (id, a, b, c, is a delete, left out) in a table of rows with the values 'held'."""
     held = spark.range(10).select("id", *(F.lit("held").alias(name) for name in VALUES))
     held.withColumn("_deleted_at", F.lit(None).cast("timestamp")).write.parquet(str(folder))
-    schema = f"id long, a string, b string, c string, {IS_DELETE} boolean, {LEFT_OUT} array<string>"
+    schema = f"id long, a string, b string, c string, {IS_DELETE} boolean, {OMITTED} array<string>"
     last = spark.createDataFrame(list(changes), schema).withColumns(
         {LACKS: F.lit(lacks), IS_BARE: F.lit(False), "_deleted_at": F.lit(None).cast("timestamp")}
     )
@@ -102,9 +102,9 @@ def test_a_delete_keeps_all_values_of_its_row(spark: SparkSession, tmp_path: Pat
 
 @pytest.mark.long
 def test_a_value_that_only_a_second_reading_leaves_out_ends_the_job(spark: SparkSession) -> None:
-    rows = spark.createDataFrame([(1, "a", ["b"])], f"id long, a string, {LEFT_OUT} array<string>").withColumn(
+    rows = spark.createDataFrame([(1, "a", ["b"])], f"id long, a string, {OMITTED} array<string>").withColumn(
         "b", F.lit("?")
     )
-    assert rows.select(_not_left_out("a")).first() == ("a",)
-    with pytest.raises(PySparkException, match="the value of b is left out"):
-        rows.select(_not_left_out("b")).collect()
+    assert rows.select(_not_omitted("a")).first() == ("a",)
+    with pytest.raises(PySparkException, match="the value of b is omitted"):
+        rows.select(_not_omitted("b")).collect()

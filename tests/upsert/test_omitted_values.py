@@ -1,4 +1,4 @@
-"""Values that changes leave out, against a replay of each key's changes one by one."""
+"""Values that changes omit, against a replay of each key's changes one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.upsert.fold import IS_LAST, UNRESOLVED, Rules, fold
-from frazil.upsert.resolver import IS_DELETE, LACKS, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, LACKS, OMITTED
 
 pytestmark = pytest.mark.spark
 NAMES = ("a", "b")
@@ -19,11 +19,11 @@ Change = dict[str, Any]
 
 
 def changes_of(seed: int, keys: int) -> list[Change]:
-    """Return random changes; a value that is left out has another text, which must not land."""
+    """Return random changes; a value that is omitted has another text, which must not land."""
     chance, found = random.Random(seed), []
     for offset in range(keys * 4):
-        left_out = [name for name in NAMES if chance.random() < 0.5]
-        values = {name: "left out" if name in left_out else chance.choice([None, f"{name}{offset}"]) for name in NAMES}
+        omitted = [name for name in NAMES if chance.random() < 0.5]
+        values = {name: "left out" if name in omitted else chance.choice([None, f"{name}{offset}"]) for name in NAMES}
         is_delete = chance.random() < 0.2
         found.append(
             {
@@ -32,7 +32,7 @@ def changes_of(seed: int, keys: int) -> list[Change]:
                 "_kafka_partition": 0,
                 "_kafka_offset": offset,
                 IS_DELETE: is_delete,
-                LEFT_OUT: None if is_delete or not left_out else left_out,
+                OMITTED: None if is_delete or not omitted else omitted,
             }
         )
     return found
@@ -49,11 +49,11 @@ def replayed(changes: list[Change], *, soft: bool) -> Change:
     last, written = changes[0], Change()
     unresolved = list[int]()
     for change in changes:
-        left_out = change[LEFT_OUT] or []
+        omitted = change[OMITTED] or []
         if change[IS_DELETE]:
             said, behind_delete = {}, True
         else:
-            said = said | {name: change[name] for name in NAMES if name not in left_out}
+            said = said | {name: change[name] for name in NAMES if name not in omitted}
         lacking = [] if change[IS_DELETE] else [name for name in NAMES if name not in said]
         if lacking:
             unresolved.append(change["_kafka_offset"])
@@ -75,7 +75,7 @@ def found_of(row: dict[str, Any], unresolved: list[int], *, soft: bool) -> Chang
     found = {"is_delete": row[IS_DELETE], "unresolved": unresolved}
     if row[IS_DELETE] and not soft:
         return found
-    lacking = row[LEFT_OUT]
+    lacking = row[OMITTED]
     if row[LACKS] and lacking is None:
         return {**found, "lacking": None}
     values = {name: row[name] for name in NAMES if name not in (lacking or ())}
@@ -86,7 +86,7 @@ def found_of(row: dict[str, Any], unresolved: list[int], *, soft: bool) -> Chang
 def test_a_key_has_the_values_that_its_changes_have_one_by_one(spark: SparkSession, soft: bool) -> None:
     keys, changes = 300, changes_of(7, 300)
     kinds = {"id": pa.int64(), "a": pa.string(), "b": pa.string(), "_kafka_partition": pa.int32()}
-    kinds |= {"_kafka_offset": pa.int64(), IS_DELETE: pa.bool_(), LEFT_OUT: pa.list_(pa.string())}
+    kinds |= {"_kafka_offset": pa.int64(), IS_DELETE: pa.bool_(), OMITTED: pa.list_(pa.string())}
     table = pa.Table.from_pylist(changes, schema=pa.schema(kinds.items()))
     of_record = {"_kafka_timestamp": F.timestamp_seconds("_kafka_offset"), "_deleted_at": F.lit(None).cast("timestamp")}
     changed, observed = spark.createDataFrame(table).withColumns(of_record), Observation()
@@ -114,7 +114,9 @@ def test_a_change_of_a_hot_key_is_as_large_as_any_other(spark: SparkSession) -> 
     sizes = []
     for number in (50, 200):
         texts = [(1, None, 0, 0, True, None), *((1, "left out", 0, at + 1, False, ["a"]) for at in range(number))]
-        schema = f"id long, a string, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean, {LEFT_OUT} array<string>"
+        schema = (
+            f"id long, a string, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean, {OMITTED} array<string>"
+        )
         of_record = {
             "_kafka_timestamp": F.timestamp_seconds("_kafka_offset"),
             "_deleted_at": F.lit(None).cast("timestamp"),

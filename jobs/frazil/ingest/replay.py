@@ -124,7 +124,7 @@ def _lacks(pipeline: Pipeline, job: JobContext, end: Offsets) -> str:
             f"with schema_evolution={pipeline.table.schema_evolution}, the order of records decides which are rejected"
         )
     if pipeline.is_change_data and pipeline.on_error is not ErrorMode.SUSPEND:
-        return f"with on_error={pipeline.on_error}, batches decide which changes that leave values out are rejected"
+        return f"with on_error={pipeline.on_error}, batches decide which changes that omit values are rejected"
     topic = job.kafka.topic(pipeline.topic.name)
     if topic.topic_id != end.topic_id:
         return f"the topic {topic.name} is not the one that the table holds: it was created again"

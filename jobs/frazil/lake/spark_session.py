@@ -23,7 +23,7 @@ from frazil.lake.catalogs import Resolve, is_secret, java_properties, make_folde
 from frazil.lake.java_classes import LookedUpOnce
 from frazil.schemas.avro import JVM_PROPERTIES
 
-# What no log, plan or page of Spark may show; Spark's own default leaves out keys and JAAS lines.
+# What no log, plan or page of Spark may show; Spark's own default omits keys and JAAS lines.
 REDACT = "(?i)secret|password|passwd|token|access[._-]?key|credential|jaas|keystore|private"
 
 

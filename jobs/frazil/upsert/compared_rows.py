@@ -12,7 +12,7 @@ from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.fold import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED
 from frazil.upsert.key_literals import conditions
 from frazil.upsert.pruned_scan import pruned
-from frazil.upsert.resolver import IS_DELETE, LACKS, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, LACKS, OMITTED
 
 _HELD, _AGE, _RANK = "_frazil_held_", "_frazil_age", "_frazil_rank"
 
@@ -27,15 +27,15 @@ def rows_to_write(
 ) -> DataFrame:
     """Return the rows of the folded changes `last`, with those of the `columns` that the table has.
 
-    `stored` is the table. Its `values` are those that a soft delete keeps, and that a change can leave out. Only those that a
-    change of the batch leaves out are read, beside the key; all of them if a delete keeps them.
+    `stored` is the table. Its `values` are those that a soft delete keeps, and that a change can omit. Only those that a
+    change of the batch omits are read, beside the key; all of them if a delete keeps them.
 
-    A late record has no row. A change that leaves values out has those of the row in the table; without a row it has none. A soft
+    A late record has no row. A change that omits values has those of the row in the table; without a row it has none. A soft
     delete without values in the batch has those of the row in the table. If there is none, it has no row, or, where rows are
     ordered, one without values: else a record of a lower order would bring the key back. So many `tasks` write each of the two
     kinds.
     """
-    columns = [name for name in columns if name not in (IS_DELETE, LEFT_OUT)]
+    columns = [name for name in columns if name not in (IS_DELETE, OMITTED)]
     rules = changes.rules
     late, kept = changes.found.late, changes.found.kept
     is_delete, lacks = F.col(IS_DELETE), F.col(LACKS)
@@ -57,7 +57,7 @@ def rows_to_write(
     if rules.fills:
         needed = _needed(lacking, values)
         values, others = needed, set(values) - set(needed)
-    of_delete = (DELETED_AT.name, *rules.about) if rules.soft and LEFT_OUT in last.columns else ()
+    of_delete = (DELETED_AT.name, *rules.about) if rules.soft and OMITTED in last.columns else ()
     of_stored = dict.fromkeys((*values, *of_delete))
     held = (F.col(name).alias(_HELD + name) for name in of_stored)
     found = changes.found
@@ -66,14 +66,14 @@ def rows_to_write(
     stored = pruned(stored, filters, [*(F.col(name) for name in changes.key), *held, *age])
     of_row = {name: F.col(_HELD + name) for name in values}
     if rules.fills:
-        # Behind a delete of before, a change that left values out had no effect.
+        # Behind a delete of before, a change that omitted values had no effect.
         was_deleted = is_delete & F.col(_HELD + DELETED_AT.name).isNotNull() if rules.soft else F.lit(False)
-        has_all = F.col(LEFT_OUT).isNull() | was_deleted
+        has_all = F.col(OMITTED).isNull() | was_deleted
         of_row = {
-            name: F.when(has_all | F.array_contains(LEFT_OUT, name), value).otherwise(F.col(name)).alias(name)
+            name: F.when(has_all | F.array_contains(OMITTED, name), value).otherwise(F.col(name)).alias(name)
             for name, value in of_row.items()
         }
-        of_row |= {name: _not_left_out(name) for name in others}
+        of_row |= {name: _not_omitted(name) for name in others}
     else:
         lacking = lacking.drop(*values)
     # A tombstone behind a delete of the source says nothing: the row is deleted already.
@@ -94,22 +94,22 @@ def _age(columns: Sequence[str]) -> Column:
     return F.struct(F.lit(0), *is_live, *(F.col(name) for name in NEWEST_ROW if name in columns))
 
 
-def _not_left_out(name: str) -> Column:
-    """Return a value that no change leaves out, and fail where one does: it was another reading of a topic that said so."""
-    error = F.raise_error(F.lit(f"the value of {name} is left out, which it was not before: the batch was read again"))
-    return F.when(F.array_contains(LEFT_OUT, name), error).otherwise(F.col(name)).alias(name)
+def _not_omitted(name: str) -> Column:
+    """Return a value that no change omits, and fail where one does: it was another reading of a topic that said so."""
+    error = F.raise_error(F.lit(f"the value of {name} is omitted, which it was not before: the batch was read again"))
+    return F.when(F.array_contains(OMITTED, name), error).otherwise(F.col(name)).alias(name)
 
 
 def _needed(lacking: DataFrame, values: Sequence[str]) -> Sequence[str]:
-    """Return those of the `values` that a change leaves out; all of them if there is a delete, which keeps its row's."""
-    of_writes = F.array_distinct(F.flatten(F.collect_set(LEFT_OUT)))
+    """Return those of the `values` that a change omits; all of them if there is a delete, which keeps its row's."""
+    of_writes = F.array_distinct(F.flatten(F.collect_set(OMITTED)))
     row = lacking.agg(F.max(IS_DELETE).alias("deletes"), of_writes.alias("names")).first()
     assert row is not None  # an aggregate of all rows has one
     return values if row["deletes"] else [name for name in values if name in row["names"]]
 
 
 def unresolved_of(folded: DataFrame, changes: ComparedChanges) -> frozenset[tuple[int, int]]:
-    """Return partition and offset of the changes that leave out values which no change before them and no live row has."""
+    """Return partition and offset of the changes that omit values which no change before them and no live row has."""
     gone = folded.where(UNRESOLVED)
     if changes.unresolved:
         of_table = folded.where(F.col(UNRESOLVED).isNull())

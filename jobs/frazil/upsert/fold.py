@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
 from frazil.upsert.omitted_values import IS_GONE, fill
-from frazil.upsert.resolver import HASH, IS_DELETE, LACKS, LEFT_OUT, OF_VALUES, PARTITION, PLACE, SECOND_HASH, key_hash
+from frazil.upsert.resolver import HASH, IS_DELETE, LACKS, OF_VALUES, OMITTED, PARTITION, PLACE, SECOND_HASH, key_hash
 
 RECORDS, REPEATED = "_frazil_records", "_frazil_repeated"
 """Columns with the number of a key's records in the batch, and of its deletes that are directly behind a delete."""
@@ -28,8 +28,8 @@ IS_LAST = "_frazil_is_last"
 UNRESOLVED = "_frazil_unresolved"
 """Column that says whether a change is rejected: it has no effect, and is behind the last one that has.
 
-Null means: if the table has no row with the values that the last one leaves out. No delete is before such a one, and all changes
-that leave out values, the last one among them, are rejected then.
+Null means: if the table has no row with the values that the last one omits. No delete is before such a one, and all changes
+that omit values, the last one among them, are rejected then.
 """
 _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_schema_id"}) | {
     INGESTED_AT.name,
@@ -44,7 +44,7 @@ class Rules:
     """How changes take effect: by the column `_order` if rows are `ordered`; a `soft` delete keeps the row and its values.
 
     Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
-    partition take effect whose last record has the highest timestamp. With `fills`, a value that a change leaves out is that of the
+    partition take effect whose last record has the highest timestamp. With `fills`, a value that a change omits is that of the
     change before, or of the row in the table. `about` are columns of the change that made a row what it is, deletes included.
     Where rows are ordered, deletes are remembered for `remember_us`, microseconds.
     """
@@ -63,8 +63,8 @@ class Rules:
 
 
 def value_columns(columns: Sequence[str], key: Sequence[str], rules: Rules) -> list[str]:
-    """Return those of a table's columns that a soft delete keeps, and that a change can leave out."""
-    others = {*key, *_OF_RECORD, *rules.about, IS_DELETE, LEFT_OUT}
+    """Return those of a table's columns that a soft delete keeps, and that a change can omit."""
+    others = {*key, *_OF_RECORD, *rules.about, IS_DELETE, OMITTED}
     return [name for name in columns if name not in others]
 
 
@@ -75,13 +75,13 @@ def fold(
 
     `IS_LAST` distinguishes them. `observed` gets counts.
 
-    They are the number of `records`, of their `keys`, of records that leave values out (`left_out`, 0 if these are filled), of keys
+    They are the number of `records`, of their `keys`, of records that omit values (`omitted`, 0 if these are filled), of keys
     that `moved`, of `ties`, and of `repeated` deletes.
 
     The later record is that of the higher order if rows are ordered, else that of the higher partition and offset; of a key that
     `moved`, that of the highest offset in the partition whose last record has the highest timestamp. A soft
     delete has the `values` of the record before it, if the batch has one that takes effect; else it `LACKS` them, as a change does
-    that leaves out values which none before it in the batch has.
+    that omits values which none before it in the batch has.
     """
     if rules.moved:
         newest = Window.partitionBy(*key, KAFKA_PARTITION).orderBy(F.col(KAFKA_OFFSET).desc())
@@ -109,7 +109,7 @@ def fold(
         F.count_if(F.col(_RANK) == 1).alias("keys"),
         (F.lit(0) if rules.ordered or rules.moved else F.count_if(F.col(_NEXT))).alias("moved"),
         (F.count_if(F.col(_TIE)) if rules.ordered else F.lit(0)).alias("ties"),
-        (F.lit(0) if rules.fills or LEFT_OUT not in changed.columns else F.count(LEFT_OUT)).alias("left_out"),
+        (F.lit(0) if rules.fills or OMITTED not in changed.columns else F.count(OMITTED)).alias("omitted"),
         F.count_if(F.col(_IS_REPEATED)).alias("repeated"),
     )
     at = F.struct(KAFKA_PARTITION, KAFKA_OFFSET)
@@ -145,7 +145,7 @@ def _sequence(rules: Rules) -> tuple[str, ...]:
 
 
 def _is_unresolved(rules: Rules, newest_first: WindowSpec) -> Column:
-    at, depends = F.struct(*_sequence(rules)), F.col(LEFT_OUT).isNotNull()
+    at, depends = F.struct(*_sequence(rules)), F.col(OMITTED).isNotNull()
     so_far = newest_first.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     last = F.first(F.struct(at.alias("at"), depends.alias("depends"))).over(so_far)
     of_table = F.when(~depends & ~F.col(IS_GONE), F.lit(False))
@@ -164,7 +164,7 @@ def _values(key: Sequence[str], values: Sequence[str], rules: Rules, newest_firs
         took_effect &= highest.isNull() | (place() > highest)
     if rules.fills:
         took_effect &= ~F.col(IS_GONE)
-    of_record = [LEFT_OUT] if rules.fills else []
+    of_record = [OMITTED] if rules.fills else []
     held = F.struct(*values, *of_record, *([place().alias(PLACE)] if rules.ordered else []))
     every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     return F.first(F.when(took_effect, held), ignorenulls=True).over(every)
@@ -172,12 +172,12 @@ def _values(key: Sequence[str], values: Sequence[str], rules: Rules, newest_firs
 
 def _with_values(last: DataFrame, values: Sequence[str], rules: Rules) -> dict[str, Column]:
     is_delete = F.col(IS_DELETE)
-    found: dict[str, Column] = {LACKS: F.col(LEFT_OUT).isNotNull() if rules.fills else F.lit(False)}
+    found: dict[str, Column] = {LACKS: F.col(OMITTED).isNotNull() if rules.fills else F.lit(False)}
     if rules.soft:
         held = F.col(_VALUES)
-        kept = [*values, LEFT_OUT] if rules.fills else values
+        kept = [*values, OMITTED] if rules.fills else values
         found |= {name: F.when(is_delete, held[name]).otherwise(F.col(name)) for name in kept}
-        lacks = held.isNull() | (held[LEFT_OUT].isNotNull() if rules.fills else F.lit(False))
+        lacks = held.isNull() | (held[OMITTED].isNotNull() if rules.fills else F.lit(False))
         found[LACKS] = F.when(is_delete, lacks).otherwise(found[LACKS])
         # A source may follow its delete by a record that says nothing of it.
         of_source = F.coalesce(F.col(DELETED_AT.name), F.col(_BEFORE)[DELETED_AT.name])

@@ -1,6 +1,6 @@
-"""Values that changes leave out: those of the change before in the batch, or none, so that the row in the table must have them.
+"""Values that changes omit: those of the change before in the batch, or none, so that the row in the table must have them.
 
-A source may leave out a value that a change did not touch. The change names such columns (`LEFT_OUT`), and what it has in them
+A source may omit a value that a change did not touch. The change names such columns (`OMITTED`), and what it has in them
 means nothing. A delete ends a row: no change behind it has the values of the row before, though a soft delete keeps them.
 """
 
@@ -12,26 +12,26 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.upsert.resolver import IS_DELETE, LEFT_OUT
+from frazil.upsert.resolver import IS_DELETE, OMITTED
 
 IS_GONE = "_frazil_gone"
-"""Whether a change leaves out a value that a delete before it in the batch removed: it has no effect."""
+"""Whether a change omits a value that a delete before it in the batch removed: it has no effect."""
 _FILLED = "_frazil_filled_"
-_CAN_BE_LEFT_OUT = (T.StringType, T.BinaryType, T.ArrayType, T.MapType, T.VariantType)
+_CAN_BE_OMITTED = (T.StringType, T.BinaryType, T.ArrayType, T.MapType, T.VariantType)
 
 
 def fill(changed: DataFrame, key: Sequence[str], values: Sequence[str], place: Sequence[str]) -> DataFrame:
-    """Return the changes with the `values` that they leave out, as far as changes before them have these, and with marks.
+    """Return the changes with the `values` that they omit, as far as changes before them have these, and with marks.
 
-    `LEFT_OUT` are then the columns that the row in the table must have, null for none. `place` orders the changes of a key.
+    `OMITTED` are then the columns that the row in the table must have, null for none. `place` orders the changes of a key.
     """
     so_far = Window.partitionBy(*key).orderBy(*place).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_delete = F.col(IS_DELETE)
-    names = [name for name in values if isinstance(changed.schema[name].dataType, _CAN_BE_LEFT_OUT)]
+    names = [name for name in values if isinstance(changed.schema[name].dataType, _CAN_BE_OMITTED)]
     columns: dict[str, Column] = {}
     for name in names:
         said = F.struct(F.when(~is_delete, F.col(name)).alias("value"), is_delete.alias("gone"))
-        is_said = is_delete | ~F.coalesce(F.array_contains(LEFT_OUT, name), F.lit(False))
+        is_said = is_delete | ~F.coalesce(F.array_contains(OMITTED, name), F.lit(False))
         columns[_FILLED + name] = F.last(F.when(is_said, said), ignorenulls=True).over(so_far)
     changed = changed.withColumns(columns)
     found = {name: F.col(_FILLED + name) for name in names}
@@ -43,6 +43,6 @@ def fill(changed: DataFrame, key: Sequence[str], values: Sequence[str], place: S
     of_table = F.array_compact(F.array(*lacking)) if lacking else F.lit(None).cast("array<string>")
     of_table = F.when(~is_delete & (F.size(of_table) > 0), of_table)
     # One after the other: the second reads what the first has not changed yet.
-    changed = changed.withColumns({IS_GONE: ~is_delete & is_gone, LEFT_OUT: of_table})
+    changed = changed.withColumns({IS_GONE: ~is_delete & is_gone, OMITTED: of_table})
     filled = {name: F.when(is_delete, F.col(name)).otherwise(value) for name, value in filled.items()}
     return changed.withColumns(filled).drop(*(_FILLED + name for name in names))

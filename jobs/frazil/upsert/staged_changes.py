@@ -17,7 +17,7 @@ from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.compared_rows import rows_to_write, unresolved_of
 from frazil.upsert.fold import IS_LAST, NEWEST, RECORDS, REPEATED, fold, value_columns
 from frazil.upsert.key_changes import ROWS_A_TASK, KeyChanges, UpsertBatch
-from frazil.upsert.resolver import IS_DELETE, LEFT_OUT, MARKS, BatchKeys, KeyPositionResolver
+from frazil.upsert.resolver import IS_DELETE, MARKS, OMITTED, BatchKeys, KeyPositionResolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class StagedChanges:
     """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones.
 
     `ties` keys have records of the same order in two partitions. `repeated` records are deletes directly behind a delete of their
-    key, without those of late keys. `left_out` changes leave values out, and the `unresolved` ones, by partition and offset, some
+    key, without those of late keys. `omitted` changes omit values, and the `unresolved` ones, by partition and offset, some
     that neither a change before them nor the table has: they are none of the `records`.
     """
 
@@ -34,7 +34,7 @@ class StagedChanges:
     records: int
     ties: int = 0
     repeated: int = 0
-    left_out: int = 0
+    omitted: int = 0
     unresolved: frozenset[tuple[int, int]] = frozenset()
 
     def terms(self, landed: int) -> dict[str, int]:
@@ -62,7 +62,7 @@ def stage_changes(
     """Fold the changes to the last one of each key, and stage their rows.
 
     `changed` has the table's columns, those of the `key` among them, `IS_DELETE` for a change that deletes its row, and
-    `LEFT_OUT` if changes can leave values out; without rules that fill them, the rows are right only if none does. Without an
+    `OMITTED` if changes can omit values; without rules that fill them, the rows are right only if none does. Without an
     order, records of one key in two partitions raise `KeysMoved`. Rules that need the rows in the table search these on its head:
     the batches before must be committed. Before a batch that clears the table, it has none. The `resolver` answers the search of
     rules that need no rows; the table is scanned by default. Raises `StageAgain` if the table changes meanwhile, or if rows and
@@ -86,7 +86,7 @@ def stage_changes(
             files = writer.stage(rows_to_write(last, changed.columns, values, stored, found, tasks), batch.at)
             found.check_written(files.rows)
         else:
-            files = writer.stage(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, LEFT_OUT), batch.at)
+            files = writer.stage(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, OMITTED), batch.at)
             changes = KeyChanges(writer, _keys(last, key), batch, resolver)
     finally:
         folded.unpersist()
@@ -98,9 +98,9 @@ def stage_changes(
         )
     if seen["moved"]:
         raise KeysMoved.of(writer.pipeline, writer.table, int(seen["moved"]))
-    records, ties, left_out, repeated = (int(seen[name] or 0) for name in ("records", "ties", "left_out", "repeated"))
+    records, ties, omitted, repeated = (int(seen[name] or 0) for name in ("records", "ties", "omitted", "repeated"))
     repeated = changes.repeated if isinstance(changes, ComparedChanges) else repeated
-    return StagedChanges(files, changes, records - len(unresolved), ties, repeated, left_out, unresolved)
+    return StagedChanges(files, changes, records - len(unresolved), ties, repeated, omitted, unresolved)
 
 
 def _keys(last: DataFrame, key: Sequence[str], *marks: str) -> BatchKeys:

@@ -25,7 +25,7 @@ from frazil.schemas.types import Field, Struct
 from frazil.upsert.fold import Rules
 from frazil.upsert.index_resolver import IndexResolver
 from frazil.upsert.key_changes import UpsertBatch
-from frazil.upsert.resolver import IS_DELETE, LEFT_OUT, KeyPositionResolver
+from frazil.upsert.resolver import IS_DELETE, OMITTED, KeyPositionResolver
 from frazil.upsert.scan_resolver import ScanResolver
 from frazil.upsert.staged_changes import stage_changes
 from frazil.upsert.stale_keys import RejectedKeys, kept, keys_of
@@ -114,7 +114,7 @@ class UpsertMode:
             landed = landed.observe(before, F.count_if(~is_behind).alias("records")).where(is_behind)
         marks = [is_delete(has_changes=key.has_changes).alias(IS_DELETE)]
         if key.has_changes:
-            marks.append(F.col(ROW)[decoded_columns.UNAVAILABLE].alias(LEFT_OUT))
+            marks.append(F.col(ROW)[decoded_columns.UNAVAILABLE].alias(OMITTED))
         rules = self._rules(keys_move=batch.keys_move, fills=batch.fills)
         if rules.need_rows:
             self.resolver = None  # an index is of no use any more
@@ -129,7 +129,7 @@ class UpsertMode:
             terms=staged.terms(count),
             changes=staged.changes,
             unresolved=staged.unresolved,
-            omits_values=bool(staged.left_out) and not batch.fills,
+            omits_values=bool(staged.omitted) and not batch.fills,
         )
 
     def kept(

@@ -168,7 +168,7 @@ def test_only_a_first_batch_without_any_key_stops_a_state(counted: Rejected, sto
 
 def test_changes_that_omit_values_have_the_batch_staged_again() -> None:
     stages = Stages(Rejected(), omits_values=True)
-    assert tried(stages) == Restage("changes leave values out", Handling(fills=True))
+    assert tried(stages) == Restage("changes omit values", Handling(fills=True))
     assert stages.steps == ["rows, 0 by the driver"]
 
 

@@ -41,7 +41,7 @@ def load_tables(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -
     """Load both tables as they were at one moment; read an open decision again until a running driver has finished it.
 
     If the dead-letter table has commits that the first table lacks, an operator or a driver may have committed between the two
-    loads, and both are loaded again. If a driver commits faster than that, its newest dead letters are left out (`as_of`).
+    loads, and both are loaded again. If a driver commits faster than that, its newest dead letters are omitted (`as_of`).
     """
     table = lake.table(pipeline.table.identifier)
     if table is None:

@@ -109,7 +109,7 @@ def stage_batch(
     with spark_jobs(pipeline, job, staging, planned.rows):
         staged = staging.stage(planned, by_driver)
         if staged.rows.omits_values:
-            return Restage("changes leave values out", replace(planned.handling, fills=True))
+            return Restage("changes omit values", replace(planned.handling, fills=True))
         rejected = StagedRejected() if staged.are_all else staging.stage_rejected(staged)
     if not staged.are_all and (again := _handled_otherwise(planned, staging, staged, rejected)) is not None:
         return again

@@ -204,7 +204,7 @@ def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, 
 def resolve_start(
     start: Start, spans: Mapping[int, Span], offsets_at: Callable[[int], Mapping[int, int]], *, topic: str
 ) -> dict[int, int]:
-    """Return the declared start as an offset for each partition; one that explicit offsets leave out starts at its earliest."""
+    """Return the declared start as an offset for each partition; one that explicit offsets omit starts at its earliest."""
     match start:
         case Earliest():
             return {p: span.earliest for p, span in sorted(spans.items())}

@@ -30,7 +30,7 @@ class DeleteFile:
 
 
 def position_deletes(iceberg: Iceberg, table: Java, snapshot_id: int) -> list[DeleteFile]:
-    """Return the position deletes of a snapshot: vectors, and Parquet files of version 2. Other delete files are left out."""
+    """Return the position deletes of a snapshot: vectors, and Parquet files of version 2. Other delete files are omitted."""
     classes = iceberg.classes
     files = classes.list_of(())
     for manifest in items(table.snapshot(snapshot_id).deleteManifests(table.io())):
