@@ -25,7 +25,7 @@ from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
-from frazil.ingest.schema import schema_tracking
+from frazil.ingest.schema import evolution
 from frazil.job.context import JobContext
 from frazil.job.session import open_job
 from frazil.lake import layout, tables
@@ -58,7 +58,7 @@ def ours_as_spike(job: Job) -> Iterator[Mapping[str, Way]]:
     No declaration does this: the table is created beforehand, the projection of the run is replaced, and so is the check that
     the table has a column for keys.
     """
-    schema_tracking.check_bytes = lambda table, layout: None
+    evolution.check_bytes = lambda table, layout: None
     with driver(job) as (shared, registry):
 
         def ready(topic: Topic, table: str) -> Callable[[], int]:

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from frazil.audit.files import count
-from frazil.audit.files.tally import Tally
-from frazil.audit.files.window import Window
+from frazil.audit.files.window import Tally, Window
 from frazil.audit.files.windows import Stretch
 from frazil.audit.finding import Flaw, Outcome, Range
 from tests.audit.audited_table import Landed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frazil.ingest.standby import Standby
+from frazil.ingest.guard import Standby
 
 
 class Job:

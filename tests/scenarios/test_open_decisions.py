@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Limits
-from frazil.ingest.setup import resume
+from frazil.ingest.setup import table_setup
 from frazil.lake.commit.dead_letters.decide import finish_open
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java
@@ -50,7 +50,7 @@ def test_a_decision_made_while_another_driver_begins_is_finished_before_the_next
             assert decided.wait(60)
         return found
 
-    monkeypatch.setattr(resume, "finish_open", then_the_decider)
+    monkeypatch.setattr(table_setup, "finish_open", then_the_decider)
     try:
         shop.drain()
     finally:

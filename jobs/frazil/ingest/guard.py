@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,6 @@ from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Event, Reporter, Sink, Total
 from frazil.ingest.spark_errors import Cancelled, explained
-from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
 from frazil.lake.ledger import stop
 from frazil.lake.spark_session import jvm_answers
@@ -211,3 +210,37 @@ def reporter(pipeline: Pipeline, job: JobContext, sink: Sink) -> Reporter:
 
 def _where(pipeline: Pipeline) -> str:
     return f"pipeline {pipeline.name}"
+
+
+SECONDS = (60.0, 600.0)  # the first pause of a pipeline that was fenced, doubled each time up to the last
+STEP_SECONDS = 5.0  # how soon a pipeline that waits notices that the run lands nothing any more
+
+
+class Standby:
+    """The pipelines of a run, by name. Safe to share between threads."""
+
+    def __init__(self, pipelines: Iterable[str], job: JobContext) -> None:
+        self._job, self._landing = job, set(pipelines)
+        self._pauses: dict[str, float] = {}
+
+    def ended(self, pipeline: str) -> None:
+        """Note that a pipeline has ended."""
+        self._landing.discard(pipeline)
+
+    def may_wait(self, pipeline: str) -> bool:
+        """Note that `pipeline` was fenced; return whether the run lands others."""
+        self._landing.discard(pipeline)
+        return bool(self._landing)
+
+    def wait(self, pipeline: str) -> bool:
+        """Wait; return whether `pipeline` is to be tried again: the run still lands others, or is to end."""
+        pause = min(max(self._pauses.get(pipeline, 0.0) * 2, SECONDS[0]), SECONDS[1])
+        self._pauses[pipeline] = pause
+        for _ in range(round(pause / STEP_SECONDS)):
+            if not self._landing or self._job.stopping():
+                break
+            self._job.wait(STEP_SECONDS)
+        if not self._landing and not self._job.stopping():
+            return False
+        self._landing.add(pipeline)
+        return True

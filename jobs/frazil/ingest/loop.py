@@ -23,9 +23,9 @@ from frazil.ingest.plan.planner import Planner
 from frazil.ingest.reporting.events import Event, Reporter, Total
 from frazil.ingest.reporting.progress import Progress
 from frazil.ingest.reporting.waiting import waiting_now
-from frazil.ingest.schema.schema_tracking import Evolution
+from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table
-from frazil.ingest.setup.resume import resume
+from frazil.ingest.setup.table_setup import resume
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext

@@ -12,12 +12,21 @@ from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError, ServiceUnavailable
-from frazil.ingest.guard import Outcome, as_known, guarded, jvm_ended, outage_pause, persist, report_error, reporter
+from frazil.ingest.guard import (
+    Outcome,
+    Standby,
+    as_known,
+    guarded,
+    jvm_ended,
+    outage_pause,
+    persist,
+    report_error,
+    reporter,
+)
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Sink
 from frazil.ingest.setup.table_setup import read_ledger
 from frazil.ingest.spark_errors import explained
-from frazil.ingest.standby import Standby
 from frazil.job.context import JobContext
 from frazil.lake.commit.catalog_check import check_catalog
 from frazil.lake.spark_session import jvm_answers

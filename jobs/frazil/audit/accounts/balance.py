@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.audit.files.count import Counted
-from frazil.audit.files.tally import NONE, Found, Tally, total
-from frazil.audit.files.window import Role
+from frazil.audit.files.window import NONE, Found, Role, Tally, total
 from frazil.audit.finding import Finding, Flaw, Range
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Closed, Totals

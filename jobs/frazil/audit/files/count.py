@@ -14,8 +14,7 @@ from frazil.audit.files.bitmap import joined
 from frazil.audit.files.file_scan import Scan, Scanned, Source
 from frazil.audit.files.gapless_files import is_dense, is_foreign
 from frazil.audit.files.proofs import Digests, Proof, Remembered, without_most
-from frazil.audit.files.tally import NONE, Found, Tally
-from frazil.audit.files.window import Role, Window
+from frazil.audit.files.window import NONE, Found, Role, Tally, Window
 from frazil.audit.files.windows import Boxes, Claim, Stretch, contains, stretches, tile, without
 from frazil.audit.finding import SHOWN, Finding, Flaw, Range
 from frazil.lake.ledger import entry as ledger

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.audit.files.gapless_files import Columns, is_of
-from frazil.audit.files.tally import NONE, Found
-from frazil.audit.files.window import Role, Window
+from frazil.audit.files.window import NONE, Found, Role, Window
 from frazil.audit.files.windows import Box, Boxes, Claim, Placement, Stretch
 from frazil.audit.finding import SHOWN, Finding, Flaw, Range
 from frazil.errors import CatalogUnavailable

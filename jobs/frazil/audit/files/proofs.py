@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.audit.files.file_scan import Source
-from frazil.audit.files.tally import Found, Tally
+from frazil.audit.files.window import Found, Tally
 from frazil.audit.files.windows import Boxes, Claim, Stretch
 from frazil.audit.finding import SHOWN, Range
 from frazil.lake.ledger.offsets import canonical

@@ -16,7 +16,7 @@ from frazil.ingest.batch.rejected_share import check_keys
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.plan.plan import Plan, Restage
-from frazil.ingest.schema.schema_tracking import Evolution
+from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake import tables

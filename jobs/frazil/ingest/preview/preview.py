@@ -32,7 +32,7 @@ from frazil.ingest.preview.previewed import Preview, PreviewedReject, PreviewedR
 from frazil.ingest.reporting import many_files
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.reporting.waiting import waiting_now
-from frazil.ingest.schema.schema_tracking import Evolution
+from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table, table_setup
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext

@@ -11,8 +11,7 @@ from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.errors import ServiceUnavailable
 from frazil.ingest.plan.plan import Span
-from frazil.ingest.setup.resume import start_of
-from frazil.ingest.setup.table_setup import read_ledger
+from frazil.ingest.setup.table_setup import read_ledger, start_of
 from frazil.job.context import JobContext
 from frazil.schemas.wire_format import GUID_MAGIC, VALUE_HEADER
 

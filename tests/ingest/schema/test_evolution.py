@@ -11,8 +11,8 @@ import pytest
 from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import InvalidInput
+from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.schema.schema_reports import SchemaReports
-from frazil.ingest.schema.schema_tracking import Evolution
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.envelopes.fields_envelope import Fields, FieldsEvents
