@@ -15,10 +15,9 @@ from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
 from frazil.ingest import loop as ingestion
-from frazil.ingest import upkeep
-from frazil.ingest.batch import one_batch
-from frazil.ingest.batch.one_batch import StagedBatch
+from frazil.ingest import one_batch, upkeep
 from frazil.ingest.loop import Ingestion
+from frazil.ingest.one_batch import StagedBatch
 from frazil.ingest.plan.plan import Restage
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table

@@ -29,7 +29,7 @@ INK, LINE, FILL, ABOVE = "#1f2933", "#9fb3c8", "#f0f4f8", "#627d98"
 def storeys() -> list[list[str]]:
     """Return the folders from top to bottom, as the contract of the layers lists them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    (layers,) = (contract["layers"] for contract in contracts if contract.get("containers") == [PACKAGE])
     return [layer.split(" | ") for layer in layers]
 
 

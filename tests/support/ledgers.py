@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Isolation
-from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan import fingerprint
 from frazil.ingest.setup import table_setup
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.job.context import JobContext

@@ -15,17 +15,17 @@ from frazil.declaration import Pipeline, Spark
 from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
-from frazil.ingest.batch.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
+from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.plan.plan import Pace, Restage, Span, ended, up_to
 from frazil.ingest.plan.planner import Planner
+from frazil.ingest.progress import Progress
 from frazil.ingest.reporting.events import Event, Reporter, Total
-from frazil.ingest.reporting.progress import Progress
-from frazil.ingest.reporting.waiting import waiting_now
 from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.table_setup import resume
+from frazil.ingest.setup.waiting import waiting_now
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext

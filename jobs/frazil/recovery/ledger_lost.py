@@ -9,7 +9,7 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import InvalidInput
-from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan import fingerprint
 from frazil.job.context import JobContext
 from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.ledger import last_records

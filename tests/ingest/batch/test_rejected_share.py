@@ -9,7 +9,8 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import SourceTruncated, TooManyLate, TooManyRejected
-from frazil.ingest.batch.rejected_share import accepted, check_late, check_share
+from frazil.ingest.batch.rejected_share import check_late, check_share
+from frazil.ingest.plan.planner import accepted
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.offsets import Offsets

@@ -12,7 +12,7 @@ from frazil.clients.kafka import Span, TopicState
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.errors import LogTruncated
-from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.log_check import Compared, LogCheck, compare
 from frazil.ingest.reporting.events import Reporter
 from frazil.lake.ledger.last_records import LastRecord, LastRecords

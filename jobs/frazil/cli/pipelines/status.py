@@ -37,7 +37,7 @@ def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) 
     """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
     from frazil.decode.writers.topic_writers import writer_schemas
     from frazil.envelopes.chosen_envelope import envelope
-    from frazil.ingest.reporting.waiting import waiting
+    from frazil.ingest.setup.waiting import waiting
 
     topic = pipeline.topic
     writers = writer_schemas(topic, registry, envelope=envelope(pipeline.envelope))

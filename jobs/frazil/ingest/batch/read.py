@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka import Kafka
 from frazil.clients.kafka_records import Record
 from frazil.declaration.pipeline import Pipeline
-from frazil.ingest.batch.fingerprint import TIMESTAMPS
+from frazil.ingest.plan.fingerprint import TIMESTAMPS
 from frazil.ingest.plan.ranges import OffsetRange, without
 
 HEADERS = "array<struct<key:string,value:binary>>"

@@ -9,11 +9,12 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
-from frazil.declaration.options import ErrorMode, Tombstones
+from frazil.declaration import Pipeline
+from frazil.declaration.options import ErrorMode, KeyFormat, Tombstones
 from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
-from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.last_records import LastRecord
 from frazil.schemas.reasons import Reason
@@ -63,6 +64,12 @@ class Rejected:
     def records(self) -> int:
         """The number of rejected records."""
         return sum(self.kept.values()) + sum(self.skipped.values())
+
+
+def may_be_framed(pipeline: Pipeline) -> bool:
+    """Return whether bytes are the key of a row, so that only a registry can say whether they begin with a schema's id."""
+    has_key = pipeline.write.has_key and pipeline.write.key is None
+    return has_key and pipeline.topic.key_format is KeyFormat.BYTES
 
 
 def observe_records(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from frazil.declaration import Pipeline
 from frazil.declaration.options import ErrorMode
 from frazil.errors import KeysMissing, SourceTruncated, TooManyLate, TooManyRejected
 from frazil.ingest.batch.record_counts import Rejected
-from frazil.lake.ledger.entry import BATCH_EVENTS, LATE_RECORDS, REJECTED_SHARE, SOURCE_TRUNCATED, Entry, window_of
+from frazil.ingest.plan.planner import Accepted
+from frazil.lake.ledger.entry import LATE_RECORDS, REJECTED_SHARE, SOURCE_TRUNCATED
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.schemas.reasons import Reason
@@ -17,8 +16,6 @@ MOST_PERCENT = 50  # where the declaration says nothing
 MOST_PERCENT_LATE = 1
 LEAST_RECORDS = 100
 """A smaller batch says too little about a topic."""
-Accepted = Mapping[str, Mapping[int, int]]
-"""The offsets, by partition, up to which each decision counts."""
 _NO_FAULT = frozenset({Reason.TOMBSTONE.value, Reason.NO_CHANGE.value})
 _NO_SKIPPED_FAULT = _NO_FAULT | {Reason.TRUNCATED.value}  # where a truncate is declared to delete all rows
 _OF_THE_FRAME = frozenset({Reason.WRONG_MAGIC.value, Reason.TOO_SHORT.value})
@@ -95,10 +92,3 @@ def check_truncates(pipeline: Pipeline, counts: Counts, start: Offsets, end: Off
 def _is_accepted(end: Offsets, accepted: Accepted, event: str) -> bool:
     until = accepted.get(event) or None
     return until is not None and all(offset <= until.get(p, 0) for p, offset in end.at.items())
-
-
-def accepted(newest: Entry) -> dict[str, dict[int, int]]:
-    """Return the offsets, by decision and partition, up to which an operator accepted such batches."""
-    known = {event: newest.window(window_of(event)) for event in BATCH_EVENTS}
-    topic_id = newest.end.topic_id if newest.end is not None else None
-    return {event: dict(ends.at) for event, ends in known.items() if ends is not None and ends.topic_id == topic_id}

@@ -22,7 +22,6 @@ from frazil.ingest.batch.read import HEADERS, consumer_options, read
 from frazil.ingest.batch.refused_records import refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
-from frazil.ingest.schema.framed_keys import may_be_framed
 from frazil.job.context import JobContext
 from frazil.lake.stage import PartitionLimits, Staged, TableWriter, constant, order, stage
 from frazil.schemas.metadata import COORDINATES, INGESTED_AT
@@ -69,7 +68,7 @@ class Staging:
         observed = Observation()
         records = self._read(planned, by_driver)
         records = record_counts.observe_records(
-            records, observed, planned.ranges, with_key_ids=may_be_framed(self.pipeline)
+            records, observed, planned.ranges, with_key_ids=record_counts.may_be_framed(self.pipeline)
         )
         self.job.failpoint("stage.started")
         landed, table = decoding.rows(records, self.unplaced()), self.pipeline.table

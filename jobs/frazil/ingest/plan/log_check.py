@@ -10,7 +10,7 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import LogTruncated
-from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.plan import Span
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.ledger.offsets import Offsets

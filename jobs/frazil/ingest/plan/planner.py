@@ -8,17 +8,18 @@ from dataclasses import replace
 from frazil.clients.kafka import Kafka, TopicState
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.ingest.batch.rejected_share import Accepted, accepted
 from frazil.ingest.plan import lost_deletes
 from frazil.ingest.plan.log_check import LogCheck
 from frazil.ingest.plan.plan import Handling, Plan, Span, ended, is_before, no_further, plan, reaching
 from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.entry import Entry, Ranges
+from frazil.lake.ledger.entry import BATCH_EVENTS, Entry, Ranges, window_of
 from frazil.lake.ledger.offsets import Offsets
 
 Spans = Mapping[int, Span]
+Accepted = Mapping[str, Mapping[int, int]]
+"""The offsets, by partition, up to which each decision counts."""
 
 
 class Planner:
@@ -169,3 +170,10 @@ def slice_ends(
         found = ends(middle)
         low, high, best = (middle, high, found) if size(found) <= max_rows else (low, middle, best)
     return (best, low) if size(best) else (ends(high), high)
+
+
+def accepted(newest: Entry) -> dict[str, dict[int, int]]:
+    """Return the offsets, by decision and partition, up to which an operator accepted such batches."""
+    known = {event: newest.window(window_of(event)) for event in BATCH_EVENTS}
+    topic_id = newest.end.topic_id if newest.end is not None else None
+    return {event: dict(ends.at) for event, ends in known.items() if ends is not None and ends.topic_id == topic_id}

@@ -31,9 +31,9 @@ from frazil.ingest.preview.newest_records import chosen_records
 from frazil.ingest.preview.previewed import Preview, PreviewedReject, PreviewedRow
 from frazil.ingest.reporting import many_files
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.ingest.reporting.waiting import waiting_now
 from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table, table_setup
+from frazil.ingest.setup.waiting import waiting_now
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
 from frazil.lake import tables

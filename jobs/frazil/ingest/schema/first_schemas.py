@@ -15,7 +15,7 @@ from frazil.errors import InvalidInput
 from frazil.ingest.batch.read import consumer_options, read
 from frazil.ingest.plan.plan import Span
 from frazil.ingest.plan.ranges import OffsetRange
-from frazil.ingest.reporting.waiting import position
+from frazil.ingest.setup.waiting import position
 from frazil.job.context import JobContext
 
 

@@ -6,18 +6,12 @@ from collections.abc import Callable
 
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
-from frazil.declaration.options import KeyFormat
 from frazil.errors import InvalidInput, RegistryUnavailable
+from frazil.ingest.batch.record_counts import may_be_framed
 from frazil.ingest.reporting.events import Event, Reporter
 
 ASK_AGAIN_SECONDS = 600.0
 """A subject that is registered while a driver runs is found so late if no key has an id beyond those of before."""
-
-
-def may_be_framed(pipeline: Pipeline) -> bool:
-    """Return whether bytes are the key of a row, so that only a registry can say whether they begin with a schema's id."""
-    has_key = pipeline.write.has_key and pipeline.write.key is None
-    return has_key and pipeline.topic.key_format is KeyFormat.BYTES
 
 
 class FramedKeys:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from frazil.clients.kafka import Kafka
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.ingest.batch import fingerprint
+from frazil.ingest.plan import fingerprint
 
 _COMPARED = {"timestamp", "key", "value"}
 Place = tuple[int, int]  # partition and offset

@@ -22,7 +22,7 @@ from frazil.errors import (
 )
 from frazil.ingest.plan.plan import Span
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.ingest.setup import existing_table, table_setup
+from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.letter_check import first_replaced
 from frazil.job.context import JobContext
 from frazil.lake import layout, tables
@@ -240,14 +240,14 @@ def resume(
 
     Raises what `columns_to_add`, `read_ledger` and `finish_open` raise.
     """
-    existing = table_setup.make_tables(job, pipeline, row, key, row_key, more)
+    existing = make_tables(job, pipeline, row, key, row_key, more)
     if existing is not None:
         existing_table.restore_columns(pipeline, job, report, key, existing)
         _finish_open(pipeline, job, report)
-    newest = table_setup.read_ledger(job.iceberg, pipeline)
+    newest = read_ledger(job.iceberg, pipeline)
     if newest is None:
         _begin(pipeline, job)
-        newest = table_setup.read_ledger(job.iceberg, pipeline)
+        newest = read_ledger(job.iceberg, pipeline)
     # Another driver may have decided since: no commit may be on top of a decision that is open, for a side table that
     # has reached a later offset counts as finished. What is decided from here on fences this driver.
     _finish_open(pipeline, job, report)
@@ -258,7 +258,7 @@ def resume(
 def start_of(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> dict[int, int]:
     """Return the declared start, as an offset of each partition."""
     topic = pipeline.topic
-    return table_setup.resolve_start(
+    return resolve_start(
         pipeline.start,
         spans,
         lambda ms: job.kafka.offsets_at(topic.name, ms, pipeline.isolation),
@@ -280,4 +280,4 @@ def _begin(pipeline: Pipeline, job: JobContext) -> None:
     offsets = Offsets(topic.name, state.topic_id, start)
     job.failpoint("begin.resolved")
     with contextlib.suppress(Fenced):  # another driver began; its start counts
-        table_setup.initialise_ledger(job, pipeline, offsets, compacted=state.compacted)
+        initialise_ledger(job, pipeline, offsets, compacted=state.compacted)

@@ -16,10 +16,10 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.errors import KeysMissing, RejectedRecords
-from frazil.ingest.batch.one_batch import StagedBatch, stage_batch
 from frazil.ingest.batch.record_counts import Read, Rejected
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
+from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan.plan import Handling, Place, Plan, Restage
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.lake.ledger.offsets import Offsets

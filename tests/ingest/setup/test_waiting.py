@@ -13,7 +13,7 @@ from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.errors import KafkaUnavailable
-from frazil.ingest.reporting.waiting import waiting
+from frazil.ingest.setup.waiting import waiting
 from frazil.schemas.wire_format import GUID_MAGIC
 
 NOW = 1_700_000_000.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from frazil.declaration import Pipeline
-from frazil.ingest.batch.one_batch import StagedBatch
+from frazil.ingest.one_batch import StagedBatch
 from frazil.ingest.reporting import many_files
 from frazil.ingest.reporting.events import Event, Reporter, Total
 from frazil.lake.commit.other_commits import OtherCommit
