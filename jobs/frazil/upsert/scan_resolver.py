@@ -55,8 +55,7 @@ class ScanResolver:
     table: str
 
     def find(self, head: Head, keys: BatchKeys, remembered: Remembered = Remembered()) -> Found:  # noqa: B008 # frozen
-        """See `KeyPositionResolver`. Raises `StageAgain` if a column of the key was renamed, `Fault` if a file was omitted."""
-        check_names(head.table, keys.names)
+        """See `KeyPositionResolver`. Raises `Fault` if a data file was omitted that may have a key."""
         partitioned_by = partition_sources(head.table)
         prunes = (by.prunes(len(keys.rows[name].unique())) for name, by in partitioned_by.items() if name in keys.names)
         is_checked = any(prunes)  # else Iceberg compares nothing but the bounds of files
