@@ -25,6 +25,9 @@ WIDE = 160
 GAP = 2
 """Spaces between two columns of a table."""
 
+NAME = 24
+"""Characters of a check's name, up to which what was found is aligned."""
+
 TEXT = 12
 """Characters that a column of text must have; what is longer is folded."""
 
@@ -50,6 +53,21 @@ def say(text: str, style: str = "", *, to: Console | None = None) -> None:
 def note(text: str, style: str = "") -> None:
     """Print one line of progress on stderr."""
     err().print(plain(text), style=style or None, markup=False, soft_wrap=True)
+
+
+def checked(sign: tuple[str, str, str], name: str, found: str, style: str = "") -> Text:
+    """Return the line of a check. `sign` is a character, a word where stdout has no such character, and a style."""
+    try:
+        "✓✗!–…".encode(sys.stdout.encoding or "ascii")
+        shown = sign[0]
+    except (UnicodeEncodeError, LookupError):
+        shown = sign[1]
+    return Text.assemble((shown, sign[2]), (f" {plain(name):{NAME}} {plain(found)}", style))
+
+
+def counted(counts: Mapping[str, int]) -> Text:
+    """Return the line that ends checks: how many have each result."""
+    return Text(", ".join(f"{number} {name}" for name, number in counts.items() if number))
 
 
 def is_watched() -> bool:
@@ -139,10 +157,7 @@ def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), ti
     for column in columns:
         is_number = column in right
         made.add_column(
-            Text(column, style="dim"),
-            justify="right" if is_number else "left",
-            overflow="fold",
-            no_wrap=is_number,
+            Text(column, style="dim"), justify="right" if is_number else "left", overflow="fold", no_wrap=is_number
         )
     return made
 

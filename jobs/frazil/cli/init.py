@@ -37,14 +37,10 @@ def init(
 
     For example: frazil init shop --kafka local
 
-    \b
     Asks for what is left out, on a terminal.
     Overwrites no file.
 
-    \b
-    Exit codes:
-      0 written
-      2 a file exists, or a value is invalid
+    Exit codes: 0 written; 2 a file exists, or a value is invalid
     """
     asks = not yes and not as_json and sys.stdin is not None and sys.stdin.isatty()
     if kafka is None and not asks and not yes:
@@ -83,11 +79,8 @@ def init(
 def _refuse(**given: str | None) -> None:
     for name, value in given.items():
         if value is not None:
-            raise InvalidInput(
-                "the local services have their own addresses",
-                where=f"--{name}",
-                do=f"Leave it out, or give --kafka {Cluster.PLAIN}",
-            )
+            what = "the local services have their own addresses"
+            raise InvalidInput(what, where=f"--{name}", do=f"Leave it out, or give --kafka {Cluster.PLAIN}")
 
 
 def _asked(question: str, default: str, *, asks: bool) -> str:

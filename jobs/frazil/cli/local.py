@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 
 from frazil.cli.console import err, is_watched, note, number, out, say, show_json, table
@@ -38,16 +37,12 @@ def up(
 
     For example: frazil local up
 
-    \b
     Running services stay as they are.
     Each start of this folder uses the same ports.
     Data is in .frazil/, and survives a stop.
     With --postgres, prints the database's URI and the worker's URL.
 
-    \b
-    Exit codes:
-      0 running
-      3 a service did not start
+    Exit codes: 0 running; 3 a service did not start
     """
     from frazil.local.services import CHANGE_DATA, USUAL, Part, fetch_jars_of
     from frazil.local.services import up as start
@@ -75,9 +70,7 @@ def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
 
     For example: frazil local status
 
-    \b
-    Exit codes:
-      0 shown, also if nothing runs
+    Exit codes: 0 shown, also if nothing runs
     """
     from frazil.local.services import running
 
@@ -110,16 +103,11 @@ def jars(
 
     For example: frazil local jars --out jars
 
-    \b
     Every file is compared with its locked hash.
     FRAZIL_MAVEN_MIRROR names a Maven mirror.
     FRAZIL_JARS names a folder to use instead of a network.
 
-    \b
-    Exit codes:
-      0 fetched, all hashes equal
-      1 a jar has another hash
-      3 a jar is not available
+    Exit codes: 0 fetched, all hashes equal; 1 a jar has another hash; 3 a jar is not available
     """
     from frazil.local.toolchain.jars import copied, purposes
     from frazil.local.toolchain.jars import jars as fetched
@@ -151,10 +139,7 @@ def down(
 
     For example: frazil local down --data
 
-    \b
-    Exit codes:
-      0 nothing runs
-      3 a service did not stop
+    Exit codes: 0 nothing runs; 3 a service did not stop
     """
     from frazil.local.services import down as stop
     from frazil.local.services import running
@@ -170,7 +155,6 @@ def down(
 
 
 def produce(
-    context: typer.Context,
     topic: Annotated[str, argument("TOPIC", "Topic of the local broker.")],
     records: Annotated[str, argument("FILE", "JSON lines, CSV, or - for stdin.")],
     value_format: Annotated[
@@ -189,17 +173,12 @@ def produce(
 
     For example: frazil local produce orders orders.jsonl --format avro --key id
 
-    \b
     Creates the topic, and registers the schema.
     Default format: that of the declared topic, else json.
     Without --schema, Avro and JSON Schema are inferred.
     With one wrong record, produces nothing.
 
-    \b
-    Exit codes:
-      0 produced
-      2 invalid input, or a wrong record
-      3 a local service does not run
+    Exit codes: 0 produced; 2 invalid input, or a wrong record; 3 a local service does not run
     """
     from frazil.inference.record_file import read_records
     from frazil.local.produce.produce import FORMATS, Wanted
@@ -208,10 +187,9 @@ def produce(
 
     check_local(option, ENVIRONMENTS)
     if value_format is not None and value_format not in FORMATS:
-        raise InvalidInput(
-            f"there is no format {value_format}", where="--format", do=f"Name one of {', '.join(FORMATS)}"
-        )
-    declared = next((one.topic for one in declared_if_any(context, file) if one.topic.name == topic), None)
+        what = f"there is no format {value_format}"
+        raise InvalidInput(what, where="--format", do=f"Name one of {', '.join(FORMATS)}")
+    declared = next((one.topic for one in declared_if_any(file) if one.topic.name == topic), None)
     wanted = Wanted(
         topic=topic,
         declared=declared,

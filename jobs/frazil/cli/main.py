@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +18,7 @@ from frazil.cli.console import print_error, show_json
 from frazil.cli.demo import command
 from frazil.cli.deploy import account, fetch, plan, smoke, up
 from frazil.cli.jobs import reconcile, runs
-from frazil.cli.options import FLAGS, flag
+from frazil.cli.options import FLAGS, command_secrets, flag
 from frazil.cli.pipelines import check, dead_letters, maintain, preview, query, run, status, verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
@@ -25,9 +26,19 @@ from frazil.errors.causes import MOST_CHARACTERS
 from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import HELP_TEXT, Exit, exit_of
 
+USUAL = {"2": "invalid input", "3": "a service is unavailable", "5": "not planned", "6": "Terraform failed"}
+"""The meanings of exit codes that a command leaves out."""
 
-class OneEnvironment(TyperCommand):
-    """A command whose option `--env`, with all of its names, may be repeated only with the same value."""
+
+class Command(TyperCommand):
+    """A command whose help keeps its lines, and whose `--env` may be repeated only with the same value.
+
+    Of two different environments, the last one would silently count.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.help = help_of(self.help or "")
 
     def make_parser(self, ctx: Any) -> Any:
         """Return the parser of the command line."""
@@ -50,11 +61,20 @@ DEBUG = "FRAZIL_DEBUG"
 JSON = "--json"
 
 
+def help_of(text: str) -> str:
+    """Return the help of a command: lines are not joined, and each exit code has its own."""
+    *paragraphs, codes = text.split("\n\n")
+    listed = re.split(r"; (?=\d+(?: |;|$))", " ".join(codes.split()).removeprefix("Exit codes: "))
+    lines = [f"  {one if ' ' in one else f'{one} {USUAL[one]}'}" for one in listed]
+    first, *others = [*paragraphs, "\n".join(["Exit codes:", *lines])]
+    return "\n\n".join([first, *(f"\b\n{each}" for each in others)])
+
+
 def group(about: str, **commands: Callable[..., None]) -> typer.Typer:
     """Return a group of commands, in the order of its help."""
     made = typer.Typer(cls=Listed, help=about, no_args_is_help=True, rich_markup_mode=None)
     for name, made_by in commands.items():
-        made.command(name.replace("_", "-"))(made_by)
+        made.command(name.replace("_", "-"), cls=Command)(made_by)
     return made
 
 
@@ -76,87 +96,65 @@ class Listed(TyperGroup):
         return {"Commands": self.commands}
 
 
-GROUPS: dict[str, dict[str, tuple[Callable[..., None] | typer.Typer, str]]] = {
+GROUPS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Start": {
-        "init": (init.init, "Write a new project."),
-        "local": (
-            group(
-                "Local services of this folder: broker, registry, lake.",
-                up=local.up,
-                status=local.status,
-                demo=command.demo,
-                produce=local.produce,
-                jars=local.jars,
-                down=local.down,
-            ),
+        "init": init.init,
+        "local": group(
             "Run local services, and a demo on real data.",
+            up=local.up,
+            status=local.status,
+            demo=command.demo,
+            produce=local.produce,
+            jars=local.jars,
+            down=local.down,
         ),
-        "schema": (
-            group("Topics, their formats, and schema files.", topics=schema.topics, infer=schema.infer),
-            "List topics, and infer schemas from records.",
-        ),
-        "check": (check.check, "Check declarations."),
-        "doctor": (doctor.doctor, "Check what pipelines need in an environment."),
-        "preview": (preview.preview, "Show records as the rows of a table."),
+        "schema": group("List topics, and infer schemas from records.", topics=schema.topics, infer=schema.infer),
+        "check": check.check,
+        "doctor": doctor.doctor,
+        "preview": preview.preview,
     },
     "Pipelines": {
-        "run": (run.run, "Land topics as tables, on this machine."),
-        "status": (status.status, "Show all pipelines, or one in full."),
-        "query": (query.query, "Query the tables with SQL."),
-        "verify": (verify.verify, "Prove that no record is lost or doubled."),
-        "history": (query.history, "Print the SQL of a changelog's views."),
-        "maintain": (maintain.maintain, "Compact files and expire snapshots."),
-        "accept": (maintain.accept, "Record an operator's decision."),
-        "dead-letters": (
-            group(
-                "Rejected records, and the reasons for their rejection.",
-                list=dead_letters.list_,
-                show=dead_letters.show,
-            ),
-            "List and show rejected records.",
-        ),
+        "run": run.run,
+        "status": status.status,
+        "query": query.query,
+        "verify": verify.verify,
+        "history": query.history,
+        "maintain": maintain.maintain,
+        "accept": maintain.accept,
+        "dead-letters": group("List and show rejected records.", list=dead_letters.list_, show=dead_letters.show),
     },
     "Deployments": {
-        "deploy": (
-            group(
-                "Deployments to AWS: plan, apply, probe.",
-                cost=plan.cost,
-                bootstrap=account.bootstrap,
-                plan=plan.review,
-                up=up.deploy,
-                acceptances=plan.acceptances,
-                apply=plan.apply,
-                smoke=smoke.smoke,
-                fetch=fetch.fetch,
-                rotate_keys=account.rotate,
-                move_application=up.move_application,
-            ),
+        "deploy": group(
             "Plan, review, apply and probe deployments.",
+            cost=plan.cost,
+            bootstrap=account.bootstrap,
+            plan=plan.review,
+            up=up.deploy,
+            acceptances=plan.acceptances,
+            apply=plan.apply,
+            smoke=smoke.smoke,
+            fetch=fetch.fetch,
+            rotate_keys=account.rotate,
+            move_application=up.move_application,
         ),
-        "jobs": (
-            group(
-                "Job runs of a deployed environment.",
-                list=runs.runs,
-                logs=runs.logs,
-                stop=reconcile.stop,
-                start=reconcile.start,
-                reconcile=reconcile.reconcile,
-            ),
+        "jobs": group(
             "List, stop and start job runs; print logs.",
+            list=runs.runs,
+            logs=runs.logs,
+            stop=reconcile.stop,
+            start=reconcile.start,
+            reconcile=reconcile.reconcile,
         ),
-        "release": (
-            group(
-                "Releases: the files that job runs are made of.",
-                build=release.build,
-                sign=release.sign,
-                upload=release.upload,
-                check=release.check,
-            ),
+        "release": group(
             "Build, sign, upload and check releases.",
+            build=release.build,
+            sign=release.sign,
+            upload=release.upload,
+            check=release.check,
         ),
     },
 }
-"""The commands with their summaries by heading, in the order of the help."""
+"""The commands by heading, in the order of the help."""
 
 
 class Commands(Listed):
@@ -168,12 +166,12 @@ class Commands(Listed):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A `FrazilError` ends it with the exit code of its class; with --json it is printed as JSON too."""
-        is_json = JSON in _arguments(ctx)
+        is_json = JSON in (*ctx._protected_args, *ctx.args)
         try:
             return _with_packages(super().invoke, ctx)
         except FrazilError as error:
-            print_traceback(error, secrets_of(ctx))
-            message, code = secrets_of(ctx).redactor.redact(str(error)), exit_of(error)
+            print_traceback(error, command_secrets())
+            message, code = command_secrets().redactor.redact(str(error)), exit_of(error)
             if is_json:
                 show_json(error_document(type(error).__name__, message, code))
             print_error(message)
@@ -203,20 +201,6 @@ def error_document(name: str, message: str, code: Exit) -> dict[str, Any]:
     return {"error": {"type": name, "message": message, "exit_code": int(code)}}
 
 
-def _arguments(context: Any) -> tuple[str, ...]:
-    """Return the command's own arguments before they are parsed."""
-    return (*context._protected_args, *context.args)
-
-
-def secrets_of(context: Any) -> Secrets:
-    """Return the secrets that this command has read and masks."""
-    root = context.find_root()
-    if not isinstance(root.obj, Secrets):
-        root.obj = Secrets(os.environ)
-    secrets: Secrets = root.obj
-    return secrets
-
-
 app = typer.Typer(
     cls=Commands,
     help=f"""Kafka topics as Apache Iceberg tables, as code.
@@ -241,21 +225,17 @@ def _version(is_asked: bool) -> None:
 
 @app.callback()
 def _root(
-    context: typer.Context,
     version: Annotated[bool, flag("--version", "Print the version.", is_eager=True, callback=_version)] = False,
 ) -> None:
-    secrets_of(context)
+    pass
 
 
 for _heading in GROUPS.values():
-    for _name, (_made, _summary) in _heading.items():
+    for _name, _made in _heading.items():
         if isinstance(_made, typer.Typer):
-            app.add_typer(_made, name=_name, short_help=_summary)
+            app.add_typer(_made, name=_name)
         else:
-            app.command(_name, short_help=_summary)(_made)
-for _group in (app, *(each.typer_instance for each in app.registered_groups)):
-    for _command in _group.registered_commands if _group else ():
-        _command.cls = OneEnvironment
+            app.command(_name, cls=Command)(_made)
 
 
 def main() -> None:

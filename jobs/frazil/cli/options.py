@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer._click.globals import get_current_context  # typer brings a click of its own
 
+from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.errors import FrazilError, InvalidInput
 from frazil.project import declaration_file, environments, project_file
@@ -126,26 +129,33 @@ def chosen_pipelines(declared: Sequence[Pipeline], names: Sequence[str], *, is_a
     return tuple(declared) if is_all else declaration_file.chosen(declared, names)
 
 
-def environment_name(context: typer.Context, env: str | None, option: str | None) -> str:
+def command_secrets() -> Secrets:
+    """Return the secrets that the command which runs has read and masks."""
+    root = get_current_context().find_root()
+    if not isinstance(root.obj, Secrets):
+        root.obj = Secrets(os.environ)
+    secrets: Secrets = root.obj
+    return secrets
+
+
+def environment_name(env: str | None, option: str | None) -> str:
     """Return the environment that a command is about: ENV, `--env`, FRAZIL_ENV, or the project's, in this order.
 
     Raises `InvalidInput` if argument and option differ, and if there is none.
     """
-    if env is not None and option is not None and env != option and _is_on_command_line(context):
+    if env is not None and option is not None and env != option and _source(OPTION) == "COMMANDLINE":
         what = f"the argument names {env}, the option names {option}"
         raise InvalidInput(what, where="environment", do="Name one environment")
     chosen = env if env is not None else option
     if chosen is None:
-        do = f"Name it: `frazil {_command(context)} ENV`, or set {VARIABLE}"
+        do = f"Name it: `frazil {_command()} ENV`, or set {VARIABLE}"
         raise InvalidInput("no environment is named", do=do)
     return chosen
 
 
-def declared_if_any(context: typer.Context, file: Path) -> tuple[Pipeline, ...]:
+def declared_if_any(file: Path) -> tuple[Pipeline, ...]:
     """Return the declared pipelines; none if the file of a default does not exist, for commands that do not need it."""
-    source = context.get_parameter_source("file")
-    is_default = source is not None and source.name == "DEFAULT"
-    return () if is_default and not file.exists() else declaration_file.declared(file)
+    return () if _source("file") == "DEFAULT" and not file.exists() else declaration_file.declared(file)
 
 
 def check_local(option: str | None, names: Sequence[str]) -> None:
@@ -155,16 +165,12 @@ def check_local(option: str | None, names: Sequence[str]) -> None:
         raise InvalidInput(what, where="--env", do="Leave out --env")
 
 
-def _is_on_command_line(context: typer.Context) -> bool:
-    source = context.get_parameter_source(OPTION)
-    return source is not None and source.name == "COMMANDLINE"
+def _source(parameter: str) -> str:
+    """Return where the value of a parameter is from."""
+    source = get_current_context().get_parameter_source(parameter)
+    return "" if source is None else source.name
 
 
-def _command(context: typer.Context) -> str:
+def _command() -> str:
     """Return the command's name with its groups': `release upload`."""
-    names = []
-    here: Any = context
-    while here is not None and here.parent is not None:
-        names.append(here.info_name)
-        here = here.parent
-    return " ".join(reversed(names))
+    return get_current_context().command_path.partition(" ")[2]

@@ -12,8 +12,16 @@ from frazil.cli.console import err, number, out, say, show_json, table
 from frazil.cli.deploy.plan import NO_RELEASE
 from frazil.cli.deploy.program import BuiltFor, built_for, declared, description, required_description, required_program
 from frazil.cli.jobs import aws
-from frazil.cli.options import ENV, AsJson, EnvironmentName, EnvironmentOption, argument, environment_name, flag
-from frazil.clients.secrets import Secrets
+from frazil.cli.options import (
+    ENV,
+    AsJson,
+    EnvironmentName,
+    EnvironmentOption,
+    argument,
+    command_secrets,
+    environment_name,
+    flag,
+)
 from frazil.declaration import Secret
 from frazil.declaration.documents.to_json import to_json
 from frazil.errors import InvalidInput, ReleaseIncomplete
@@ -40,16 +48,11 @@ def build(
 
     For example: frazil release build --for dev
 
-    \b
     Writes package, environment, jars, entry points, manifest, bill of materials.
     Builds of one commit or wheel are identical.
 
-    \b
-    Exit codes:
-      0 built
-      1 a part is missing or differs from the lock
-      2 no such environment
-      3 the jars cannot be fetched
+    Exit codes: 0 built; 1 a part is missing or differs from the lock; 2 no such environment; 3 the jars cannot
+    be fetched
     """
     chosen = BuiltFor(label_name or NEWEST, architecture or Architecture.X86_64)
     if for_environment is not None:
@@ -66,7 +69,6 @@ def build(
 
 
 def upload(
-    context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
     folder: Annotated[Path, flag("--from", "Folder of the release.", "DIR")] = Path("dist/release"),
@@ -76,21 +78,16 @@ def upload(
 
     For example: frazil release upload dev
 
-    \b
     Existing objects are never overwritten.
     Label and processors must match the declared deployment.
     Verifies the signature by the trusted keys.
 
-    \b
-    Exit codes:
-      0 uploaded, now or earlier
-      1 a file differs, or no trusted signature exists
-      2 built for another label or other processors
-      3 S3 is unavailable
+    Exit codes: 0 uploaded, now or earlier; 1 a file differs, or no trusted signature exists; 2 built for
+    another label or other processors; 3 S3 is unavailable
     """
     from frazil.release.upload import built_release, upload_release
 
-    name, secrets = environment_name(context, env, option), context.find_root().obj
+    name, secrets = environment_name(env, option), command_secrets()
     found = None if environments.is_known(name) else description(name, Path.cwd())
     if found is not None:  # in a workflow, no document was fetched yet
         store, trusted, named = aws.declared_artifact_store(found), found["trusted_keys"], name
@@ -109,7 +106,6 @@ def upload(
 
 
 def sign(
-    context: typer.Context,
     folder: Annotated[Path, flag("--from", "Folder of the release.", "DIR")] = Path("dist/release"),
     for_environment: Annotated[str | None, flag(f"--for {ENV}", "Environment that must trust the key.", "ENV")] = None,
     key_file: Annotated[Path | None, flag("--key-file", "Ed25519 private key, as PEM.", "FILE")] = None,
@@ -120,16 +116,11 @@ def sign(
 
     For example: frazil release sign --key-file release.pem
 
-    \b
     Writes the signature beside the manifest.
     Prints the public key, for trusted_keys of deployments.
 
-    \b
-    Exit codes:
-      0 signed
-      1 a file differs from the manifest
-      2 no Ed25519 key, or one that ENV does not trust
-      3 the secret cannot be read
+    Exit codes: 0 signed; 1 a file differs from the manifest; 2 no Ed25519 key, or one that ENV does not trust;
+    3 the secret cannot be read
     """
     from frazil.release.signature import key_id, signature_name
     from frazil.release.signature import sign as sign_release
@@ -137,7 +128,7 @@ def sign(
 
     if (key_file is None) == (key_secret is None):
         raise typer.BadParameter("give one of --key-file and --key-secret")
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     key = secrets.read(Secret(file=str(key_file)) if key_file else Secret(secretsmanager=key_secret))
     public, content = sign_release(verified_release(folder), key.encode())
     if for_environment and public not in (environments.environment(for_environment).trusted_keys or ()):
@@ -232,16 +223,12 @@ def check(
 
     For example: frazil release check dev staging prod
 
-    \b
     All deployments must declare the same one.
     Label, processors and signature must fit each.
     Prints digest, and name of a stored release.
 
-    \b
-    Exit codes:
-      0 one release for all, or none
-      1 a file, the digest or the signature differs
-      2 several releases, or another label or processors
+    Exit codes: 0 one release for all, or none; 1 a file, the digest or the signature differs; 2 several
+    releases, or another label or processors
     """
     names = list(dict.fromkeys([*(envs or ()), *([option] if option else [])]))
     if not names:

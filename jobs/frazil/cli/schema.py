@@ -11,7 +11,15 @@ import typer
 from rich.console import Console
 
 from frazil.cli.console import number, out, plain, say, show_json, table
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelinesFile, argument, declared_if_any, flag
+from frazil.cli.options import (
+    AsJson,
+    EnvironmentChoice,
+    PipelinesFile,
+    argument,
+    command_secrets,
+    declared_if_any,
+    flag,
+)
 from frazil.errors import InvalidInput, KafkaUnavailable, TopicMissing
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from frazil.clients.registry.client import Registry
     from frazil.inference.proposal import Proposal
     from frazil.inference.record_file import Line
-    from frazil.inference.sample import FieldSeen, Sample
+    from frazil.inference.sample import Sample
     from frazil.status.topic_listing import Guess
 
 
@@ -34,7 +42,6 @@ HIDDEN = "_"
 
 
 def topics(
-    context: typer.Context,
     topic: Annotated[str | None, argument("TOPIC", "One topic, with a declaration for it.")] = None,
     every: Annotated[bool, flag("--all", "Include internal topics (names that begin with _).")] = False,
     file: PipelinesFile = declaration_file.USUAL,
@@ -45,20 +52,15 @@ def topics(
 
     For example: frazil schema topics orders
 
-    \b
     Formats are guesses from the newest few records.
     Commits no offsets, and joins no consumer group.
 
-    \b
-    Exit codes:
-      0 listed
-      2 invalid input
-      3 the broker is unavailable, or has no such topic
+    Exit codes: 0 listed; 2; 3 the broker is unavailable, or has no such topic
     """
     from frazil.status.topic_listing import listed, schema_types
 
-    declared = declared_if_any(context, file)
-    kafka, registry = _opened(context, env)
+    declared = declared_if_any(file)
+    kafka, registry = _opened(env)
     spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith(HIDDEN))
     if topic is not None and not spans:
         raise _missing(topic)
@@ -78,14 +80,14 @@ def topics(
         say(note, "yellow")
 
 
-def _opened(context: typer.Context, env: str) -> tuple[KafkaListing, Registry | None]:
+def _opened(env: str) -> tuple[KafkaListing, Registry | None]:
     """Return the broker and the registry of an environment. Raises `KafkaUnavailable` if the local broker does not run."""
     from frazil.cli.pipelines.status import stopped_broker
     from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
     from frazil.clients.registry.retry import RetryPolicy
 
-    place, secrets = environments.environment(env), context.find_root().obj
+    place, secrets = environments.environment(env), command_secrets()
     if stopped := stopped_broker(place.kafka.bootstrap):
         raise KafkaUnavailable(stopped, where=f"environment {place.name}", do="Start it: `frazil local up`")
     retry = RetryPolicy(total_seconds=REGISTRY_SECONDS, attempt_seconds=REGISTRY_SECONDS, attempts=2)
@@ -132,7 +134,6 @@ MOST_SHOWN = 5
 
 
 def infer(
-    context: typer.Context,
     topic: Annotated[str, argument("TOPIC", "Topic of JSON records.")],
     records: Annotated[int, flag("--records", "Number of records to sample.", "N", min=1, max=20_000)] = 1000,
     sample_file: Annotated[str | None, flag("--file", "JSON lines, or - for stdin; no broker.", "FILE")] = None,
@@ -147,17 +148,12 @@ def infer(
 
     For example: frazil schema infer orders
 
-    \b
     Reads the oldest and newest records of all partitions.
     Keeps all fields of an existing file.
     Commits no offsets, and joins no consumer group.
 
-    \b
-    Exit codes:
-      0 written, or unchanged
-      2 invalid input, or records of another format
-      3 the broker is unavailable, or has no such topic
-      4 the existing file differs; nothing written
+    Exit codes: 0 written, or unchanged; 2 invalid input, or records of another format; 3 the broker is
+    unavailable, or has no such topic; 4 the existing file differs; nothing written
     """
     from frazil.inference.proposal import proposed
     from frazil.inference.sample import Sample
@@ -166,7 +162,7 @@ def infer(
     place = to if to is not None else file.parent / "schemas" / f"{topic}.json"
     if place.suffix.lower() != ".json":
         raise InvalidInput("a JSON Schema is in a file that ends in .json", where=str(place), do="Name it so: --out")
-    lines, key = _read_file(sample_file) if sample_file else _read_topic(context, topic, records, env)
+    lines, key = _read_file(sample_file) if sample_file else _read_topic(topic, records, env)
     sample = Sample.of(lines)
     if not sample.records:
         why = f", {sample.unused[0].place}: {sample.unused[0].why}" if sample.unused else ""
@@ -177,7 +173,7 @@ def infer(
     is_written = not made.exists or (made.differs and force)
     if is_written:
         _write(place, made.text)
-    line = declaration(topic, "json_schema", key, schema=_from_declarations(place, file))
+    line = declaration(topic, "json_schema", key, schema=Path(os.path.relpath(place, file.parent)).as_posix())
     if as_json:
         show_json(_document(topic, place, sample, made, line, is_written=is_written))
     else:
@@ -195,11 +191,11 @@ def _read_file(name: str) -> tuple[list[Line], Guess | None]:
     return lines, None
 
 
-def _read_topic(context: typer.Context, topic: str, records: int, env: str) -> tuple[list[Line], Guess | None]:
+def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess | None]:
     """Return the sampled values, and what the keys look like."""
     from frazil.status.topic_listing import guess, json_lines, schema_types
 
-    kafka, registry = _opened(context, env)
+    kafka, registry = _opened(env)
     spans = kafka.topics(lambda name: name == topic)
     if not spans:
         raise _missing(topic)
@@ -239,11 +235,6 @@ def _write(place: Path, text: str) -> None:
         raise InvalidInput(f"the file cannot be written ({why})", where=str(place), do="Name another: --out") from None
 
 
-def _from_declarations(place: Path, file: Path) -> str:
-    """Return the file's path as a declaration names it: from the folder of the file that declares the topic."""
-    return Path(os.path.relpath(place, file.parent)).as_posix()
-
-
 def _document(
     topic: str, place: Path, sample: Sample, made: Proposal, line: str, *, is_written: bool
 ) -> dict[str, Any]:
@@ -264,14 +255,15 @@ def _print(console: Console, place: Path, sample: Sample, made: Proposal, line: 
     numbers = ("values", "null", "in records")
     shown = table("field", "type", *numbers, right=numbers)
     for field in sample.fields:
-        nulls, present = (_percent(part, of) for part, of in _parts(field))
+        nulls, present = _percent(field.nulls, field.present), _percent(field.present, field.objects)
         shown.add_row(plain(field.path), plain(field.type or "left out"), number(field.values), nulls, present)
     say("1 record" if sample.records == 1 else f"{number(sample.records)} records", to=console)
     console.print()
     console.print(shown)
     for field in sample.fields:
         if field.conflict:
-            console.print(plain(f"{field.path} becomes {_kept(field)}: {field.conflict}"), **note)
+            kept = "text" if field.type == "string" else field.type
+            console.print(plain(f"{field.path} becomes {kept}: {field.conflict}"), **note)
     for field in sample.fields:
         if not field.type and not field.path.endswith("[]"):
             console.print(plain(f"{field.path} is left out: no value shows its type"), **note)
@@ -284,19 +276,10 @@ def _print(console: Console, place: Path, sample: Sample, made: Proposal, line: 
         say(f"{change.effect}: {change.path} ({change.what})", to=console)
     for effect in made.effects:
         say(f"table: {effect}", to=console)
-    say(_ending(place, made, is_written=is_written), to=console)
+    is_other = f"{place} differs; --force changes it as above" if made.differs else f"{place} is unchanged"
+    say(f"wrote {place}" if is_written else is_other, to=console)
     console.print()
     say(line, to=console)
-
-
-def _ending(place: Path, made: Proposal, *, is_written: bool) -> str:
-    if is_written:
-        return f"wrote {place}"
-    return f"{place} differs; --force changes it as above" if made.differs else f"{place} is unchanged"
-
-
-def _parts(field: FieldSeen) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (field.nulls, field.present), (field.present, field.objects)
 
 
 def _percent(part: int, of: int) -> str:
@@ -304,7 +287,3 @@ def _percent(part: int, of: int) -> str:
     if part in (0, of):
         return "100 %" if part else "0 %"
     return f"{min(max(100 * part / of, 0.1), 99.9):.1f} %"
-
-
-def _kept(field: FieldSeen) -> str:
-    return "text" if field.type == "string" else field.type

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from frazil.clients.daemon_threads import begun
@@ -87,77 +89,37 @@ PARALLEL = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One check, and the names of the checks that must not have failed before it."""
+    """One check, and the names of earlier checks that must not have failed."""
 
     name: str
     work: Callable[[], Check]
     after: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Running:
-    step: Step
-    answer: Future[Check]
-    until: float
-
-
-@dataclass(slots=True)
-class _Schedule:
-    """What is done, what runs, and what waits."""
-
-    seconds: float
-    end: float
-    clock: Callable[[], float]
-    waiting: list[Step]
-    running: list[_Running] = field(default_factory=list)
-    done: dict[str, Check] = field(default_factory=dict)
-
-    def advance(self) -> None:
-        """Take answers, end what is late, skip what cannot be checked, begin what can; wait if nothing of that is left."""
-        now = self.clock()
-        for one in list(self.running):
-            if one.answer.done() or now >= one.until:
-                self.running.remove(one)
-                self.done[one.step.name] = _check_of(one.step, one.answer, self.seconds)
-        for step in list(self.waiting):
-            failed = next((name for name in step.after if self._blocks(name)), None)
-            if failed is not None:
-                self._settle(step, Check.skipped(step.name, f"not checked: {failed} failed"))
-            elif now >= self.end:
-                self._settle(step, _late(step.name, "the time for all checks was over before it began"))
-            elif len(self.running) < PARALLEL and all(name in self.done for name in step.after):
-                self.waiting.remove(step)
-                self.running.append(
-                    _Running(step, begun(step.work, name=f"doctor-{step.name}"), min(now + self.seconds, self.end))
-                )
-        if self.running:
-            first = min(one.until for one in self.running)
-            wait([one.answer for one in self.running], max(first - self.clock(), 0.0), "FIRST_COMPLETED")
-
-    def _blocks(self, name: str) -> bool:
-        check = self.done.get(name)
-        return check is not None and (check.result is Result.FAILED or check.found.startswith("not checked"))
-
-    def _settle(self, step: Step, check: Check) -> None:
-        self.waiting.remove(step)
-        self.done[step.name] = check
-
-
-def examined(
-    steps: Sequence[Step], *, seconds: float, total_seconds: float, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Check]:
+def examined(steps: Sequence[Step], *, seconds: float, total_seconds: float) -> Iterator[Check]:
     """Yield the check of each step, in their order, as soon as it and those before it are known.
 
     A step that takes longer than `seconds` fails; all end within `total_seconds`. What hangs goes on in a thread that ends with
-    the process. An error is a failed check. A check that no step has blocks nothing.
+    the process. An error is a failed check. A check that no earlier step has blocks nothing.
     """
-    known = {step.name for step in steps}
-    waiting = [replace(step, after=tuple(name for name in step.after if name in known)) for step in steps]
-    schedule = _Schedule(seconds, clock() + total_seconds, clock, waiting)
+    end, free = time.monotonic() + total_seconds, threading.Semaphore(PARALLEL)
+    checks: dict[str, Future[Check]] = {}
+
+    def check(step: Step, before: Sequence[Future[Check]]) -> Check:
+        for earlier in (one.result() for one in before):
+            if earlier.result is Result.FAILED or earlier.found.startswith("not checked"):
+                return Check.skipped(step.name, f"not checked: {earlier.name} failed")
+        if not free.acquire(timeout=max(end - time.monotonic(), 0.0)) or time.monotonic() >= end:
+            return _late(step.name, "the time for all checks was over before it began")
+        answer = begun(step.work, name=f"doctor-{step.name}")
+        wait([answer], min(seconds, end - time.monotonic()))
+        free.release()
+        return _check_of(step, answer, seconds)
+
     for step in steps:
-        while step.name not in schedule.done:
-            schedule.advance()
-        yield schedule.done[step.name]
+        before = [checks[name] for name in step.after if name in checks]
+        checks[step.name] = begun(partial(check, step, before), name=f"doctor-check-{step.name}")
+    yield from (one.result() for one in checks.values())
 
 
 def _check_of(step: Step, answer: Future[Check], seconds: float) -> Check:

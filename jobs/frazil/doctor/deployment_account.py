@@ -99,11 +99,7 @@ ZONES = 2
 
 
 def steps(
-    declared: Mapping[str, Any],
-    account: Account,
-    given: GivenObjects,
-    name: str,
-    now: Callable[[], float] = time.time,
+    declared: Mapping[str, Any], account: Account, given: GivenObjects, name: str, now: Callable[[], float] = time.time
 ) -> list[Step]:
     """Return the checks of a declared deployment (`stacks/workflow/describe.py`). All of them only read."""
     prepare = f"Run frazil deploy bootstrap {name} as the account's owner"
@@ -120,9 +116,8 @@ def steps(
         if not account.has_bucket(bucket):
             return Check.failed("state bucket", f"{bucket} does not exist", prepare)
         if key is None or not account.is_protected(bucket, key, declared["state_bucket_policy"]):
-            return Check.warning(
-                "state bucket", f"{bucket} has other settings than frazil deploy bootstrap gives it", prepare
-            )
+            what = "state bucket"
+            return Check.warning(what, f"{bucket} has other settings than frazil deploy bootstrap gives it", prepare)
         return Check.ok("state bucket", bucket)
 
     def boundary() -> Check:

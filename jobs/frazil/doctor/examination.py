@@ -96,7 +96,13 @@ def examination(
     `declared` is the name of the declared deployment, with its description, if there is one.
     """
     redact = secrets.redactor.redact
-    of_account = _of_account(*declared) if declared is not None and not declared[1]["is_local"] else []
+    of_account: list[Step] = []
+    if declared is not None and not declared[1]["is_local"]:
+        name, described = declared
+        clients = account_clients(described["region"])
+        of_account = deployment_account.steps(
+            described, Account(clients, described["region"]), GivenObjects(clients), name
+        )
     for check in _examined(loaded, secrets, now, new_id, of_account):
         yield replace(check, found=redact(check.found), remedy=redact(check.remedy))
 
@@ -113,11 +119,6 @@ def _examined(
         yield Check.skipped("services", "not checked: environment failed")
     elif not loaded.pipelines:
         yield Check.skipped("topics", "not checked: declarations failed")
-
-
-def _of_account(name: str, declared: Mapping[str, Any]) -> list[Step]:
-    region, clients = declared["region"], account_clients(declared["region"])
-    return deployment_account.steps(declared, Account(clients, region), GivenObjects(clients), name)
 
 
 def _of_services(

@@ -86,7 +86,7 @@ def java_check() -> Check:
 def jars_check(*, with_s3: bool) -> Check:
     """Check Spark's jars by their hashes. Jars that are missing from the cache are a warning: the first run fetches them."""
     state = jar_state("spark", lambda name: with_s3 or "aws-bundle" not in name)
-    where = f"{FOLDER}={state.folder}" if state.is_given else _short(state.folder)
+    where = f"{FOLDER}={state.folder}" if state.is_given else str(state.folder).replace(str(Path.home()), "~", 1)
     if state.different:
         names = ", ".join(state.different[:3])
         remedy = (
@@ -105,11 +105,6 @@ def jars_check(*, with_s3: bool) -> Check:
     return Check.ok("jars", f"{state.count} with the locked hashes in {where}")
 
 
-def _short(folder: Path) -> str:
-    home = Path.home()
-    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
-
-
 def _installed(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -124,7 +119,7 @@ def secret_steps(environment: Environment, secrets: Secrets) -> list[Step]:
 
 
 def secret_names(part: object) -> tuple[str, ...]:
-    """Return the secret_names of the checks of the secrets below a part of an environment."""
+    """Return the names of the checks of the secrets below a part of an environment."""
     return tuple(dict.fromkeys(f"secret {reference(secret)}" for secret in secrets_in(part)))
 
 

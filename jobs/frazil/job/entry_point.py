@@ -41,11 +41,11 @@ def log_line(event: Mapping[str, Any]) -> dict[str, Any]:
     `level` is INFO, WARN or ERROR. `message` is the event's own, or a sentence made of its numbers.
     """
     rest = dict(event)
-    name, seconds = str(rest.get("event", "")), rest.pop("time", None)
+    name, seconds = str(rest.pop("event", "")), rest.pop("time", None)
     time = {} if seconds is None else {"time": iso(seconds)}
     sentence = _SENTENCES.get(name)
     message = rest.pop("message", None) or (sentence(rest) if sentence else name.replace("_", " "))
-    return {**time, "level": _level(name, rest), "event": name, "message": message, **_without(rest, "event")}
+    return {**time, "level": _level(name, rest), "event": name, "message": message, **rest}
 
 
 def iso(seconds: float) -> str:
@@ -57,10 +57,6 @@ def _level(name: str, facts: Mapping[str, Any]) -> str:
     if facts.get("ended") in ("failed", "decision_required"):
         return "ERROR"
     return "WARN" if facts.get("rejected") or facts.get("gave_up") else _LEVELS.get(name, "INFO")
-
-
-def _without(facts: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in facts.items() if key != name}
 
 
 def _committed(facts: Mapping[str, Any]) -> str:
@@ -145,11 +141,8 @@ def chosen(pipelines: Sequence[Pipeline], names: Sequence[str], without: Sequenc
     for option, given in (("--pipeline", names), ("--without", without)):
         unknown = sorted(set(given) - {p.name for p in pipelines})
         if unknown:
-            raise InvalidInput(
-                f"there is no pipeline {', '.join(unknown)}",
-                where=option,
-                do=f"The document has {', '.join(p.name for p in pipelines)}",
-            )
+            what = f"there is no pipeline {', '.join(unknown)}"
+            raise InvalidInput(what, where=option, do=f"The document has {', '.join(p.name for p in pipelines)}")
     return [p for p in pipelines if (not names or p.name in names) and p.name not in without]
 
 

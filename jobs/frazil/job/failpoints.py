@@ -75,13 +75,7 @@ class Failpoints:
         self,
         settings: str,
         jvm_pid: Callable[[], int],
-        steps: Sequence[str] = (
-            *STEPS,
-            *ACCEPT_STEPS,
-            *UPKEEP_STEPS,
-            *STATE_STEPS,
-            *STATE_UPKEEP_STEPS,
-        ),
+        steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS, *STATE_STEPS, *STATE_UPKEEP_STEPS),
     ) -> None:
         self._steps = steps
         self._actions: dict[tuple[str, int], str] = {}
@@ -92,9 +86,8 @@ class Failpoints:
             place, _, action = setting.partition("=")
             step, _, hit = place.partition("@")
             if step not in steps:
-                raise InvalidInput(
-                    f"there is no step {step!r}", where="failpoints", do=f"Use one of {', '.join(steps)}"
-                )
+                what = f"there is no step {step!r}"
+                raise InvalidInput(what, where="failpoints", do=f"Use one of {', '.join(steps)}")
             self._actions[step, int(hit or 1)] = action
 
     def __call__(self, step: str) -> None:

@@ -37,22 +37,17 @@ def check_python(wanted: Runtime | None, *, version: tuple[int, int] = sys.versi
     """Refuse another Python than the one that the packages are for. Raises `RuntimeDiffers`."""
     found = ".".join(map(str, version))
     if wanted is not None and found != wanted.python:
-        raise RuntimeDiffers(
-            f"this is Python {found}, the release's packages are for {wanted.python}",
-            where="start",
-            do="Run it on the EMR release that its manifest names, with its own settings",
-        )
+        what = f"this is Python {found}, the release's packages are for {wanted.python}"
+        do = "Run it on the EMR release that its manifest names, with its own settings"
+        raise RuntimeDiffers(what, where="start", do=do)
 
 
 def check_jvm(wanted: Runtime | None, jvm: Jvm) -> None:
     """Refuse another Spark or Iceberg, or one that lacks a class that we use. Raises `RuntimeDiffers` with all of it."""
     found = list(_differences(wanted, jvm)) if wanted is not None else []
     if found:
-        raise RuntimeDiffers(
-            "; ".join(found),
-            where="start",
-            do="Give the run exactly the release's jars, and leave the EMR release's own Iceberg off",
-        )
+        do = "Give the run exactly the release's jars, and leave the EMR release's own Iceberg off"
+        raise RuntimeDiffers("; ".join(found), where="start", do=do)
 
 
 def _differences(wanted: Runtime, jvm: Jvm) -> Iterator[str]:

@@ -44,7 +44,7 @@ def compact(
     history = History.of(run.job.iceberg.metadata(table))
     head = history.head
     if head is None:
-        return Outcome(action=Action.COMPACT, table=target.identifier)
+        return target.outcome(Action.COMPACT)
     is_state = target.pipeline.write.replaces_rows and not target.is_dead_letter_table
     closing = Closing(
         since_ms=run.job.ago_ms(run.policy.closed_seconds),
@@ -136,10 +136,9 @@ def _outcome(
     commits: int,
     reason: str = "",
 ) -> Outcome:
-    return Outcome(
-        action=Action.COMPACT,
-        table=target.identifier,
-        ended=ended,
+    return target.outcome(
+        Action.COMPACT,
+        ended,
         snapshots=commits,
         files_removed=sum(one.group.files for one in done),
         bytes_removed=sum(one.group.bytes for one in done),
@@ -192,10 +191,9 @@ def merge_deletes(
         is_made, why = _committed(run, target, merged)
         ended = ended if is_made else Status.CONFLICT
     counts = is_made or run.policy.dry_run
-    return Outcome(
-        action=Action.MERGE,
-        table=target.identifier,
-        ended=ended,
+    return target.outcome(
+        Action.MERGE,
+        ended,
         snapshots=int(is_made),
         files_removed=len(removed) if counts else 0,
         bytes_removed=sum(file.bytes for file in removed) if counts else 0,

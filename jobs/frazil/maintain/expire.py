@@ -24,10 +24,9 @@ def carry(run: MaintenanceRun, target: Target) -> Outcome:
     """Carry the tag of one table on, if it keeps what retention would let go. Not while a decision is open."""
     began = run.job.clock()
     ended, reason = _carried(run, target)
-    return Outcome(
-        action=Action.CARRY,
-        table=target.identifier,
-        ended=ended or Status.DONE,
+    return target.outcome(
+        Action.CARRY,
+        ended or Status.DONE,
         snapshots=0 if ended in (None, Status.CONFLICT) else 1,
         why=reason,
         seconds=round(run.job.clock() - began, 3),
@@ -126,10 +125,9 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
             if thrown(error) not in ("CommitFailedException", "ValidationException"):
                 raise
             ended, reason, going = Status.CONFLICT, f"{thrown(error)}: {message(error)}", ()
-    return Outcome(
-        action=Action.EXPIRE,
-        table=target.identifier,
-        ended=ended,
+    return target.outcome(
+        Action.EXPIRE,
+        ended,
         snapshots=len(going),
         files_removed=files,
         left={"metadata_files": manifests} if manifests else {},

@@ -36,11 +36,8 @@ def check_age(seconds: float) -> None:
     Raises `InvalidInput`.
     """
     if seconds * 1000 < ORPHANS_AT_LEAST_MS:
-        raise InvalidInput(
-            f"files {seconds / 3600:.0f} hours old may belong to a commit that is under way",
-            where="orphans",
-            do=f"Give an age of at least {ORPHANS_AT_LEAST_MS // DAY_MS} days",
-        )
+        what = f"files {seconds / 3600:.0f} hours old may belong to a commit that is under way"
+        raise InvalidInput(what, where="orphans", do=f"Give an age of at least {ORPHANS_AT_LEAST_MS // DAY_MS} days")
 
 
 def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
@@ -58,7 +55,7 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     if refusal := _shared(run, table, target.identifier):
         if removes:
             raise refusal
-        return Outcome(action=Action.ORPHANS, table=target.identifier, ended=Status.DRY_RUN, why=str(refusal))
+        return target.outcome(Action.ORPHANS, Status.DRY_RUN, why=str(refusal))
 
     def named_by_open() -> tuple[str, ...]:
         return open_decision(run.job.iceberg, declared.identifier, declared.dead_letters, target.pipeline.name) or ()
@@ -79,10 +76,9 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
         run.job.failpoint("orphans.decided")
     unnamed = (location for location in found if not deleted_keys(location))
     files, size, left, first = _gone(table, unnamed, namer(named), remove=removes)
-    return Outcome(
-        action=Action.ORPHANS,
-        table=target.identifier,
-        ended=Status.DONE if removes else Status.DRY_RUN,
+    return target.outcome(
+        Action.ORPHANS,
+        Status.DONE if removes else Status.DRY_RUN,
         files_removed=files,
         bytes_removed=size,
         left={"named_by_open_decision": left} if left else {},

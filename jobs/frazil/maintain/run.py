@@ -23,7 +23,7 @@ from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import check_age
 from frazil.maintain.orphans import orphans as look_for_orphans
-from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Reporter, Sink, Status, Target
+from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Sink, Status, Target
 
 TRIES = 3
 _SHUFFLE = "spark.sql.shuffle.partitions"
@@ -51,11 +51,11 @@ def maintain(
     refuse_foreign(pipelines)
     done: dict[str, list[Outcome]] = {}
     for pipeline in pipelines:
-        report = Reporter(sink, pipeline.name, run.job.run, run.job.clock)
+        names = {"event": "maintained", "pipeline": pipeline.name, "run": run.job.run}
         outcomes = done.setdefault(pipeline.name, [])
         for target in Target.of(pipeline):
             for outcome in _whatever_happens(run, target, orphans=orphans):
-                report(outcome)
+                sink({"time": round(run.job.clock(), 3), **names, **outcome.document()})
                 outcomes.append(outcome)
     return done
 
@@ -78,33 +78,28 @@ def _whatever_happens(run: MaintenanceRun, target: Target, *, orphans: bool) -> 
 
 def keep(run: MaintenanceRun, target: Target, *, orphans: bool) -> Iterable[Outcome]:
     """Yield the outcomes of all actions at one table, under its lease. A table that does not exist, or is empty, needs none."""
-    try:
-        if not _has_snapshots(run, target):
-            return
-        if refusal := _rolled_back(
-            run, target.pipeline
-        ):  # before the lease: not one commit at a table that was rolled back
-            yield _waiting(Action.COMPACT, target, refusal)
-            return
-        metadata = run.job.iceberg.metadata(run.job.iceberg.load(target.identifier))
-        if not target.is_dead_letter_table and not Layout.of(metadata).is_ours:
-            yield _waiting(Action.COMPACT, target, str(ForeignTable.of(target.pipeline.name, target.identifier)))
-            return
-        lease = Lease.of(metadata.get("properties", {}))
-        if not run.policy.dry_run:
-            taken = _take(run, target)
-            if taken is None:
-                yield Outcome(action=Action.COMPACT, table=target.identifier, ended=Status.BUSY, why=_busy(lease))
-                return
-            lease = taken
-    except BROKEN as error:
-        yield _failed(run, Action.COMPACT, target, error)
+    iceberg = run.job.iceberg
+    if not iceberg.exists(target.identifier) or iceberg.load(target.identifier).currentSnapshot() is None:
+        return
+    if refusal := _rolled_back(run, target.pipeline):  # before the lease: no commit at a table that was rolled back
+        yield target.outcome(Action.COMPACT, Status.DECISION_REQUIRED, refusal)
+        return
+    metadata = iceberg.metadata(iceberg.load(target.identifier))
+    if not target.is_dead_letter_table and not Layout.of(metadata).is_ours:
+        foreign = ForeignTable.of(target.pipeline.name, target.identifier)
+        yield target.outcome(Action.COMPACT, Status.DECISION_REQUIRED, str(foreign))
+        return
+    lease = Lease.of(metadata.get("properties", {}))
+    if run.policy.dry_run:
+        yield from _all(run, target, lease, orphans=orphans)
+        return
+    if (taken := _take(run, target)) is None:
+        yield target.outcome(Action.COMPACT, Status.BUSY, f"maintenance run {lease.holder} is at this table")
         return
     try:
-        yield from _all(run, target, lease, orphans=orphans)
+        yield from _all(run, target, taken, orphans=orphans)
     finally:
-        if not run.policy.dry_run:
-            _release(run, target)
+        _release(run, target)
 
 
 def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) -> Iterable[Outcome]:
@@ -127,15 +122,15 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
     }
     for action in (action for action in Action if action is not Action.MERGE or has_deletes(target)):
         if run.job.stopping():
-            yield Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why="the run was asked to end")
+            yield target.outcome(action, Status.STOPPED, "the run was asked to end")
             return
         try:
             if action is not Action.COMPACT and not run.policy.dry_run and _take(run, target) is None:
                 why = "another maintainer took the lease, which had run out"
-                yield Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why=why)
+                yield target.outcome(action, Status.STOPPED, why)
                 return
             if refusal := _rolled_back(run, target.pipeline):
-                yield _waiting(action, target, refusal)
+                yield target.outcome(action, Status.DECISION_REQUIRED, refusal)
                 return
             outcome = _tried(run, target, action, acts[action])
         except Exception as error:  # noqa: BLE001 - the other actions go on
@@ -174,7 +169,7 @@ def _tried(run: MaintenanceRun, target: Target, action: Action, act: Callable[[]
             if not tries_left:
                 if not GONE.search(error_text(error)):
                     raise
-                return Outcome(action=action, table=target.identifier, ended=Status.CONFLICT, why=_words(error))
+                return target.outcome(action, Status.CONFLICT, _words(error))
     raise AssertionError("unreachable")
 
 
@@ -195,28 +190,15 @@ def _release(run: MaintenanceRun, target: Target) -> None:
         return
 
 
-def _has_snapshots(run: MaintenanceRun, target: Target) -> bool:
-    iceberg = run.job.iceberg
-    return iceberg.exists(target.identifier) and iceberg.load(target.identifier).currentSnapshot() is not None
-
-
-def _busy(lease: Lease) -> str:
-    return f"maintenance run {lease.holder} is at this table"
-
-
-def _waiting(action: Action, target: Target, refusal: str) -> Outcome:
-    return Outcome(action=action, table=target.identifier, ended=Status.DECISION_REQUIRED, why=refusal)
-
-
 def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exception) -> Outcome:
     if run.job.stopping():  # jobs are cancelled when a run is to end
-        return Outcome(action=action, table=target.identifier, ended=Status.STOPPED, why="the run was asked to end")
+        return target.outcome(action, Status.STOPPED, "the run was asked to end")
     where = f"table {target.identifier}"
     if not isinstance(error, (FrazilError, *BROKEN)):
         error = Fault.of(error, where=where) if jvm_answers(run.job.spark) else JvmEnded.of(where)
     if not isinstance(error, FrazilError):
         error = SparkFailed(_words(error), where=where, do="Run again; nothing but files was changed")
-    return Outcome(action=action, table=target.identifier, ended=Status.FAILED, why=str(error))
+    return target.outcome(action, Status.FAILED, str(error))
 
 
 def _words(error: Exception) -> str:

@@ -46,30 +46,6 @@ class MaintenanceRun:
     policy: Policy = Policy()
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One of a pipeline's tables. The rows of a dead-letter table are decided with the other's commits."""
-
-    pipeline: Pipeline
-    is_dead_letter_table: bool
-
-    @classmethod
-    def of(cls, pipeline: Pipeline) -> tuple[Target, ...]:
-        """Return all tables of a pipeline, its own table first."""
-        return (cls(pipeline, is_dead_letter_table=False), cls(pipeline, is_dead_letter_table=True))
-
-    @property
-    def identifier(self) -> str:
-        """The table's name in the catalog."""
-        table = self.pipeline.table
-        return table.dead_letters if self.is_dead_letter_table else table.identifier
-
-    @property
-    def sort_fields(self) -> tuple[SortField, ...]:
-        """The order of rows within files that is declared for it."""
-        return () if self.is_dead_letter_table else self.pipeline.table.sort_fields
-
-
 Sink = Callable[[Mapping[str, Any]], None]
 
 
@@ -134,25 +110,31 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Reporter:
-    """Says what upkeep does for one pipeline: every line carries pipeline and run."""
+class Target:
+    """One of a pipeline's tables. The rows of a dead-letter table are decided with the other's commits."""
 
-    sink: Sink
-    pipeline: str
-    run: str
-    clock: Callable[[], float]
+    pipeline: Pipeline
+    is_dead_letter_table: bool
 
-    def __call__(self, outcome: Outcome) -> None:
-        """Write one outcome."""
-        self.sink(
-            {
-                "time": round(self.clock(), 3),
-                "event": "maintained",
-                "pipeline": self.pipeline,
-                "run": self.run,
-                **outcome.document(),
-            }
-        )
+    @classmethod
+    def of(cls, pipeline: Pipeline) -> tuple[Target, ...]:
+        """Return all tables of a pipeline, its own table first."""
+        return (cls(pipeline, is_dead_letter_table=False), cls(pipeline, is_dead_letter_table=True))
+
+    @property
+    def identifier(self) -> str:
+        """The table's name in the catalog."""
+        table = self.pipeline.table
+        return table.dead_letters if self.is_dead_letter_table else table.identifier
+
+    @property
+    def sort_fields(self) -> tuple[SortField, ...]:
+        """The order of rows within files that is declared for it."""
+        return () if self.is_dead_letter_table else self.pipeline.table.sort_fields
+
+    def outcome(self, action: Action, ended: Status = Status.DONE, why: str = "", **numbers: Any) -> Outcome:
+        """Return the outcome of an action at this table; `numbers` are its further members."""
+        return Outcome(action=action, table=self.identifier, ended=ended, why=why, **numbers)
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> Exit:

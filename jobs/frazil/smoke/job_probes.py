@@ -28,20 +28,20 @@ def run(job: DeployedJob) -> Answer:
     newest, good = job.newest, job.good
     if newest is None:
         if job.desired.is_stopped:
-            return Answer.not_yet(
-                "an operator stopped its pipelines", "Start them: frazil jobs start", is_awaited=False
-            )
+            what = "an operator stopped its pipelines"
+            return Answer.not_yet(what, "Start them: frazil jobs start", is_awaited=False)
         do = "Run frazil jobs reconcile, or wait for its schedule" if job.is_ingest else "Its schedule starts it"
         return Answer.not_yet(_NO_RUN, do, is_awaited=job.is_ingest)
     what = f"run {newest.id} is {newest.state}"
     if newest.state is RunState.FAILED:
-        return Answer.failed(f"{what}: {newest.details}", f"Read its log: frazil jobs logs {_logs_of(job, newest)}")
+        where = f"{job.services.environment.name} {newest.id} --job {job.job}"
+        return Answer.failed(f"{what}: {newest.details}", f"Read its log: frazil jobs logs {where}")
     if newest.state in GOOD:
         return Answer.shown(what)
     is_starting = newest.state not in (RunState.CANCELLING, RunState.CANCELLED)
     if is_starting and job.age(newest) > STARTING:
         do = "Look at the capacity of the application and the quota: frazil doctor"
-        return Answer.failed(f"{what} for {_minutes(job.age(newest))} minutes", do)
+        return Answer.failed(f"{what} for {job.age(newest) // timedelta(minutes=1)} minutes", do)
     return Answer.shown(f"run {good.id} is {good.state}; {what}") if good is not None else Answer.not_yet(what)
 
 
@@ -77,9 +77,8 @@ def log_files(job: DeployedJob) -> Answer:
         return Answer.shown(f"s3://{bucket_of(run)}/{prefix}")
     what = f"s3://{bucket_of(run)}/{prefix} has no log of the driver"
     if run.state.is_terminal and job.services.now - run.updated_at > LOGGING:
-        return Answer.failed(
-            what, f"Compare the role {job.services.names.role(job.job)} with docs/policies.md: s3:PutObject"
-        )
+        do = f"Compare the role {job.services.names.role(job.job)} with docs/policies.md: s3:PutObject"
+        return Answer.failed(what, do)
     return Answer.not_yet(what, "EMR Serverless stores it during the run or at its end")
 
 
@@ -91,9 +90,8 @@ def documents(job: IngestJob) -> Answer:
         if held is None or document_key(held.data) != key:
             return Answer.failed(f"{key} {'does not exist' if held is None else 'has other content'}", "Deploy again")
     names = (len(job.pipelines), job.environment.name)
-    return Answer.shown(
-        f"{names[0]} pipelines in {names[1]}, release {job.release.version} ({job.release.digest[:16]})"
-    )
+    what = f"{names[0]} pipelines in {names[1]}, release {job.release.version} ({job.release.digest[:16]})"
+    return Answer.shown(what)
 
 
 def generation(job: IngestJob) -> Answer:
@@ -107,14 +105,6 @@ def generation(job: IngestJob) -> Answer:
     if job.desired.is_stopped:
         return Answer.not_yet("an operator stopped its pipelines", "Start them: frazil jobs start", is_awaited=False)
     return Answer.not_yet(f"{what} has not proven itself", "frazil jobs reconcile --check prints why")
-
-
-def _logs_of(job: DeployedJob, run: Run) -> str:
-    return f"{job.services.environment.name} {run.id} --job {job.job}"
-
-
-def _minutes(age: timedelta) -> int:
-    return int(age.total_seconds() // 60)
 
 
 WRITING = timedelta(minutes=5)

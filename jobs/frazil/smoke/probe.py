@@ -96,11 +96,7 @@ PROOF = Subject(
     shows="the newest run writes its proof, and its pipelines commit or have caught up",
     stand_ins="the same; no key and no policies",
 )
-GENERATION = Subject(
-    name="generation",
-    shows="the reconciler has proven the deployed generation",
-    stand_ins="the same",
-)
+GENERATION = Subject(name="generation", shows="the reconciler has proven the deployed generation", stand_ins="the same")
 RUNTIME = Subject(
     name="runtime",
     shows="the image has the release's Python and Spark, and the driver finds its packages",

@@ -153,7 +153,6 @@ def tables(services: Services, jobs: Sequence[IngestJob]) -> Answer:
         return Answer.not_yet("no pipeline has landed yet")
     missing = [table.identifier for table in landed if reader.table_metadata(table.namespace, table.name) is None]
     if missing:
-        return Answer.failed(
-            f"Glue has no table {', '.join(missing[:5])}", "Read frazil jobs logs: was the table dropped?"
-        )
+        what = f"Glue has no table {', '.join(missing[:5])}"
+        return Answer.failed(what, "Read frazil jobs logs: was the table dropped?")
     return Answer.shown(f"{len(landed)} tables, as {role.rpartition('/')[2]}")

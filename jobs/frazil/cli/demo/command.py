@@ -17,10 +17,9 @@ from rich.console import Console
 from frazil.cli.console import duration, number, out, say, show_json, table
 from frazil.cli.demo.changes import Captured
 from frazil.cli.demo.land import Landed, fill_and_land, heading
-from frazil.cli.options import AsJson, LocalEnvironment, check_local
+from frazil.cli.options import AsJson, LocalEnvironment, check_local, command_secrets
 from frazil.cli.pipelines.run import Memory
 from frazil.cli.pipelines.status import SECONDS, snapshot_table
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
 from frazil.exit_codes import Exit
 from frazil.project.environments import documents_folder
@@ -60,10 +59,7 @@ WEATHER = Pipeline(
     topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
     table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
-PLANES = Pipeline(
-    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
-    table=Table("nyc.planes"),
-)
+PLANES = Pipeline(topic=Topic("planes", value_format=ValueFormat.PROTOBUF), table=Table("nyc.planes"))
 PIPELINES = (FLIGHTS, WEATHER, PLANES)
 """What the demo lands; `stacks/pipelines.py` declares the same."""
 
@@ -79,24 +75,18 @@ from lake_table group by carrier order by flights desc limit 5
 """
 
 
-def demo(
-    context: typer.Context, memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False
-) -> None:
+def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False) -> None:
     """Land a year of flights, and a database's changes.
 
     For example: frazil local demo
 
-    \b
     Starts a broker, a registry and PostgreSQL in .frazil/demo.
     Stops them at the end; the tables stay.
     The tables are in the environment `demo`.
     A second run starts without data.
 
-    \b
-    Exit codes:
-      0 every record is landed or dead-lettered, and proven
-      1 a record is missing
-      3 a local service did not start
+    Exit codes: 0 every record is landed or dead-lettered, and proven; 1 a record is missing; 3 a local service
+    did not start
     """
     from frazil.clients.daemon_threads import DaemonThreads
     from frazil.clients.kafka_topics import KafkaTopics
@@ -107,7 +97,7 @@ def demo(
 
     check_local(option, (ENVIRONMENT,))
     began = time.monotonic()
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     console = Console(quiet=True) if as_json else out()
     folder = state_folder() / FOLDER
     down(folder, data=True)

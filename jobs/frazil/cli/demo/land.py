@@ -73,14 +73,12 @@ def fill_and_land(
 
     Then land the changes of the database that `begin_capture` starts, if it is given. It starts while the topics fill.
     """
-    from frazil.cli.demo.producer import Filling, Poison
+    from frazil.cli.demo.producer import Filling
     from frazil.cli.demo.topics import SOURCES
 
-    fillings = []
-    for pipeline in pipelines:
-        source = SOURCES[pipeline.topic.name]()
-        poison = Poison(source.count, share=POISON_SHARE, seed=SEED, index=len(source.index))
-        fillings.append(Filling(source, environment.kafka.bootstrap, registry_url, poison))
+    at = environment.kafka.bootstrap, registry_url
+    sources = [SOURCES[pipeline.topic.name]() for pipeline in pipelines]
+    fillings = [Filling(source, *at, share=POISON_SHARE, seed=SEED) for source in sources]
     heading(console, "2", "Topics fill, and one record in a thousand is spoilt on purpose", "Spark starts meanwhile")
     for filling in fillings:
         filling.create(partitions=PARTITIONS)
@@ -113,7 +111,7 @@ def fill_and_land(
                 heading(console, "4", "A database's changes become an upsert table", "by Debezium")
                 capture.result().land(console, environment, secrets, lambda pipeline: land([pipeline]))
     landed = [
-        Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.poison.made))
+        Landed(pipeline=pipeline, produced=filling.sent, spoilt=dict(filling.spoilt))
         for pipeline, filling in zip(pipelines, fillings, strict=True)
     ]
     return landed, capture.result() if capture is not None else None

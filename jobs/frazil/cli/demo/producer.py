@@ -21,28 +21,6 @@ _SECONDS = 60.0
 _STEP = 2_000  # records between two words to the one who watches
 
 
-class Poison:
-    """Decides, from a seed, which records get a spoilt twin, and of which kind; `made` counts the twins by reason.
-
-    `index` is the number of bytes between frame and body: Protobuf's message index.
-    """
-
-    def __init__(self, rows: int, *, share: float, seed: int, index: int = 0) -> None:
-        self._body = FRAME + index
-        self._random = Random(seed)
-        self._places = set(self._random.sample(range(rows), round(rows * share)))
-        self._kinds = list(KINDS)
-        self.made: dict[str, int] = {}
-
-    def after(self, place: int, value: bytes) -> bytes | None:
-        """Return a bad copy of the value at this place of the topic, if there is to be one."""
-        if place not in self._places:
-            return None
-        kind = self._kinds[sum(self.made.values()) % len(self._kinds)]
-        self.made[kind.value] = self.made.get(kind.value, 0) + 1
-        return KINDS[kind](value, self._body, self._random)
-
-
 @dataclass(slots=True)
 class Filling:
     """One topic while it is filled, a version at a time: what was sent so far, good and spoilt."""
@@ -50,11 +28,21 @@ class Filling:
     source: Source
     bootstrap: str
     registry_url: str
-    poison: Poison
+    share: float
+    """Share of the rows that get a spoilt twin, of each kind in turn."""
+    seed: int
     sent: int = 0
+    spoilt: dict[str, int] = field(default_factory=dict)
+    """The spoilt twins by reason."""
     _rows: Iterator[Row] | None = None
     _done: int = 0
     _refused: list[str] = field(default_factory=list)
+    _random: Random = field(init=False)
+    _places: set[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)
+        self._places = set(self._random.sample(range(self.source.count), round(self.source.count * self.share)))
 
     def create(self, *, partitions: int) -> None:
         """Create the topic."""
@@ -89,13 +77,14 @@ class Filling:
         return islice(self._rows, self.source.count // len(self.source.versions))
 
     def _records(self, rows: Iterator[Row], frame: bytes, version: Version) -> Iterator[tuple[bytes, bytes]]:
-        encode, key_of, place = version.encode, self.source.key, self.sent - sum(self.poison.made.values())
+        encode, key_of, place = version.encode, self.source.key, self.sent - sum(self.spoilt.values())
         for row in rows:
             key, value = key_of(row).encode(), frame + encode(row)
             yield key, value
-            spoilt = self.poison.after(place, value)
-            if spoilt is not None:
-                yield key, spoilt
+            if place in self._places:
+                kind = list(KINDS)[sum(self.spoilt.values()) % len(KINDS)]
+                self.spoilt[kind.value] = self.spoilt.get(kind.value, 0) + 1
+                yield key, KINDS[kind](value, FRAME + len(self.source.index), self._random)
             place += 1
 
     def _send(self, records: Iterator[tuple[bytes, bytes]], on_progress: Callable[[int], None]) -> None:

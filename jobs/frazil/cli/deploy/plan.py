@@ -20,7 +20,6 @@ NO_RELEASE = "none"
 
 
 def review(
-    context: typer.Context,
     env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
     option: EnvironmentOption = None,
     plans: Annotated[
@@ -47,51 +46,40 @@ def review(
 
     For example: frazil deploy plan dev --release dist/release/manifest.json > review.md
 
-    \b
     Changes nothing.
     Runs in a project, or in a checkout.
     Needs Terraform and read permissions, unless --offline.
     Plans hold secrets and are deleted; the review holds none.
 
-    \b
-    Exit codes:
-      0 nothing changes
-      1 refused because of a danger or a guardrail
-      2 invalid input
-      4 something changes
-      5 not reviewed
+    Exit codes: 0 nothing changes; 1 refused because of a danger or a guardrail; 2; 4 something changes; 5 not
+    reviewed
     """
     if offline and (plans or synthesised or only_changed or acceptances or form):
-        raise InvalidInput(
-            "it has no plan of Terraform", where="--offline", do="Leave out --offline, or what needs a plan"
-        )
+        what = "it has no plan of Terraform"
+        raise InvalidInput(what, where="--offline", do="Leave out --offline, or what needs a plan")
     program = required_program("review")
-    name = environment_name(context, env, option)
+    name = environment_name(env, option)
     arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
-    files = {
-        "--synthesised": synthesised,
-        "--before": before,
-        "--assumptions": assumptions,
-        "--acceptances": acceptances,
-        "--form": form,
+    paths = {
+        "synthesised": synthesised,
+        "before": before,
+        "assumptions": assumptions,
+        "acceptances": acceptances,
+        "form": form,
     }
-    for name_of, path_of in files.items():
-        arguments += [f"{name_of}={path_of.absolute()}"] if path_of is not None else []
-    arguments += ["--only-changed"] if only_changed else []
-    arguments += ["--offline"] if offline else []
+    arguments += [f"--{each}={path.absolute()}" for each, path in paths.items() if path is not None]
+    arguments += [*(["--only-changed"] if only_changed else []), *(["--offline"] if offline else [])]
     arguments += [f"--commit={commit}"] if commit else []
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
-    if code := program.run(*arguments, "--", name, variables=variables):
-        raise typer.Exit(code)
+    program.run(*arguments, "--", name, variables=variables)
 
 
 def apply(
-    context: typer.Context,
     env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
     option: EnvironmentOption = None,
     reviewed: Annotated[Path | None, flag("--reviewed", "Normal form that the review wrote.", "FILE")] = None,
@@ -102,33 +90,23 @@ def apply(
 
     For example: frazil deploy apply dev --reviewed reviewed.json
 
-    \b
     Applies nothing if the plan is another one.
     Applies nothing if a danger is not accepted.
     Prints the difference as Markdown.
     Needs Terraform and the deployer's permissions.
 
-    \b
-    Exit codes:
-      0 applied, or nothing changes
-      1 refused
-      2 invalid input
-      4 applied in part; review the rest
-      5 not planned
-      6 Terraform failed
+    Exit codes: 0 applied, or nothing changes; 1 refused; 2; 4 applied in part; review the rest; 5; 6
     """
     program = required_program("apply")
-    name = environment_name(context, env, option)
+    name = environment_name(env, option)
     if (declared := description(name, program.root)) is not None:
         refuse_wrong_in_account(declared)
     files = {"--reviewed": reviewed, "--acceptances": acceptances, "--outputs": outputs}
     arguments = [f"{each}={file.absolute()}" for each, file in files.items() if file is not None]
-    if code := program.run(*arguments, "--", name):
-        raise typer.Exit(code)
+    program.run(*arguments, "--", name)
 
 
 def acceptances(
-    context: typer.Context,
     env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
     option: EnvironmentOption = None,
     repository: Annotated[
@@ -144,18 +122,13 @@ def acceptances(
 
     For example: frazil deploy acceptances prod --repository shop/lake --pull-request 12
 
-    \b
     A code owner accepts by a comment:
       frazil accept DIGEST CODE,…: REASON
     Owners are those of deployed/ENV.json on the base branch.
     Edited comments do not count.
     GITHUB_TOKEN needs read permissions.
 
-    \b
-    Exit codes:
-      0 printed
-      2 invalid input
-      3 GitHub is unavailable
+    Exit codes: 0 printed; 2; 3 GitHub is unavailable
     """
     from frazil.clients.github import PullRequest
     from frazil.project.acceptances import acceptances as read
@@ -167,17 +140,12 @@ def acceptances(
     if repository.count("/") != 1 or not number:
         raise typer.BadParameter("write --repository OWNER/NAME and --pull-request NUMBER")
     pull = PullRequest(repository, number, token=token, code_owner_files=PLACES, api=api)
-    name = environment_name(context, env, option)
+    name = environment_name(env, option)
     accepted, ignored = read(name, pull, author_may_accept=author_may_accept)
     for each in ignored:
         note(f"{each.url}: the comment does not count: {each.why}")
-    show_json(
-        {
-            "environment": name,
-            "accepted": [asdict(each) for each in accepted],
-            "ignored": [asdict(each) for each in ignored],
-        }
-    )
+    listed = {"accepted": list(map(asdict, accepted)), "ignored": list(map(asdict, ignored))}
+    show_json({"environment": name, **listed})
 
 
 def cost(
@@ -189,15 +157,10 @@ def cost(
 
     For example: frazil deploy cost --topics 50 --gb-a-day 5
 
-    \b
     Needs neither account nor project.
     Uses dated list prices, and prints all assumptions.
 
-    \b
-    Exit codes:
-      0 printed
-      2 invalid input
+    Exit codes: 0 printed; 2
     """
     arguments = [f"--topics={topics}", f"--gb-a-day={gb_a_day:.15g}", *(["--json"] if as_json else [])]
-    if code := own_program("stacks.workflow.monthly_bill").run(*arguments):
-        raise typer.Exit(code)
+    own_program("stacks.workflow.monthly_bill").run(*arguments)

@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from frazil.cli.options import environment_name
 from frazil.errors import InvalidInput
 from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import Exit
@@ -29,19 +32,26 @@ class DeploymentProgram:
     root: Path
     command: tuple[str, ...]
 
-    def run(self, *arguments: str, variables: Mapping[str, str] | None = None) -> Exit:
-        """Run the verb at this process's terminal, with further variables. A code that Frazil does not have is `UNCHECKED`."""
+    def run(self, *arguments: str, variables: Mapping[str, str] | None = None) -> None:
+        """Run the verb at this process's terminal, with further variables.
+
+        Raises `typer.Exit` with its code, if that is not 0. A code that Frazil does not have is `UNCHECKED`.
+        """
         command, settings = [*self.command, *arguments], {**os.environ, **(variables or {})}
-        code = subprocess.run(command, cwd=self.root, env=settings, check=False).returncode
-        return Exit(code) if code in frozenset(Exit) else Exit.UNCHECKED
+        if code := subprocess.run(command, cwd=self.root, env=settings, check=False).returncode:
+            raise typer.Exit(code if code in frozenset(Exit) else Exit.UNCHECKED)
 
 
 def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
-    """Return the program for a verb of `stacks/workflow/program.py`, by the nearest folder that has one; None if no folder has."""
+    """Return the program for a verb of `stacks/workflow/program.py`, by the nearest folder that has one; None if no folder has.
+
+    Raises `LocalPartFailed` if the packages of deployment are not installed.
+    """
     module = verb.replace("-", "_")
     for folder in (start, *start.parents):
         if (folder / NAME).is_file() and (folder / DEPLOYMENTS).is_file():
-            _require_packages()
+            if find_spec(PACKAGE) is None and (missing := missing_package(PACKAGE)):
+                raise missing
             return DeploymentProgram(folder, (sys.executable, DEPLOYMENTS, verb))
         if (folder / "stacks" / "workflow" / f"{module}.py").is_file():
             return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.workflow.{module}"))
@@ -55,12 +65,6 @@ def own_program(module: str) -> DeploymentProgram:
     return DeploymentProgram(Path(__file__).resolve().parents[4], (sys.executable, "-m", module))
 
 
-def _require_packages() -> None:
-    """Raise `LocalPartFailed` if the packages of deployment are not installed."""
-    if find_spec(PACKAGE) is None and (missing := missing_package(PACKAGE)):
-        raise missing
-
-
 def required_program(verb: str) -> DeploymentProgram:
     """Return the program around the working folder. Raises `InvalidInput` if there is none."""
     program = deployment_program(Path.cwd(), verb)
@@ -68,6 +72,12 @@ def required_program(verb: str) -> DeploymentProgram:
         what, do = "no deployment is declared here", "Run in a project with infra_app.py, or in a checkout of Frazil"
         raise InvalidInput(what, where=str(Path.cwd()), do=do)
     return program
+
+
+def declared_deployment(env: str | None, option: str | None) -> tuple[DeploymentProgram, str, dict[str, Any]]:
+    """Return the program that deploys, the environment that a command is about, and its description."""
+    program, name = required_program("deploy"), environment_name(env, option)
+    return program, name, required_description(name, program.root)
 
 
 UNKNOWN = 3

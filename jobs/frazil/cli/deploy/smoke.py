@@ -5,24 +5,19 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
-from frazil.cli.console import out, plain, show_json
+from frazil.cli.console import checked, counted, out, show_json
 from frazil.cli.deploy.program import required_description
-from frazil.cli.doctor import WIDTH, has_signs
 from frazil.cli.jobs import aws
-from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, environment_name, flag
+from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, command_secrets, environment_name, flag
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.exit_codes import Exit
 from frazil.project import environments
-
-if TYPE_CHECKING:
-    from frazil.smoke.probe import Result
-
+from frazil.smoke.probe import Result, exit_of_results
 
 SIGNS = {
     "shown": ("✓", "ok  ", "green"),
@@ -36,7 +31,6 @@ AGAIN_SECONDS = 20.0
 
 
 def smoke(
-    context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
     publish: Annotated[bool, flag("--publish", "Raise one alarm, which sends a test message.")] = False,
@@ -47,23 +41,17 @@ def smoke(
 
     For example: frazil deploy smoke dev --minutes 20
 
-    \b
     Changes nothing, except with --publish.
     Needs the deployer's permissions.
     Local stand-ins cannot show everything.
 
-    \b
-    Exit codes:
-      0 no probe failed
-      1 a probe failed
-      2 invalid input
-      3 a service is unavailable
+    Exit codes: 0 no probe failed; 1 a probe failed; 2; 3
     """
-    name = environment_name(context, env, option)
-    place, secrets = environments.environment(name), context.find_root().obj
+    name = environment_name(env, option)
+    place, secrets = environments.environment(name), command_secrets()
     declared = required_description(place.name, Path.cwd())
     found = probed(place, declared, secrets, publish=publish, minutes=minutes)
-    code = exit_code(found)
+    code = exit_of_results(found)
     if as_json:
         documents = [each.document() for each in found]
         show_json({"environment": name, "probes": documents, "counts": _counts(found), "exit_code": int(code)})
@@ -102,23 +90,11 @@ def probed(
         time.sleep(AGAIN_SECONDS)
 
 
-def exit_code(found: list[Result]) -> Exit:
-    """Return the exit code of the worst failure."""
-    from frazil.smoke.probe import exit_of_results
-
-    return exit_of_results(found)
-
-
 def print_results(found: list[Result]) -> None:
     """Print a line for each probe, with the remedy of a failure, and the number of each outcome."""
     for each in found:
-        answer = each.answer
-        sign, word, style = SIGNS[answer.outcome.value]
-        text = Text()
-        text.append(sign if has_signs() else word, style=style)
-        text.append(f" {plain(each.probe.name):{WIDTH}} {plain(_sentence(each))}")
-        out().print(text, soft_wrap=True)
-    out().print(Text(", ".join(f"{number} {name}" for name, number in _counts(found).items() if number)))
+        out().print(checked(SIGNS[each.answer.outcome.value], each.probe.name, _sentence(each)), soft_wrap=True)
+    out().print(counted(_counts(found)))
 
 
 def _sentence(result: Result) -> str:

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +17,8 @@ import typer
 from frazil.cli.console import note, say
 from frazil.cli.deploy.fetch import OUTPUT, read_document, write
 from frazil.cli.deploy.plan import NO_RELEASE
-from frazil.cli.deploy.program import BuiltFor, DeploymentProgram, required_description, required_program
-from frazil.cli.deploy.smoke import exit_code, print_results, probed
+from frazil.cli.deploy.program import BuiltFor, DeploymentProgram, declared_deployment
+from frazil.cli.deploy.smoke import print_results, probed
 from frazil.cli.jobs import aws
 from frazil.cli.jobs.reconcile import (
     LOCAL_LOOK_SECONDS,
@@ -28,7 +29,7 @@ from frazil.cli.jobs.reconcile import (
     reconciler,
     removed_from,
 )
-from frazil.cli.options import EnvironmentOption, argument, environment_name, flag
+from frazil.cli.options import EnvironmentOption, argument, command_secrets, flag
 from frazil.cli.release import built, refuse_other
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
@@ -38,6 +39,7 @@ from frazil.release.installed import Source, is_checkout, source_at
 from frazil.release.manifest import MANIFEST, Architecture
 from frazil.release.upload import built_release, upload_release
 from frazil.rollout.group_jobs import INGEST, deployed_pipelines, job_name
+from frazil.smoke.probe import exit_of_results
 
 LAST = "ingestion"
 STACKS = ("foundation", "confluent", LAST)
@@ -63,7 +65,6 @@ class Deployed:
 
 
 def deploy(
-    context: typer.Context,
     env: Declared = None,
     option: EnvironmentOption = None,
     release: ReleaseFile = None,
@@ -79,7 +80,6 @@ def deploy(
 
     For example: frazil deploy up dev
 
-    \b
     Builds the release from checkout or wheel, if it changed.
     Applies the saved plan of each stack after its review.
     Refuses dangers. Asks before each apply.
@@ -87,25 +87,17 @@ def deploy(
     With --group, the other groups keep their release.
     After an interruption, repeat the command.
 
-    \b
-    Exit codes:
-      0 deployed, and the desired generation runs
-      1 refused, not confirmed, rolled back, or a probe failed
-      2 invalid input
-      3 a service is unavailable
-      5 not planned
-      6 Terraform failed
+    Exit codes: 0 deployed, and the desired generation runs; 1 refused, not confirmed, rolled back, or a probe
+    failed; 2; 3; 5; 6
     """
-    program = required_program("deploy")
-    name = environment_name(context, env, option)
-    declared = required_description(name, program.root)
+    program, name, declared = declared_deployment(env, option)
     options = flags(reason, acceptances, again=again, yes=yes)
     made = deployed(program, name, declared, release, options, group=group)
     if made is not None:
         job = job_name(INGEST, group) if group else None
-        reconcile_jobs(made.place, context.find_root().obj, minutes, job=job)
+        reconcile_jobs(made.place, command_secrets(), minutes, job=job)
         if smoke:
-            _probe(made.place, declared, context.find_root().obj)
+            _probe(made.place, declared, command_secrets())
 
 
 def flags(reason: str, acceptances: Path | None, *, again: bool, yes: bool) -> list[str]:
@@ -139,20 +131,15 @@ def deployed(
             if is_last and manifest is not None:
                 _upload(manifest.parent, declared)
             chosen = [*options, *(_only(group, declared, folder) if group and is_last else []), f"--outputs={file}"]
-            if code := program.run(*chosen, "--", name, *stacks, variables=variables):
-                raise typer.Exit(code)
+            program.run(*chosen, "--", name, *stacks, variables=variables)
         outputs = json.loads(file.read_text("utf-8"))[f"{name}-{LAST}"]
     if (address := outputs.get(OUTPUT)) is None or manifest is None:
-        _print(
-            "runs",
-            "none: no release is deployed. frazil jobs reconcile ends those that are left"
-            if manifest is None
-            else "none: no pipeline of Spark is declared",
-        )
+        lacks = "release is deployed. frazil jobs reconcile ends those that are left"
+        say(f"runs: none: no {lacks if manifest is None else 'pipeline of Spark is declared'}")
         return None
     place = read_document(address)
     write(place)
-    _print("environment", f"{place.name} is known by its name")
+    say(f"environment: {place.name} is known by its name")
     return Deployed(place=place, outputs=outputs)
 
 
@@ -197,20 +184,20 @@ def _built(source: Source, declared: dict[str, Any], releases: Path, root: Path)
         found = built_release(folder)
         wanted = (identity, label, architecture)
         if (found.git_commit or found.wheel_sha256, found.label, found.architecture) == wanted:
-            _print("release", f"{found.version} ({found.digest[:16]}) is built already")
+            say(f"release: {found.version} ({found.digest[:16]}) is built already")
             return manifest
     shutil.rmtree(folder, ignore_errors=True)  # of other files, or of an interrupted build
     made = built(root, folder, label_name=label, architecture=architecture)
     is_of = f"of {'commit' if made.git_commit else 'wheel'} {identity[:12]}"
     is_of = "with changes that no commit has" if made.is_dirty else is_of
-    _print("release", f"{made.version} ({made.digest[:16]}), {is_of}, in {folder.relative_to(root)}")
+    say(f"release: {made.version} ({made.digest[:16]}), {is_of}, in {folder.relative_to(root)}")
     return manifest
 
 
 def _upload(folder: Path, declared: dict[str, Any]) -> None:
     store = aws.declared_artifact_store(declared)
     release, uploaded = upload_release(folder, store, trusted=declared["trusted_keys"])
-    _print("upload", f"{sum(one.is_new for one in uploaded)} of {len(uploaded)} files were new, {release.key}")
+    say(f"upload: {sum(one.is_new for one in uploaded)} of {len(uploaded)} files were new, {release.key}")
 
 
 def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: str | None = None) -> None:
@@ -220,7 +207,7 @@ def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: s
     """
     jobs, watches = aws.jobs_of(aws.artifact_store(place, secrets), job), not aws.is_local(place)
     if watches:
-        _print("reconcile", "waits for the deployed reconciler, which makes a pass every five minutes")
+        say("reconcile: waits for the deployed reconciler, which makes a pass every five minutes")
     if job is None:
         end_left_runs(place, secrets, removed_from(place, secrets, None), minutes=minutes, watches=watches)
     bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False, watches=watches)
@@ -230,13 +217,9 @@ def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> No
     """Probe the deployed environment. Ends with the code of the worst failure; what is not shown fails nothing."""
     found = probed(place, declared, secrets)
     print_results(found)
-    if code := exit_code(found):
-        _print("smoke", f"the deployment is complete, and a probe failed. Repeat it: frazil deploy smoke {place.name}")
+    if code := exit_of_results(found):
+        say(f"smoke: the deployment is complete, and a probe failed. Repeat it: frazil deploy smoke {place.name}")
         raise typer.Exit(code)
-
-
-def _print(step: str, what: str) -> None:
-    say(f"{step}: {what}")
 
 
 FORMER = "former_applications"
@@ -244,7 +227,6 @@ FORMER = "former_applications"
 
 
 def move_application(
-    context: typer.Context,
     env: Declared = None,
     option: EnvironmentOption = None,
     release: ReleaseFile = None,
@@ -258,57 +240,43 @@ def move_application(
 
     For example: frazil deploy move-application prod
 
-    \b
     Declare the new application and the former one first.
     Deploys both, as frazil deploy up does.
     Reconciles: old runs end, new ones start and prove themselves.
     Stops the former application after its last run.
     After an interruption, repeat the command.
 
-    \b
-    Exit codes:
-      0 moved: the former application is stopped
-      1 refused, rolled back, or runs are left
-      2 invalid input
-      3 a service is unavailable
-      5 not planned
-      6 Terraform failed
+    Exit codes: 0 moved: the former application is stopped; 1 refused, rolled back, or runs are left; 2; 3; 5; 6
     """
     from frazil.rollout.former_application import stop_former
 
-    program = required_program("deploy")
-    name = environment_name(context, env, option)
-    declared = required_description(name, program.root)
+    program, name, declared = declared_deployment(env, option)
     former = declared[FORMER]
     if not former:
         do = "Give the new one a name in `application`, and list the one before in `former_applications` (docs/deploy.md)"
         raise InvalidInput("no former application is declared", where=f"environment {name}", do=do)
-    _print("move", f"from {', '.join(former)} to {declared['application']}")
+    say(f"move: from {', '.join(former)} to {declared['application']}")
     made = deployed(program, name, declared, release, flags(reason, acceptances, again=again, yes=yes))
     if made is None:
         raise InvalidInput("no job runs", where=f"environment {name}", do="Deploy a release and a pipeline of Spark")
-    secrets = context.find_root().obj
+    secrets = command_secrets()
     try:
         reconcile_jobs(made.place, secrets, minutes)
     except typer.Exit:
-        _print("move", f"not finished: a job still runs on {', '.join(former)}. Fix the cause, then repeat the command")
+        say(f"move: not finished: a job still runs on {', '.join(former)}. Fix the cause, then repeat the command")
         raise
     ended = []
     for title, application in zip(former, made.outputs[FORMER], strict=True):
-
-        def on_wait(why: str, title: str = title) -> None:
-            note(f"{title}: {why}")
-
         exists = stop_former(
             application,
             aws.artifact_store(made.place, secrets),
             aws.emr(made.place, secrets),
             clock=time.time,
             wait=time.sleep,
-            on_wait=on_wait,
+            on_wait=partial(lambda title, why: note(f"{title}: {why}"), title),
             look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(made.place) else LOOK_SECONDS,
             patience_seconds=minutes * 60,
         )
         ended.append(f"{title} ({application}) {'is stopped' if exists else 'does not exist'}, without runs")
     do = f'Remove it from former_applications, then run: frazil deploy up {name} --accept-danger "it is stopped"'
-    _print("move", f"done: all jobs run on {declared['application']}; {'; '.join(ended)}. {do}")
+    say(f"move: done: all jobs run on {declared['application']}; {'; '.join(ended)}. {do}")

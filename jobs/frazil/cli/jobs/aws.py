@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 def artifact_store(place: Environment, secrets: Secrets) -> ObjectStore:
     """Return the artifact bucket. Raises `InvalidInput` in an environment without one."""
     if place.artifact_bucket is None:
-        raise InvalidInput(
-            "it has no artifact_bucket",
-            where=f"environment {place.name}",
-            do="Only a deployed environment has; `frazil deploy fetch OUTPUTS` fetches its document",
-        )
+        do = "Only a deployed environment has; `frazil deploy fetch OUTPUTS` fetches its document"
+        raise InvalidInput("it has no artifact_bucket", where=f"environment {place.name}", do=do)
     return bucket(place, secrets, place.artifact_bucket)
 
 

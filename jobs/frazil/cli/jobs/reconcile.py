@@ -22,6 +22,7 @@ from frazil.cli.options import (
     EnvironmentOption,
     JobName,
     argument,
+    command_secrets,
     environment_name,
     flag,
 )
@@ -45,7 +46,6 @@ Minutes = Annotated[int, flag("--minutes", "Minutes that it may take.", min=1, m
 
 
 def reconcile(
-    context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
     job: JobName = None,
@@ -58,19 +58,13 @@ def reconcile(
 
     For example: frazil jobs reconcile prod --check
 
-    \b
     Ends the old run, then starts the new one.
     An unhealthy generation is rolled back to the one before.
 
-    \b
-    Exit codes:
-      0 the desired generation runs
-      1 rolled back, or an operator must decide
-      2 invalid input
-      3 a service is unavailable, or another reconciler runs
-      4 with --check: runs differ from the desired state
+    Exit codes: 0 the desired generation runs; 1 rolled back, or an operator must decide; 2; 3 a service is
+    unavailable, or another reconciler runs; 4 with --check: runs differ from the desired state
     """
-    place, secrets = environments.environment(environment_name(context, env, option)), context.find_root().obj
+    place, secrets = environments.environment(environment_name(env, option)), command_secrets()
     at_work = reconciler(place, secrets)
     if check and watch:
         raise typer.BadParameter("give one of --check and --watch")
@@ -269,55 +263,36 @@ def document(step: Step) -> dict[str, Any]:
 Names = Annotated[list[str], argument("PIPELINE...", "Pipelines of the job, by name.")]
 
 
-def stop(
-    context: typer.Context,
-    names: Names,
-    env: EnvironmentChoice = "local",
-    minutes: Minutes = 120,
-    as_json: AsJson = False,
-) -> None:
+def stop(names: Names, env: EnvironmentChoice = "local", minutes: Minutes = 120, as_json: AsJson = False) -> None:
     """Stop pipelines of a job.
 
     For example: frazil jobs stop orders --env prod
 
-    \b
     A deployment does not start them; `frazil jobs start` does.
     A run without these pipelines replaces the job's run.
     Records stay in their topics, subject to retention.
 
-    \b
-    Exit codes:
-      same as `frazil jobs reconcile`
+    Exit codes: same as `frazil jobs reconcile`
     """
-    _change(context, names, env, minutes, is_stopped=True, as_json=as_json)
+    _change(names, env, minutes, is_stopped=True, as_json=as_json)
 
 
-def start(
-    context: typer.Context,
-    names: Names,
-    env: EnvironmentChoice = "local",
-    minutes: Minutes = 120,
-    as_json: AsJson = False,
-) -> None:
+def start(names: Names, env: EnvironmentChoice = "local", minutes: Minutes = 120, as_json: AsJson = False) -> None:
     """Start stopped pipelines at the offsets of their tables.
 
     For example: frazil jobs start orders --env prod
 
-    \b
-    Exit codes:
-      same as `frazil jobs reconcile`
+    Exit codes: same as `frazil jobs reconcile`
     """
-    _change(context, names, env, minutes, is_stopped=False, as_json=as_json)
+    _change(names, env, minutes, is_stopped=False, as_json=as_json)
 
 
-def _change(
-    context: typer.Context, names: list[str], env: str, minutes: int, *, is_stopped: bool, as_json: bool
-) -> None:
+def _change(names: list[str], env: str, minutes: int, *, is_stopped: bool, as_json: bool) -> None:
     from frazil.rollout.group_jobs import job_of
     from frazil.rollout.stopped_pipelines import change_stop
 
     place = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     at_work, store = reconciler(place, secrets), aws.artifact_store(place, secrets)
     job = job_of(store, names)
     change_stop(store, at_work.desired(job), *names, is_stopped=is_stopped)

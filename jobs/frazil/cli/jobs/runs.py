@@ -8,11 +8,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from frazil.cli.console import duration, err, note, number, out, plain, say, show_json, table
 from frazil.cli.jobs import aws
-from frazil.cli.options import AsJson, EnvironmentName, EnvironmentOption, JobName, argument, environment_name, flag
+from frazil.cli.options import (
+    AsJson,
+    EnvironmentName,
+    EnvironmentOption,
+    JobName,
+    argument,
+    command_secrets,
+    environment_name,
+    flag,
+)
 from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput, ObjectStoreUnavailable
 from frazil.project import environments
@@ -28,7 +35,6 @@ COLUMNS = ("run", "job", "state", "generation", "release", "began", "took", "")
 
 
 def runs(
-    context: typer.Context,
     env: EnvironmentName = None,
     option: EnvironmentOption = None,
     job: JobName = None,
@@ -39,15 +45,11 @@ def runs(
 
     For example: frazil jobs list prod --last 5
 
-    \b
-    Exit codes:
-      0 listed, also if there are none
-      2 invalid input
-      3 a service is unavailable
+    Exit codes: 0 listed, also if there are none; 2; 3
     """
-    place = environments.environment(environment_name(context, env, option))
-    jobs = aws.jobs_of(aws.artifact_store(place, context.find_root().obj), job)
-    found = _found(place, context.find_root().obj, jobs, last=last)[:last]
+    place = environments.environment(environment_name(env, option))
+    jobs = aws.jobs_of(aws.artifact_store(place, command_secrets()), job)
+    found = _found(place, command_secrets(), jobs, last=last)[:last]
     now = time.time()
     if as_json:
         show_json({"jobs": list(jobs), "runs": [facts(run, now=now) for run in found]})
@@ -63,7 +65,6 @@ def runs(
 
 
 def logs(
-    context: typer.Context,
     env: EnvironmentName = None,
     run_id: Annotated[str | None, argument("RUN", "A run's id; by default the newest run.")] = None,
     option: EnvironmentOption = None,
@@ -75,28 +76,22 @@ def logs(
 
     For example: frazil jobs logs prod 00f1abc2def3gh45
 
-    \b
     With --env or FRAZIL_ENV, one argument may be RUN.
 
-    \b
-    Exit codes:
-      0 printed, also if there is no log yet
-      2 invalid input, no such run, or no log on S3
-      3 a service is unavailable
+    Exit codes: 0 printed, also if there is no log yet; 2 invalid input, no such run, or no log on S3; 3
     """
     from frazil.rollout.run_log import Stream, bucket_of, run_log
 
     if run_id is None and env is not None and option is not None and not environments.is_known(env):
         env, run_id = None, env  # `--env` or FRAZIL_ENV takes the place of ENV, so the one argument is RUN
-    place = environments.environment(environment_name(context, env, option))
-    secrets: Secrets = context.find_root().obj
+    place = environments.environment(environment_name(env, option))
+    secrets = command_secrets()
     jobs = aws.jobs_of(aws.artifact_store(place, secrets), job)
     where = f"{', '.join(f'job {each}' for each in jobs)} of environment {place.name}"
     run = _chosen(_found(place, secrets, jobs, run_id=run_id), run_id, where=where)
     if not bucket_of(run):
-        raise InvalidInput(
-            "it leaves no log on S3", where=f"run {run.id}", do="Its monitoring configuration names none"
-        )
+        what = "it leaves no log on S3"
+        raise InvalidInput(what, where=f"run {run.id}", do="Its monitoring configuration names none")
     stream = Stream.STDERR if is_sparks else Stream.STDOUT
     parts = run_log(run, aws.bucket(place, secrets, bucket_of(run)), stream)
     if as_json:

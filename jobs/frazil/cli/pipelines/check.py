@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli.console import out, print_error, say, show_json, table
-from frazil.cli.options import ENV, AsJson, argument, flag
+from frazil.cli.options import ENV, AsJson, argument, command_secrets, flag
 from frazil.clients.secrets import Secrets
 from frazil.declaration import InvalidDeclaration, Pipeline, Problem, Spark, canonical, digest
 from frazil.declaration.catalogs import LocalCatalog
@@ -19,6 +19,7 @@ from frazil.declaration.documents.document import document
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import CatalogUnavailable, FrazilError, InvalidInput
 from frazil.exit_codes import Exit
+from frazil.job.entry_point import read
 from frazil.project import declaration_file, environments
 from frazil.project.checked_project import checked_pipelines
 from frazil.schema_files.declared_rows import declared_rows, omissions
@@ -32,7 +33,6 @@ from frazil.schemas.types import Struct
 
 
 def check(
-    context: typer.Context,
     file: Annotated[
         Path | None, argument("[FILE]", "A Python file, or a JSON document.", envvar="FRAZIL_PIPELINES")
     ] = None,
@@ -47,15 +47,11 @@ def check(
 
     For example: frazil check pipelines.py --connector shop.json
 
-    \b
     Without FILE, checks the project file's environments, too.
     Compares declarations with the tables of a local catalog.
     Asks no service.
 
-    \b
-    Exit codes:
-      0 no problem
-      2 problems
+    Exit codes: 0 no problem; 2 problems
     """
     notes: tuple[Problem, ...] = ()
     is_project, file = file is None, file or declaration_file.usual()
@@ -70,10 +66,13 @@ def check(
         print_error(str(invalid))
         raise typer.Exit(Exit.INVALID_INPUT) from invalid
     found = [one.pipeline for one in listed]
-    columns = [_texts(row) for row in rows]
+    columns = [{field.name: str(field.type) for field in row.fields} if row is not None else {} for row in rows]
     if write is not None:
-        _write(write, canonical(document(found)))
-    compared, uncompared = _compared(found, env, context.find_root().obj)
+        try:
+            write.write_bytes(canonical(document(found)))
+        except OSError as error:
+            raise InvalidInput.unwritable(write, error) from error
+    compared, uncompared = _compared(found, env, command_secrets())
     if as_json:
         name = digest(canonical(document(found)))
         facts_of = [
@@ -141,20 +140,13 @@ def _connector_notes(files: Sequence[Path], pipelines: Sequence[Pipeline]) -> tu
     connectors, problems = [], list[Problem]()
     for file in files:
         try:
-            connectors.append(connector(_content(file), str(file)))
+            connectors.append(connector(read(file), str(file)))
         except InvalidDeclaration as invalid:
             problems += invalid.problems
     found, notes = checked(connectors, pipelines)
     if problems := [*problems, *found]:
         raise InvalidDeclaration(problems)
     return tuple(notes)
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise InvalidInput.unreadable(file, error) from error
 
 
 def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
@@ -190,11 +182,6 @@ def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:
     if topic.key_columns:
         return merge([(KEY_VERSION, row_meaning(declared_type(topic.key_columns))), (0, row)]).type
     return None if topic.key_format.has_schema or topic.has_key_schemas_inside else row
-
-
-def _texts(row: Struct | None) -> dict[str, str]:
-    """Return the columns of a row with their types."""
-    return {field.name: str(field.type) for field in row.fields} if row is not None else {}
 
 
 def _row(pipeline: Pipeline) -> Struct | None:
@@ -234,10 +221,3 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
 
 def _notes(pipeline: Pipeline) -> list[str]:
     return [*gaps_of_state(pipeline), *(f"lands in no column: {one}" for one in omissions(pipeline))]
-
-
-def _write(file: Path, content: bytes) -> None:
-    try:
-        file.write_bytes(content)
-    except OSError as error:
-        raise InvalidInput.unwritable(file, error) from error

@@ -12,8 +12,16 @@ import typer
 from rich.console import Console
 
 from frazil.cli.console import note, number, out, plain, say, show_json, table
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, argument, flag, in_environment
-from frazil.clients.secrets import Secrets
+from frazil.cli.options import (
+    AsJson,
+    EnvironmentChoice,
+    PipelineName,
+    PipelinesFile,
+    argument,
+    command_secrets,
+    flag,
+    in_environment,
+)
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.constraints import INT_MAX, LONG_MAX, shown
 from frazil.errors import InvalidInput
@@ -21,7 +29,7 @@ from frazil.project import declaration_file, environments
 from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
-    from frazil.dead_letters.listing import DeadLetter, Listing
+    from frazil.dead_letters.listing import Listing
     from frazil.dead_letters.show import DeadLetterView, Part
     from frazil.lake.read.stored_tables import Lake
 
@@ -37,7 +45,6 @@ Until = Annotated[str | None, typer.Option(metavar="TIME", help="Time of rejecti
 
 
 def list_(
-    context: typer.Context,
     name: PipelineName,
     reason: Annotated[
         str | None, flag("--reason", "Reason to list.", "CODE", autocompletion=lambda: list(Reason))
@@ -54,17 +61,13 @@ def list_(
 
     For example: frazil dead-letters list orders --reason undecodable
 
-    \b
-    Exit codes:
-      0 listed, also if there are none
-      2 invalid input
-      3 the catalog is unavailable
+    Exit codes: 0 listed, also if there are none; 2; 3 the catalog is unavailable
     """
     from frazil.dead_letters.listing import listing
     from frazil.lake.read.stored_tables import Lake
 
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     lake = Lake(environments.environment(env), secrets.read)
     found = listing(
         pipeline,
@@ -84,7 +87,6 @@ def list_(
 
 
 def show(
-    context: typer.Context,
     name: PipelineName,
     place: Annotated[str, argument("PARTITION:OFFSET", "The record's place, as listed.")],
     file: PipelinesFile = declaration_file.USUAL,
@@ -95,11 +97,7 @@ def show(
 
     For example: frazil dead-letters show orders 0:4711
 
-    \b
-    Exit codes:
-      0 shown
-      2 invalid input, or no such dead letter
-      3 the catalog is unavailable
+    Exit codes: 0 shown; 2 invalid input, or no such dead letter; 3 the catalog is unavailable
     """
     from frazil.clients.registry.client import Registry
     from frazil.dead_letters.show import show as shown
@@ -108,7 +106,7 @@ def show(
     partition, offset = _place(place)
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     where = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     registry = Registry.of(where.registry, secrets) if where.registry else None
     lake = Lake(where, secrets.read)
     found, stop = (
@@ -178,17 +176,13 @@ def _lines(found: DeadLetterView) -> Iterator[str]:
     letter = found.letter
     yield f"{found.topic}, partition {letter.partition}, offset {letter.offset}"
     yield f"{letter.reason}: {letter.message or ''}"
-    yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {_record_time(letter)}"
+    is_odd = letter.timestamp is None and letter.timestamp_ms is not None
+    time = f"{letter.timestamp_ms} ms after 1970" if is_odd else letter.timestamp
+    yield f"rejected {letter.rejected_at}, by run {letter.run}; the record's time is {time}"
     for name, value in found.headers:
         yield f"header {name}: {_header(value)}"
     yield from _part("key", found.key)
     yield from _part("value", found.value)
-
-
-def _record_time(letter: DeadLetter) -> str:
-    if letter.timestamp is None and letter.timestamp_ms is not None:
-        return f"{letter.timestamp_ms} ms after 1970"
-    return str(letter.timestamp)
 
 
 def _part(name: str, part: Part) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -19,10 +19,10 @@ from frazil.cli.options import (
     PipelinesFile,
     argument,
     chosen_pipelines,
+    command_secrets,
     flag,
 )
 from frazil.cli.pipelines.run import Master, Memory
-from frazil.clients.secrets import Secrets
 from frazil.errors import EVENTS, InvalidInput
 from frazil.exit_codes import Exit
 from frazil.lake.ledger import entry as ledger
@@ -57,7 +57,6 @@ REASONS = {
 
 
 def maintain(
-    context: typer.Context,
     names: PipelineNames = None,
     is_all: Annotated[bool, flag("--all", "Maintain every declared pipeline.")] = False,
     remove_orphans: Annotated[bool, flag("--orphans", "Delete orphans; the default only counts them.")] = False,
@@ -73,28 +72,21 @@ def maintain(
 
     For example: frazil maintain orders --dry-run
 
-    \b
     Pipelines may run meanwhile; no row and no offset changes.
     Spark's own log is .frazil/logs/spark.log.
 
-    \b
-    Exit codes:
-      0 done, or left to another maintainer
-      1 an operator must decide
-      2 invalid input
-      3 a service is unavailable
-      6 an action failed
+    Exit codes: 0 done, or left to another maintainer; 1 an operator must decide; 2; 3; 6 an action failed
     """
     wanted = chosen_pipelines(declaration_file.declared(file), names or [], is_all=is_all)
     place = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     from frazil.maintain.run import maintain as maintained
     from frazil.maintain.run import prepare
     from frazil.maintain.target import Policy, exit_code
 
     policy = Policy(dry_run=dry_run)
     with local_job(place, secrets, name="frazil-maintain", master=master, memory=memory, cancels=False) as job:
-        sink = log_lines(secrets.redactor) if log else _silent
+        sink = log_lines(secrets.redactor) if log else lambda event: None  # the results are printed at the end
         outcomes = maintained(wanted, prepare(job, policy), sink, orphans=remove_orphans)
     if as_json:
         show_json({"pipelines": {name: [one.document() for one in done] for name, done in outcomes.items()}})
@@ -103,10 +95,6 @@ def maintain(
     code = exit_code(one for done in outcomes.values() for one in done)
     if code is not Exit.SUCCESS:
         raise typer.Exit(code)
-
-
-def _silent(event: Mapping[str, Any]) -> None:
-    """Log nothing: the results are printed at the end."""
 
 
 def print_results(outcomes: Iterable[Outcome], console: Console) -> None:
@@ -158,7 +146,6 @@ def _mb(size: int) -> str:
 
 
 def accept(
-    context: typer.Context,
     name: PipelineName,
     event: Annotated[
         str,
@@ -173,29 +160,23 @@ def accept(
     memory: Memory = "2g",
     as_json: AsJson = False,
 ) -> None:
-    """Record an operator's decision, so that a stopped pipeline continues.
+    """Record an operator's decision about a stopped pipeline.
 
     For example: frazil accept orders offsets-lost --reason "retention was too short, ticket 4711"
 
-    \b
     The error that stopped the pipeline names the event.
     Decision and reason become a commit of the table.
     `frazil verify` shows every decision of a table.
     Changes offsets; rolled-back-replay also removes replayed dead letters.
 
-    \b
-    Exit codes:
-      0 recorded
-      2 invalid input, or no decision is required
-      3 a service is unavailable
-      6 another driver committed meanwhile
+    Exit codes: 0 recorded; 2 invalid input, or no decision is required; 3; 6 another driver committed meanwhile
     """
     if event not in EVENTS:
         raise InvalidInput(f"there is no event {event}", where="EVENT", do=f"Name one of {', '.join(EVENTS)}")
     if not reason.strip():
         raise InvalidInput("the reason is empty", where="--reason", do="Say why, for those who read the ledger later")
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
     decided: Acceptance | Recount | RowsDeleted
     with local_job(environment, secrets, master=master, memory=memory) as job:

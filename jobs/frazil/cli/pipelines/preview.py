@@ -10,15 +10,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 
 from frazil.cli.console import err, is_watched, number, out, plain, say, show_json, table
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, flag
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, command_secrets, flag
 from frazil.cli.pipelines.check import rows_of
 from frazil.cli.pipelines.run import Master, Memory
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, ErrorMode, Pipeline
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.project import declaration_file, environments
@@ -32,7 +30,6 @@ LONGEST = 60
 
 
 def preview(
-    context: typer.Context,
     name: PipelineName,
     records: Annotated[int, flag("--records", "Number of records to decode.", "N", min=1, max=1000)] = 20,
     from_start: Annotated[bool, flag("--from-start", "Take the first records, not the newest.")] = False,
@@ -46,16 +43,10 @@ def preview(
 
     For example: frazil preview orders
 
-    \b
     Decodes as a run does, with its reasons for rejection.
     Writes nothing: no table, no offsets, no consumer group.
 
-    \b
-    Exit codes:
-      0 shown
-      1 an operator must decide about the table
-      2 invalid input
-      3 a service is unavailable
+    Exit codes: 0 shown; 1 an operator must decide about the table; 2; 3
     """
     listed = declaration_file.found(file)
     (pipeline,) = declaration_file.chosen([one.pipeline for one in listed], [name])
@@ -63,7 +54,7 @@ def preview(
     chosen = [one for one in listed if one.pipeline == pipeline]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     if is_watched():
         err().print("starting Spark", style="dim")
     with _unwritten(place) as reading, local_job(reading, secrets, master=master, memory=memory) as job:
@@ -73,7 +64,9 @@ def preview(
         registry = Registry.of(place.registry, secrets) if place.registry else None
         found = previewed(pipeline, job, registry, count=records, from_start=from_start)
     if as_json:
-        show_json(_document(pipeline, found))
+        columns = [{"name": name, "type": kind, "is_key": name in found.key} for name, kind in found.columns]
+        names = {"pipeline": pipeline.name, "topic": pipeline.topic.name, "table": pipeline.table.identifier}
+        show_json({**names, **asdict(found), "columns": columns})
     else:
         _print_preview(pipeline, found, out())
 
@@ -87,12 +80,6 @@ def _unwritten(environment: Environment) -> Iterator[Environment]:
     with tempfile.TemporaryDirectory(prefix="frazil-preview-") as folder:
         catalog = replace(environment.catalog, path=f"{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
         yield replace(environment, catalog=catalog)
-
-
-def _document(pipeline: Pipeline, found: Preview) -> dict[str, Any]:
-    columns = [{"name": name, "type": kind, "is_key": name in found.key} for name, kind in found.columns]
-    table_of = {"table": pipeline.table.identifier, "table_exists": found.table_exists}
-    return {"pipeline": pipeline.name, "topic": pipeline.topic.name, **table_of, **asdict(found), "columns": columns}
 
 
 def _print_preview(pipeline: Pipeline, found: Preview, console: Console) -> None:

@@ -7,14 +7,12 @@ import re
 import sys
 from typing import Annotated, Any
 
-import typer
 from rich.text import Text
 
 from frazil.cli.console import out, plain, say, show_json, table
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, argument, flag
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, argument, command_secrets, flag
 from frazil.cli.pipelines.run import Master, Memory
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
@@ -25,7 +23,6 @@ NULL = "NULL"
 
 
 def query(
-    context: typer.Context,
     question: Annotated[str, argument("SQL|PIPELINE", "A SELECT, or the name of a pipeline.")],
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
@@ -37,16 +34,11 @@ def query(
 
     For example: frazil query "select count(*) from shop.orders"
 
-    \b
     Names of tables: shop.orders, or the pipeline: orders.
     Dead letters: orders__dead_letters.
     PIPELINE alone prints its first 20 rows.
 
-    \b
-    Exit codes:
-      0 printed
-      2 invalid input, or wrong SQL
-      3 the catalog or its files are unavailable
+    Exit codes: 0 printed; 2 invalid input, or wrong SQL; 3 the catalog or its files are unavailable
     """
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.query.answer import answer
@@ -54,7 +46,7 @@ def query(
     if as_csv and as_json:
         raise InvalidInput("--csv and --json exclude each other", do="Give one of them")
     declared = declaration_file.declared(file)
-    found = answer(question, declared, Lake(environments.environment(env), context.find_root().obj.read), limit=limit)
+    found = answer(question, declared, Lake(environments.environment(env), command_secrets().read), limit=limit)
     names = [column.name for column in found.columns]
     if as_json:
         columns = [{"name": column.name, "type": column.type} for column in found.columns]
@@ -69,15 +61,10 @@ def query(
         return
     shown = table(*map(plain, names), right=[plain(one.name) for one in found.columns if one.is_number])
     for row in found.rows:
-        shown.add_row(*map(_cell, row))
+        shown.add_row(*(Text(NULL, style="dim") if cell is None else Text(plain(_text(cell))) for cell in row))
     out().print(shown)
     if found.has_more:
         say(more, "dim")
-
-
-def _cell(value: Any) -> Text:
-    """Return a value for people. A null is dim, so that it is not the text NULL."""
-    return Text(NULL, style="dim") if value is None else Text(plain(_text(value)))
 
 
 def _csv(value: Any) -> str:
@@ -98,7 +85,6 @@ _PLACE = re.compile(r"(\d+):(\d+)")
 
 
 def history(
-    context: typer.Context,
     name: PipelineName,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
@@ -116,31 +102,23 @@ def history(
 
     For example: frazil history orders --engine trino
 
-    \b
     TABLE__history adds valid_from and valid_to to each row.
     TABLE__state has the last row of each key.
     Run again after columns were added.
 
-    \b
-    Exit codes:
-      0 printed, or created
-      2 invalid input, or no changelog
-      3 the catalog is unavailable
+    Exit codes: 0 printed, or created; 2 invalid input, or no changelog; 3 the catalog is unavailable
     """
     if create and (engine is not SqlEngine.SPARK or table or at is not None or at_order):
-        raise InvalidInput(
-            "--create takes no --engine, --table, --at or --at-order", do="Leave them out, or leave out --create"
-        )
+        what = "--create takes no --engine, --table, --at or --at-order"
+        raise InvalidInput(what, do="Leave them out, or leave out --create")
     offsets = _offsets(at) if at is not None else None
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     place = environments.environment(env)
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     if not pipeline.write.keeps_changes:
-        raise InvalidInput(
-            f"the pipeline declares write={pipeline.write.kind}, whose table has no history",
-            where=f"pipeline {pipeline.name}",
-            do="Name a pipeline with write=Changelog(); a second one on the same topic keeps every change",
-        )
+        what = f"the pipeline declares write={pipeline.write.kind}, whose table has no history"
+        do = "Name a pipeline with write=Changelog(); a second one on the same topic keeps every change"
+        raise InvalidInput(what, where=f"pipeline {pipeline.name}", do=do)
     from frazil.lake.sql import changelog_views
     from frazil.lake.sql.changelog_sql import ChangelogTable
     from frazil.lake.sql.order_values import order_values
@@ -167,11 +145,8 @@ def history(
 def _stored(lake: Lake, pipeline: Pipeline) -> StoredTable:
     stored = lake.table(pipeline.table.identifier)
     if stored is None:
-        raise InvalidInput(
-            "the table does not exist yet",
-            where=f"table {pipeline.table.identifier}",
-            do=f"Run `frazil run {pipeline.name}`",
-        )
+        what = "the table does not exist yet"
+        raise InvalidInput(what, where=f"table {pipeline.table.identifier}", do=f"Run `frazil run {pipeline.name}`")
     return stored
 
 

@@ -31,9 +31,16 @@ from frazil.cli.console import (
     table,
 )
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, chosen_pipelines, flag
+from frazil.cli.options import (
+    AsJson,
+    EnvironmentChoice,
+    PipelineNames,
+    PipelinesFile,
+    chosen_pipelines,
+    command_secrets,
+    flag,
+)
 from frazil.cli.pipelines.check import rows_of
-from frazil.clients.secrets import Secrets
 from frazil.errors import InvalidInput
 from frazil.errors.operator_decisions import of_reasons
 from frazil.exit_codes import Exit, exit_of_all
@@ -189,7 +196,6 @@ Memory = Annotated[str, typer.Option(metavar="SIZE", help="Memory of Spark's JVM
 
 
 def run(
-    context: typer.Context,
     names: PipelineNames = None,
     is_all: Annotated[bool, flag("--all", "Run every declared pipeline, as without names.")] = False,
     once: Annotated[bool, flag("--once", "Land what is there, then end (the default).")] = False,
@@ -211,21 +217,14 @@ def run(
 
     For example: frazil run orders
 
-    \b
     Without names, run all declared pipelines.
     Print progress on a terminal, elsewhere JSON lines on stderr.
     Spark's own log is .frazil/logs/spark.log.
     Ctrl-C ends the run within seconds.
     Uncommitted batches are read again by the next run.
 
-    \b
-    Exit codes:
-      0 all records landed, or another driver lands them
-      1 an operator must decide
-      2 invalid input
-      3 a service is unavailable
-      6 a pipeline failed
-      130 a run without --follow was interrupted
+    Exit codes: 0 all records landed, or another driver lands them; 1 an operator must decide; 2; 3; 6 a
+    pipeline failed; 130 a run without --follow was interrupted
     """
     if once and follow:
         raise InvalidInput("--once and --follow exclude each other", do="Give one of them")
@@ -235,7 +234,7 @@ def run(
     chosen = [one for one in listed if one.pipeline in wanted]
     declaration_file.refuse_misfits(chosen, place)
     rows_of(chosen)  # refuses what a run would, before Spark starts
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     progress = Progress(tuple(pipeline.name for pipeline in wanted)) if is_watched() and not log else None
     if progress:
         err().print("starting Spark", style="dim")

@@ -13,14 +13,22 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from frazil.cli.console import duration, number, out, plain, say, show_json, show_json_line, size, table
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_in, flag, in_environment
+from frazil.cli.options import (
+    AsJson,
+    EnvironmentChoice,
+    PipelineNames,
+    PipelinesFile,
+    command_in,
+    command_secrets,
+    flag,
+    in_environment,
+)
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 from frazil.errors import InvalidInput, KafkaUnavailable, RegistryUnavailable, TopicMissing
@@ -77,7 +85,6 @@ STYLES = {"stopped": "red", "unknown": "yellow", "waiting": "yellow", "behind": 
 
 
 def status(
-    context: typer.Context,
     names: PipelineNames = None,
     snapshots: Annotated[int, flag("--snapshots", "Number of last snapshots of one PIPELINE.", "N", min=0)] = 5,
     file: PipelinesFile = declaration_file.USUAL,
@@ -92,23 +99,18 @@ def status(
 
     For example: frazil status orders
 
-    \b
     Reads tables' metadata and Kafka's offsets, without a JVM.
     Shows all declared pipelines by default, one row each.
     One PIPELINE: offsets, lag, columns and last snapshots, too.
     With --watch --json, prints one JSON object a line.
 
-    \b
-    Exit codes:
-      0 shown, whatever the states
-      2 invalid input
-      3 one PIPELINE, and its catalog is unavailable
+    Exit codes: 0 shown, whatever the states; 2; 3 one PIPELINE, and its catalog is unavailable
     """
     if watch and not as_json and not sys.stdout.isatty():
         raise InvalidInput("--watch draws on a terminal, and stdout is none", do="Give --json, for one line a look")
     declared = declaration_file.declared(file)
     pipelines = declaration_file.chosen(declared, names) if names else declared
-    looking = _Looking(environments.environment(env), env, context.find_root().obj, snapshots)
+    looking = _Looking(environments.environment(env), env, command_secrets(), snapshots)
     if watch:
         try:
             _watched(lambda: looking.all(pipelines), every, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from frazil.cli.console import duration, note, number, out, say, show_json, size, table
 from frazil.cli.local_spark import local_job
-from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, flag
+from frazil.cli.options import AsJson, EnvironmentChoice, PipelineNames, PipelinesFile, command_secrets, flag
 from frazil.cli.pipelines.run import Master, Memory
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError, InvalidInput
@@ -25,10 +25,8 @@ from frazil.project import declaration_file, environments, project_file
 
 if TYPE_CHECKING:
     from frazil.audit.files.count import Estimate, Read
-    from frazil.audit.files.proofs import ProofFolder
     from frazil.audit.verification import Replayed, Verification
     from frazil.declaration import Environment, Pipeline
-    from frazil.lake.read.stored_tables import Lake
 
 
 PROOFS, REPLAYS = "proofs", "replays"
@@ -91,7 +89,6 @@ REASONS = {
 
 
 def verify(
-    context: typer.Context,
     names: PipelineNames = None,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
@@ -104,11 +101,10 @@ def verify(
     verbose: Annotated[bool, flag("--verbose -v", "Print partitions, files and history.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Prove that each record is accounted for exactly once.
+    """Prove exactly-once: no record lost, none doubled.
 
     For example: frazil verify orders --deep
 
-    \b
     Reads the tables' files, without Kafka or a JVM.
     COUNTED: commits and manifests agree; rows not all read.
     PROVEN (keys read): after commits of other engines, for example.
@@ -117,39 +113,38 @@ def verify(
     --replay reads the topic again, with Java and on disk.
     Without PIPELINE, all pipelines and the worst exit code.
 
-    \b
-    Exit codes:
-      0 counted or proven
-      1 not proven
-      2 invalid input
-      3 the catalog is unavailable
-      5 not checked
+    Exit codes: 0 counted or proven; 1 not proven; 2; 3 the catalog is unavailable; 5 not checked
     """
+    from frazil.audit import verify as audit
     from frazil.audit.files.count import Estimate
     from frazil.audit.files.proofs import ProofFolder
     from frazil.lake.read.stored_tables import Lake
 
     declared = declaration_file.declared(file)
     pipelines = declaration_file.chosen(declared, names or [pipeline.name for pipeline in declared])
-    secrets: Secrets = context.find_root().obj
+    secrets = command_secrets()
     environment = environments.environment(env)
     if replay and plan:
-        raise InvalidInput(
-            "--replay and --plan exclude each other: what a replay reads is the topic", do="Leave one of them out"
-        )
+        what = "--replay and --plan exclude each other: what a replay reads is the topic"
+        raise InvalidInput(what, do="Leave one of them out")
     if replay:
         from frazil.ingest.replay import check_is_state
 
         for pipeline in pipelines:
             check_is_state(pipeline)
-    lake, proofs = Lake(environment, secrets.read), ProofFolder(project_file.state_folder() / PROOFS / environment.name)
-    reading = _Reading(
-        lake, proofs, secrets, environment, master, memory, deep=deep or replay, fresh=fresh, replay=replay
-    )
+    lake = Lake(environment, secrets.read)
+    proofs = ProofFolder(project_file.state_folder() / PROOFS / environment.name)
+    how: dict[str, Any] = {"deep": deep or replay, "fresh": fresh, "proofs": proofs}
     codes, documents = list[Exit](), list[Mapping[str, Any]]()
     for pipeline in pipelines:
         try:
-            found = reading.planned(pipeline) if plan else reading.verified(pipeline)
+            found: Estimate | Verification
+            if plan:
+                found = audit.plan(pipeline, lake, **how)
+            else:
+                found = audit.verify(pipeline, lake, announce=partial(_announce, pipeline), **how)
+            if replay and not isinstance(found, Estimate):
+                found = found.with_replay(_replayed(pipeline, environment, secrets, master, memory))
         except FrazilError as error:
             if len(pipelines) == 1:
                 raise
@@ -172,36 +167,9 @@ def verify(
         raise typer.Exit(code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The options with which pipelines are verified, one after the other."""
-
-    lake: Lake
-    proofs: ProofFolder
-    secrets: Secrets
-    environment: Environment
-    master: str
-    memory: str
-    deep: bool
-    fresh: bool
-    replay: bool
-
-    def planned(self, pipeline: Pipeline) -> Estimate | Verification:
-        from frazil.audit.verify import plan
-
-        return plan(pipeline, self.lake, deep=self.deep, fresh=self.fresh, proofs=self.proofs)
-
-    def verified(self, pipeline: Pipeline) -> Verification:
-        from frazil.audit.verify import verify
-
-        def announce(estimate: Estimate) -> None:
-            if estimate.seconds >= LONG_SECONDS:
-                note(f"{pipeline.name}: {planned(estimate)}", "dim")
-
-        found = verify(pipeline, self.lake, deep=self.deep, fresh=self.fresh, proofs=self.proofs, announce=announce)
-        if not self.replay:
-            return found
-        return found.with_replay(_replayed(pipeline, self.environment, self.secrets, self.master, self.memory))
+def _announce(pipeline: Pipeline, estimate: Estimate) -> None:
+    if estimate.seconds >= LONG_SECONDS:
+        note(f"{pipeline.name}: {planned(estimate)}", "dim")
 
 
 def _replayed(pipeline: Pipeline, place: Environment, secrets: Secrets, master: str, memory: str) -> Replayed:
