@@ -74,7 +74,7 @@ def test_check_takes_connectors(tmp_path: Path) -> None:
     arguments = ("check", "mine.py", "--connector", "shop.json")
     ended = frazil(*arguments, cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
-    what = "decimal.handling.mode is 'double': digits are lost (pipeline shop_public_orders)"
+    what = "decimal.handling.mode is 'double': digits are lost (pipeline orders)"
     do = "Set decimal.handling.mode to precise or string"
     assert f"note: shop.json: decimal.handling.mode: {what}. {do}\n" in ended.stdout
     notes = json.loads(frazil(*arguments, "--json", cwd=tmp_path).stdout)["connector_notes"]

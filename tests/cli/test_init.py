@@ -133,7 +133,7 @@ def test_the_order_is_option_then_variable_then_project_file() -> None:
 
 def test_declarations_are_those_of_the_project_file(project: Path) -> None:
     assert "Name one of orders" in frazil("status", "nothing").stderr
-    (project / "mine.py").write_text((project / "pipelines.py").read_text().replace('"orders"', '"others"'))
+    (project / "mine.py").write_text((project / "pipelines.py").read_text().replace("orders", "others"))
     mine = str(project / "mine.py")
     assert "Name one of others" in frazil("status", "nothing", FRAZIL_PIPELINES=mine).stderr
     assert "Name one of others" in frazil("status", "nothing", "--pipelines", mine).stderr

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.declaration import Keep
 from frazil.declaration.environment import Environment
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
@@ -23,7 +24,7 @@ from tests.support.committed_table import Stock
 
 @pytest.fixture
 def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Stock:
-    return Stock(spark, iceberg, lake_environment, name, keep_snapshots=10)
+    return Stock(spark, iceberg, lake_environment, name, snapshots=Keep(10))
 
 
 def trimmed(stock: Stock, *, keep: int = 10, at_least: int = 1) -> Trimmed:

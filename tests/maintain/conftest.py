@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.declaration import Keep
 from frazil.declaration.environment import Environment
 from frazil.lake.iceberg_java import Iceberg
 from tests.support.committed_table import Stock
@@ -23,4 +24,4 @@ def stock_of(spark: SparkSession, iceberg: Iceberg, lake_environment: Environmen
 @pytest.fixture
 def stock(stock_of: Callable[..., Stock]) -> Stock:
     """A pipeline with a small retention."""
-    return stock_of(keep_snapshots=5)
+    return stock_of(snapshots=Keep(5))

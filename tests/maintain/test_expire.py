@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from frazil.declaration import Keep
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
@@ -44,7 +45,7 @@ def test_young_snapshots_stay_whatever_is_declared(stock: Stock) -> None:
 
 
 def test_declared_days_keep_more_than_the_declared_number(stock_of: Callable[..., Stock]) -> None:
-    stock = stock_of(keep_snapshots=1, keep_days=1)
+    stock = stock_of(snapshots=Keep(1, days=1))
     stock.land(3)
     assert expire(stock.maintenance(), stock.main).snapshots == 0
 

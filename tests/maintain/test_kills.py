@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from frazil.declaration import Keep
 from frazil.job.failpoints import UPKEEP_STEPS
 from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
@@ -44,7 +45,7 @@ def test_a_maintainer_that_died_before_it_deleted_files_loses_and_doubles_nothin
 
 def prepared(stock_of: Callable[..., Stock]) -> Stock:
     """A table with files to compact and snapshots to expire."""
-    stock = stock_of(keep_snapshots=2)
+    stock = stock_of(snapshots=Keep(2))
     stock.land(7)
     for number in range(6):  # of other writers, so that the tag is to be carried
         stock.iceberg.load(stock.table).newAppend().set("other", str(number)).commit()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from frazil.declaration import Keep
 from frazil.errors import RolledBack
 from frazil.ingest.setup.table_setup import read_ledger
 from frazil.maintain.compact import compact
@@ -122,7 +123,7 @@ def test_a_table_that_was_replaced_under_its_tag_is_rolled_back(stock: Stock) ->
 
 @pytest.mark.long
 def test_a_ledger_without_its_tag_is_not_expired(stock_of: Callable[..., Stock]) -> None:
-    stock = stock_of(keep_snapshots=1)
+    stock = stock_of(snapshots=Keep(1))
     stock.land(3)
     stock.iceberg.load(stock.table).manageSnapshots().removeTag(f"frazil_{stock.pipeline.name}").commit()
     for number in range(3):
