@@ -34,7 +34,7 @@ DECLARED = """
 from frazil import Pipeline, Table, Topic
 pipelines = [
     Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table("shop.order")),
-    Pipeline(topic=Topic("later", value_format="json"), table=Table("shop.later")),
+    Pipeline(name="later", topic=Topic("later", value_format="json"), table=Table("shop.later")),
 ]
 """
 
@@ -166,7 +166,7 @@ def test_wrong_sql_is_one_line_and_no_other_file_is_read(query: Query, project: 
 
 
 def test_a_catalog_is_asked_only_for_tables_that_a_statement_names() -> None:
-    many = [Pipeline(topic=Topic(f"t{n}", value_format="json"), table=Table(f"shop.orders_{n}")) for n in range(50)]
+    many = [Pipeline(name=f"t{n}", topic=Topic(f"t{n}", value_format="json"), table=Table(f"shop.orders_{n}")) for n in range(50)]
     asked: list[str] = []
 
     class Counting(Lake):
@@ -187,7 +187,7 @@ def test_dead_letters_have_names_too_and_an_identifier_counts_first() -> None:
         table=Table("shop.a"),
         write=Upsert(),
     )
-    other = Pipeline(topic=Topic("x", value_format="json"), table=Table("main.a"))
+    other = Pipeline(name="x", topic=Topic("x", value_format="json"), table=Table("main.a"))
     found = {(view.schema, view.name): view.table for view in views([state, other])}
     assert found == {
         **{("shop", name): f"shop.{name}" for name in ("a", "a__dead_letters")},
@@ -207,7 +207,7 @@ def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServ
     name = f"q{uuid.uuid4().hex[:8]}"
     elsewhere = {"write.data.path": f"s3://{BUCKET}/data/{name}"} if kind == "rest" else {}
     write(environment, f"{name}.orders", **elsewhere)
-    declared = [Pipeline(topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
+    declared = [Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
     secrets = Secrets({})
     found = answer("select count(*), max(id) from orders", declared, Lake(environment, secrets.read))
     assert found.rows == ((3, 3),)
@@ -227,7 +227,7 @@ def test_without_keys_awss_default_chain_is_used(whole_world: LocalServices, mon
     name = f"q{uuid.uuid4().hex[:8]}"
     write(environment, f"{name}.orders")
     keyless = replace(environment, object_store=replace(store, access_key_id=None, secret_access_key=None))
-    declared = [Pipeline(topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
+    declared = [Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
     for variable, value in {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": key}.items():
         monkeypatch.setenv(variable, value)
     assert answer("select count(*) from orders", declared, Lake(keyless, Secrets({}).read)).rows == ((3,),)
@@ -239,7 +239,7 @@ def test_a_file_that_is_gone_is_an_outage(tmp_path: Path) -> None:
     write(environment, "shop.orders")
     for file in (tmp_path / "lake").rglob("*.parquet"):
         file.unlink()
-    declared = [Pipeline(topic=Topic("orders", value_format="json"), table=Table("shop.orders"))]
+    declared = [Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table("shop.orders"))]
 
     def ask() -> Any:
         return answer("select * from orders", declared, Lake(environment, Secrets({}).read))
@@ -278,4 +278,4 @@ def test_a_catalog_that_hangs_is_unavailable(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(table_views, "LONGEST_SECONDS", 0.1)
     lake: Any = Hanging()
     with pytest.raises(CatalogUnavailable, match="no answer within"):
-        table_views.load(lake, views([Pipeline(topic=Topic("a", value_format="json"), table=Table("s.a"))]))
+        table_views.load(lake, views([Pipeline(name="a", topic=Topic("a", value_format="json"), table=Table("s.a"))]))
