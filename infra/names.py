@@ -51,10 +51,6 @@ class Names:
         """Return a bucket's name: the given one, or one that is unique in all of AWS by account and region."""
         return self.given_buckets.get(what) or f"{self.prefix}-{what}-{self.account}-{self.region}"
 
-    def bucket_arn(self, what: str) -> str:
-        """Return the ARN of one of the environment's buckets."""
-        return f"arn:{self.partition}:s3:::{self.bucket(what)}"
-
     def application(self, label: str, architecture: str, name: str) -> str:
         """Return the name of an EMR Serverless application. `name` is empty for the first one."""
         parts = (self.prefix, label.replace(".", "-"), architecture.lower().replace("_", "-"), name)

@@ -25,8 +25,6 @@ CLOUDWATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/clo
 
 PARTITIONS = MappingProxyType({ClusterKind.BASIC: 4_096, ClusterKind.STANDARD: 4_096})
 ACLS = MappingProxyType({ClusterKind.BASIC: 1_000, ClusterKind.STANDARD: 4_000})
-ROLE_BINDINGS = 1_000
-"""Of an organization and its environments: each environment uses a part."""
 ALARMS_ON_QUERIES, SERIES, ALARMS = 200, 500, 5_000
 _MANAGERS_BINDINGS = 2
 

@@ -25,7 +25,7 @@ from frazil.local.services import LocalServices
 from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, Release, Role, manifest
-from frazil.release.upload import upload_document
+from frazil.release.upload import document_key
 from frazil.rollout.readiness import ProofReadiness, Readiness
 from frazil.rollout.run_proof import Reached, parse_proof, proof_prefix
 from tests.standin.aws.launch import BUCKET, glue_environment, with_aws
@@ -144,7 +144,9 @@ def test_the_released_job_lands_and_its_generation_is_proven(
     store = ObjectStore.of(place, Secrets(os.environ), BUCKET)
     store.put_once(release.key, manifest(release))
     documents = [canonical(document([shop.pipeline])), canonical(environment_document(place))]
-    keys = [upload_document(data, store).key for data in documents]
+    keys = [document_key(data) for data in documents]
+    for key, data in zip(keys, documents, strict=True):
+        store.put_once(key, data)
     for key, data in zip(keys, documents, strict=True):
         (tmp_path / key.rpartition("/")[2]).write_bytes(data)
     wanted = desired(1, release=release.key, document=keys[0], environment=keys[1])

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.errors import ReleaseIncomplete
 from frazil.release.manifest import MANIFEST, Role, parse_manifest
-from frazil.release.upload import document_key, upload_document, upload_release
+from frazil.release.upload import upload_release
 from tests.support import small_release
 from tests.support.fake_store import FakeStore
 
@@ -74,10 +74,3 @@ def test_a_file_that_was_changed_or_lost_stops_the_upload_before_it_begins(folde
 def test_a_folder_without_a_release_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReleaseIncomplete, match="frazil release build"):
         upload_release(tmp_path, FakeStore())
-
-
-def test_a_document_is_kept_by_its_content() -> None:
-    store = FakeStore()
-    assert upload_document(b"{}", store).is_new
-    assert not upload_document(b"{}", store).is_new
-    assert list(store.objects) == [document_key(b"{}")]

@@ -10,8 +10,8 @@ import pytest
 from frazil.clients.emr import Emr
 from frazil.errors import EmrUnavailable, LockHeld, RolloutFailed
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
-from frazil.rollout.former_application import need_of, stop_former
 from frazil.rollout.readiness import Readiness
+from frazil.rollout.removed_jobs import need_of, stop_former
 from frazil.rollout.state import LEASE_SECONDS, stored_state
 from tests.support.deployed_reconciler import Deployed, Driver, lands, lands_nothing
 from tests.support.rollout_world import JOB, Calls, Killed, Through, World, desired, replaced

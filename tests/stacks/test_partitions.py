@@ -67,7 +67,7 @@ def test_in_china_services_of_a_region_have_the_name_that_they_have_there() -> N
 def test_a_region_is_in_one_partition(region: str, partition: str) -> None:
     own = Names(environment="dev", account="1" * 12, region=region)
     assert partition_of(region) == own.partition == partition
-    for arn in (own.role_arn("x"), own.bucket_arn("x"), own.boundary_arn, own.arn("glue", "catalog")):
+    for arn in (own.role_arn("x"), own.boundary_arn, own.arn("glue", "catalog")):
         assert arn.startswith(f"arn:{partition}:")
 
 

@@ -74,12 +74,6 @@ def document_key(document: bytes) -> str:
     return f"documents/{digest(document)}.json"
 
 
-def upload_document(document: bytes, store: WriteOnce) -> Uploaded:
-    """Upload the canonical bytes of a pipeline document or an environment document."""
-    key = document_key(document)
-    return Uploaded(key, store.put_once(key, document))
-
-
 def _wrong(release: Release, folder: Path) -> Iterator[str]:
     for file in release.files:
         try:

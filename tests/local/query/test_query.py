@@ -166,7 +166,10 @@ def test_wrong_sql_is_one_line_and_no_other_file_is_read(query: Query, project: 
 
 
 def test_a_catalog_is_asked_only_for_tables_that_a_statement_names() -> None:
-    many = [Pipeline(name=f"t{n}", topic=Topic(f"t{n}", value_format="json"), table=Table(f"shop.orders_{n}")) for n in range(50)]
+    many = [
+        Pipeline(name=f"t{n}", topic=Topic(f"t{n}", value_format="json"), table=Table(f"shop.orders_{n}"))
+        for n in range(50)
+    ]
     asked: list[str] = []
 
     class Counting(Lake):

@@ -248,7 +248,7 @@ def move_application(
 
     Exit codes: 0 moved: the former application is stopped; 1 refused, rolled back, or runs are left; 2; 3; 5; 6
     """
-    from frazil.rollout.former_application import stop_former
+    from frazil.rollout.removed_jobs import stop_former
 
     program, name, declared = declared_deployment(env, option)
     former = declared[FORMER]
