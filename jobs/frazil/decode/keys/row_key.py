@@ -35,7 +35,7 @@ class RowKey:
     `shared` are those that the value has, too; a value in which they are null says nothing of the key. With `is_of_value` the value
     decides, and the record's key only for a record without one, and for a delete whose value has none of them; `fields` are none
     then if the record's key lacks one of them.
-    `has_changes` is that of the values' `Decoding`. `before` are those that the row before a change has, with their names there: it
+    `has_changes` is that of the values' `Side`. `before` are those that the row before a change has, with their names there: it
     is of this key.
     `plain` is the format of the record's key if the key is the row's and no schema describes it.
     """
