@@ -32,7 +32,7 @@ from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
 from frazil.recovery.record_places import prefix
 from frazil.recovery.rows import Recovery
-from frazil.upsert.deleted_keys import lost_files
+from frazil.upsert.ordering import lost_files
 
 
 def accept(pipeline: Pipeline, event: Accepted, reason: str, job: JobContext) -> Acceptance:

@@ -19,10 +19,10 @@ from frazil.lake.ledger.lineage import ancestors
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.stage import TableWriter
-from frazil.upsert.deleted_keys import DeletedKeys, FilesLost
 from frazil.upsert.fold import RECORDS, REPEATED
 from frazil.upsert.key_changes import KeyChanges, UpsertBatch
 from frazil.upsert.key_literals import Truncation
+from frazil.upsert.ordering import DeletedKeys, FilesLost
 from frazil.upsert.resolver import HASH, IS_DELETE, LACKS, NUMBER, BatchKeys, total
 from frazil.upsert.scan_resolver import partition_sources
 

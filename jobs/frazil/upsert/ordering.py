@@ -1,4 +1,4 @@
-"""The deleted keys that a table with an order remembers: search those of a batch, and write those that it deletes.
+"""Order of upserts: the deleted keys that a table with an order remembers, so that an older record brings no row back.
 
 They are in Parquet files beside the data files, which only a commit's summary names (`RememberedDeletes`). A row has the key, the
 place of the delete's record, and when its batch was staged. If a key is there several times, the highest place counts; a later row
