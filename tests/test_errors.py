@@ -47,7 +47,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.recovery.decisions import Accepted, can_happen
 from tests.cli.test_named_commands import check
 
-CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each)}
+CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, FrazilError)}
 DECISIONS = {name: each for name, each in CLASSES.items() if issubclass(each, DecisionRequired)}
 EXAMPLES: dict[str, DecisionRequired] = {
     "rejected records": RejectedRecords.of(

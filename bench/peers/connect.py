@@ -30,7 +30,7 @@ from frazil.lake.catalogs import spark_options
 from frazil.local.connect_worker import AVRO_CONVERTER
 from frazil.local.ports import HOST, free_ports
 from frazil.local.registry import CONFLUENT_API
-from frazil.local.toolchain.class_path import SETTINGS as LOCAL_FILES
+from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
 

@@ -22,7 +22,7 @@ from bench.shapes import Format, Shape
 from bench.topics import Job, Topic, Way
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.lake.catalogs import spark_options
-from frazil.local.toolchain.class_path import SETTINGS as LOCAL_FILES
+from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.local.toolchain.java import java
 
 CHECKPOINT_SECONDS = 10

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from frazil.cli.console import duration, log_lines, number, plain, print_error, show_json, table
-from frazil.clients.redactor import Redactor
+from frazil.clients.secrets import Redactor
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from frazil.clients.kafka import Kafka, Span
+from frazil.clients.kafka import Kafka, Span, TopicOffsets
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
+from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.local.services import LocalServices
@@ -243,3 +246,39 @@ class TestOutage:
 
     def test_its_repr_tells_no_secret(self) -> None:
         assert repr(Kafka(environment.Kafka(bootstrap="b:1"), Secrets({}))) == "Kafka('b:1')"
+
+
+@pytest.mark.e2e
+def test_all_topics_are_asked_for_at_once_and_a_missing_one_is_its_own_error(
+    local_world: LocalServices, name: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": local_world.bootstrap})
+    names = [f"{name}-{number}" for number in range(3)]
+    for created in admin.create_topics([NewTopic(one, 2, 1) for one in names]).values():
+        created.result()
+    producer = Producer({"bootstrap.servers": local_world.bootstrap, "transactional.id": name})
+    producer.init_transactions(10)
+    producer.begin_transaction()
+    producer.produce(names[0], b"open", partition=0)
+    producer.flush()  # the transaction stays open: its record is not stable
+    settings, secrets = Settings(bootstrap=local_world.bootstrap), Secrets({})
+    committed, uncommitted = Isolation.READ_COMMITTED, Isolation.READ_UNCOMMITTED
+    asked = {(one, committed) for one in names} | {(names[0], uncommitted), (f"{name}-gone", committed)}
+    found = Kafka(settings, secrets, timeout_seconds=10).offsets_of(asked)
+    assert found.keys() == asked
+    assert isinstance(found.pop((f"{name}-gone", committed)), TopicMissing)
+    alone = Kafka(settings, secrets)
+    for (topic, isolation), offsets in found.items():
+        assert isinstance(offsets, TopicOffsets)
+        assert offsets.spans == alone.offsets(topic, isolation)
+        assert offsets.topic_id == alone.topic(topic).topic_id
+    both = [found[names[0], level] for level in (committed, uncommitted)]
+    assert [one.spans[0].stable for one in both if isinstance(one, TopicOffsets)] == [0, 1]
+
+
+def test_a_silent_cluster_is_unavailable_for_all() -> None:
+    topics = Kafka(Settings(bootstrap="127.0.0.1:1"), Secrets({}), timeout_seconds=0.5)
+    began = time.monotonic()
+    with pytest.raises(KafkaUnavailable):
+        topics.offsets_of({("t", Isolation.READ_COMMITTED)})
+    assert time.monotonic() - began < 5

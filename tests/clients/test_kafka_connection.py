@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from frazil.clients.kafka_client import Client
-from frazil.clients.kafka_connection import Connection, Request
+from frazil.clients.kafka_connection import Client, Connection, Request
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.secret import Secret

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.kafka_security import extensions, forget, jaas, java_options, librdkafka_options, references
 from frazil.clients.secrets import Secrets
 from frazil.declaration.environment import Kafka as Settings
@@ -381,8 +380,8 @@ class TestOnABroker:
     @pytest.mark.long
     def test_the_doctor_tells_tls_from_login(self, broker: SecureKafka) -> None:
         def checks(settings: Settings, secrets: Secrets) -> dict[str, Check]:
-            access = partial(KafkaAccess, settings, secrets, timeout_seconds=3)
-            steps = Broker(settings=settings, access=access, now=time.time(), seconds=1.5).steps
+            kafka = partial(Kafka, settings, secrets, timeout_seconds=3)
+            steps = Broker(settings=settings, kafka=kafka, now=time.time(), seconds=1.5).steps
             # The secrets have checks of their own, which are not asked for here.
             steps = [replace(step, after=tuple(n for n in step.after if n.startswith("broker"))) for step in steps]
             return {check.name: check for check in examined(steps, seconds=4, total_seconds=10)}

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError, ReadTimeoutError
 
-from frazil.clients.aws_login import LOGIN, unanswered
+from frazil.clients.aws_session import LOGIN, unanswered
 from frazil.clients.object_store import ObjectStore, Stored, s3_client
 from frazil.declaration import ObjectStore as Place
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.clients.redactor import Redactor
+from frazil.clients.secrets import Redactor
 
 PLANTED = 'pl"an\\ted/sécret 4711'
 

@@ -13,8 +13,7 @@ import pytest
 from moto import mock_aws
 
 from frazil.cli.deploy.account import parts
-from frazil.clients.aws_account import Account, account_clients
-from frazil.clients.given_objects import GivenObjects
+from frazil.clients.aws_account import Account, GivenObjects, account_clients
 from frazil.doctor.check_result import examined
 from frazil.doctor.deployment_account import steps
 from stacks.spec.deployments import DEPLOYMENTS

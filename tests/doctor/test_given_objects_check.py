@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from frazil.clients.aws_account import account_clients
-from frazil.clients.given_objects import GivenObjects
+from frazil.clients.aws_account import GivenObjects, account_clients
 from frazil.declaration import InvalidDeclaration
 from frazil.doctor.deployment_account import names, refuse_wrong
 from infra.given_network import GivenNetwork

@@ -108,7 +108,7 @@ def broker(bootstrap: str, **more: Any) -> Broker:
     def never() -> Any:
         raise AssertionError("nobody logs in here")
 
-    return Broker(settings=Kafka(bootstrap=bootstrap, **more), access=never, now=NOW, seconds=1)
+    return Broker(settings=Kafka(bootstrap=bootstrap, **more), kafka=never, now=NOW, seconds=1)
 
 
 def test_a_port_without_a_process_is_refused_and_one_of_two_is_a_warning() -> None:

@@ -19,8 +19,7 @@ from confluent_kafka import admin as kafka_admin
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.redactor import Redactor
-from frazil.clients.secrets import Secrets
+from frazil.clients.secrets import Redactor, Secrets
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.documents.document import document, environment_document

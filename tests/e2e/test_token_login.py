@@ -12,15 +12,14 @@ from confluent_kafka import admin as kafka_admin
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil.clients.kafka_security import java_options
-from frazil.clients.redactor import Redactor
-from frazil.clients.secrets import Secrets
+from frazil.clients.secrets import Redactor, Secrets
 from frazil.declaration.environment import Kafka as Settings
 from frazil.declaration.environment import Mechanism, Security
 from frazil.declaration.secret import OAuth, Secret
 from frazil.ingest.batch.read import read
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.spark_errors import LoginRefused, explained
-from tests.clients.test_msk_tokens import signature
+from tests.clients.test_tokens import signature
 from tests.support.secure_kafka import SecureKafka, secure_kafka
 from tests.support.token_server import CLIENT, CLIENT_SECRET, TokenServer
 

@@ -1,6 +1,6 @@
 """Executors refuse to read a partition in the same group with other options, and hold records that they fetched ahead."""
 
-from frazil.clients.consumer_groups import ConsumerGroups
+from frazil.job.context import ConsumerGroups
 
 
 def test_the_same_options_have_the_same_group() -> None:

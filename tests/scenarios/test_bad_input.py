@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.retry import RetryPolicy
+from frazil.clients.registry.http import RetryPolicy
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat

@@ -11,12 +11,12 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import verify
-from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
 from frazil.declaration import At, KeyFormat, Latest, Limits, Reading, Upsert
 from frazil.declaration import Offsets as StartOffsets
 from frazil.declaration.options import Isolation
 from frazil.errors import CountsDisagree, InvalidInput, OffsetsLost, TopicRecreated
+from frazil.job.context import ConsumerGroups
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

@@ -12,10 +12,10 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import verify
 from frazil.clients import kafka_records
-from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.secrets import Secrets
 from frazil.declaration import ValueFormat
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated
+from frazil.job.context import ConsumerGroups
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

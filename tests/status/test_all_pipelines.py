@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.daemon_threads import DaemonThreads
-from frazil.clients.kafka import Span
-from frazil.clients.kafka_topics import TopicOffsets
+from frazil.clients.kafka import Span, TopicOffsets
 from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing

@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Column, Table
 from rich.text import Text
 
-from frazil.clients.redactor import Redactor
+from frazil.clients.secrets import Redactor
 from frazil.job.entry_point import log_line
 
 WIDE = 160

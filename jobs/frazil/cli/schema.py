@@ -85,7 +85,7 @@ def _opened(env: str) -> tuple[KafkaListing, Registry | None]:
     from frazil.cli.pipelines.status import stopped_broker
     from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
-    from frazil.clients.registry.retry import RetryPolicy
+    from frazil.clients.registry.http import RetryPolicy
 
     place, secrets = environments.environment(env), command_secrets()
     if stopped := stopped_broker(place.kafka.bootstrap):

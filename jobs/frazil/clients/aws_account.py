@@ -8,17 +8,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from frazil.clients.aws_login import LOGIN, unanswered
-from frazil.clients.aws_session import aws_session
+from frazil.clients.aws_session import LOGIN, aws_client, aws_session, unanswered
 from frazil.errors import AccountUnavailable
 
 EMR_SERVERLESS = "ops.emr-serverless.amazonaws.com"
 """The service whose role CreateApplication needs: https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-service-linked-roles.html"""
 _TAG = "frazil:state"
-_ABSENT = {"404", "NoSuchBucket", "NotFound", "NotFoundException", "NoSuchEntity", "ResourceNotFoundException"}
+_ABSENT = {
+    "404",
+    "NotFound",
+    "NotFoundException",
+    "ResourceNotFound",
+    "ResourceNotFoundException",
+    "EntityNotFoundException",
+}
+_OLD_REGIONS = {None: "us-east-1", "EU": "eu-west-1"}
+"""https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetBucketLocation.html"""
 _PRIVATE = {
     "BlockPublicAcls": True,
     "IgnorePublicAcls": True,
@@ -34,11 +43,8 @@ def account_clients(
 
     `keys` are an access key with its secret, and the token of a session. AWS's default chain decides what is None.
     """
-    from botocore.config import Config
-
-    settings = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 5})
     session = aws_session(*(keys or ()), region=region)
-    return lambda service: session.client(service, endpoint_url=endpoint, config=settings)
+    return lambda service: aws_client(service, session, endpoint_url=endpoint)
 
 
 class Account:
@@ -162,6 +168,57 @@ class Account:
         return next((float(each["Value"]) for each in quotas if "vCPU" in each["QuotaName"]), None)
 
 
+_DO_OF_GIVEN = "Use the deployer's role as docs/policies.md lists it, and look whether the object is of this account"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """A subnet: its VPC and its availability zone."""
+
+    vpc: str
+    zone: str
+
+
+class GivenObjects:
+    """Existing objects. Every method raises `AccountUnavailable` if AWS refuses, and returns None for what does not exist."""
+
+    def __init__(self, client: Callable[[str], Any]) -> None:
+        self._client = client
+
+    def bucket_region(self, bucket: str) -> str | None:
+        """Return the region of a bucket."""
+        found = self._found("s3", "get_bucket_location", Bucket=bucket)
+        if found is None:
+            return None
+        name = found.get("LocationConstraint")
+        return str(_OLD_REGIONS.get(name, name))
+
+    def key(self, arn: str) -> Mapping[str, Any] | None:
+        """Return the description of a KMS key."""
+        found = self._found("kms", "describe_key", KeyId=arn)
+        return None if found is None else dict(found["KeyMetadata"])
+
+    def database_location(self, name: str) -> str | None:
+        """Return the location of a Glue database; empty if it has none."""
+        found = self._found("glue", "get_database", Name=name)
+        return None if found is None else str(found["Database"].get("LocationUri") or "")
+
+    def subnets(self, ids: Sequence[str]) -> dict[str, Subnet]:
+        """Return the subnets that exist, by id."""
+        with translated("ec2", _DO_OF_GIVEN):
+            found = self._client("ec2").describe_subnets(Filters=[{"Name": "subnet-id", "Values": list(ids)}])
+        return {each["SubnetId"]: Subnet(vpc=each["VpcId"], zone=each["AvailabilityZone"]) for each in found["Subnets"]}
+
+    def vpcs_of_groups(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the VPCs of the security groups that exist, by their ids."""
+        with translated("ec2", _DO_OF_GIVEN):
+            found = self._client("ec2").describe_security_groups(Filters=[{"Name": "group-id", "Values": list(ids)}])
+        return {each["GroupId"]: each["VpcId"] for each in found["SecurityGroups"]}
+
+    def _found(self, service: str, operation: str, **request: Any) -> Any:
+        return found_or_none(self._client, service, _DO_OF_GIVEN, operation, **request)
+
+
 def _key_without_alias(kms: Any, environment: str) -> str | None:
     """Return the key of an environment's states that no alias names; None if there is none."""
     for page in kms.get_paginator("list_keys").paginate():
@@ -196,6 +253,12 @@ def _or_none(call: Callable[[], Any]) -> Any:
         if code in _ABSENT or code.startswith(("NoSuch", "ServerSideEncryptionConfigurationNotFound")):
             return None
         raise
+
+
+def found_or_none(client: Any, service: str, do: str, operation: str, **request: Any) -> Any:
+    """Return the answer of an operation; None if its object does not exist. `do` is the remedy of a refusal."""
+    with translated(service, do):
+        return _or_none(lambda: getattr(client(service), operation)(**request))
 
 
 @contextmanager

@@ -10,10 +10,9 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from frazil.clients.aws_account import account_clients, translated
+from frazil.clients.aws_account import account_clients, found_or_none, translated
 
 _DO = "Use a role that may read it: the deployer's, as docs/policies.md lists it"
-_ABSENT = {"ResourceNotFoundException", "ResourceNotFound", "NotFoundException", "NotFound", "EntityNotFoundException"}
 _REFUSED = {"AccessDenied", "AccessDeniedException"}
 _MOST_QUERIES = 500
 """https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_GetMetricData.html"""
@@ -169,15 +168,7 @@ class DeployedResources:
         return str(json.loads(gzip.decompress(content) if is_compressed else content)["table-uuid"])
 
     def _found(self, service: str, operation: str, **request: Any) -> Any:
-        from botocore.exceptions import ClientError
-
-        with translated(service, _DO):
-            try:
-                return getattr(self._client(service), operation)(**request)
-            except ClientError as error:
-                if error.response["Error"]["Code"] in _ABSENT:
-                    return None
-                raise
+        return found_or_none(self._client, service, _DO, operation, **request)
 
 
 def _query(number: int, metric: Metric) -> dict[str, Any]:

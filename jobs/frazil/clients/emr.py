@@ -15,11 +15,9 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from frazil.clients.aws_login import unanswered
-from frazil.clients.aws_session import aws_session
+from frazil.clients.aws_session import aws_client, aws_session, unanswered
 from frazil.errors import EmrUnavailable
 
-ATTEMPTS = 5
 ENDED = 20
 """How many runs that have ended are listed: enough to see that the last ones failed, and which was the last."""
 WINDOWS = tuple(timedelta(days=days) for days in (2, 30, 400))
@@ -77,23 +75,14 @@ def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: 
     AWS's default chain decides what is None. Raises `EmrUnavailable` when the shell's AWS settings cannot be used, like a
     profile that is not there.
     """
-    from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
-    timeouts = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": ATTEMPTS})
     try:
-        return aws_session().client(
-            "emr-serverless",
-            region_name=region,
-            endpoint_url=endpoint,
-            aws_access_key_id=keys[0] if keys else None,
-            aws_secret_access_key=keys[1] if keys else None,
-            config=timeouts,
-        )
+        session = aws_session(*(keys or ()), region=region)
+        return aws_client("emr-serverless", session, endpoint_url=endpoint)
     except BotoCoreError as error:
-        raise EmrUnavailable(
-            f"{error}", where="EMR Serverless", do="Look at AWS_PROFILE and the AWS settings"
-        ) from None
+        do = "Look at AWS_PROFILE and the AWS settings"
+        raise EmrUnavailable(f"{error}", where="EMR Serverless", do=do) from None
 
 
 class Emr:

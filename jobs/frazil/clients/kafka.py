@@ -5,20 +5,21 @@ read.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka import admin as kafka_admin
 
 from frazil.clients import kafka_records, kafka_security
-from frazil.clients.kafka_connection import Connection, Request
+from frazil.clients.kafka_connection import Connection, Request, is_silence
 from frazil.clients.kafka_records import Record
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.declaration.options import Isolation
+from frazil.errors import KafkaUnavailable
 
 # The SDK exports these names without saying so to type checkers.
 ConfigResource: Any = vars(kafka_admin)["ConfigResource"]
@@ -65,6 +66,26 @@ class Span:
     earliest: int
     stable: int
     leader_epoch: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """The cluster that accepted our login."""
+
+    id: str
+    brokers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOffsets:
+    """A topic's id, and the offsets of each partition, as in `Kafka.topic` and `Kafka.offsets`."""
+
+    topic_id: str
+    spans: Mapping[int, Span]
+
+
+Asked = dict[tuple[str, Isolation], TopicOffsets | KafkaUnavailable]
+"""The offsets of topics, each under an isolation level, or why there are none."""
 
 
 class Kafka:
@@ -121,6 +142,13 @@ class Kafka:
             return {p: Span(starts[p], max(starts[p], ends[p]), epochs[p]) for p in partitions}
 
         return self._connection.ask(f"topic {topic}", spans)
+
+    def offsets_of(self, topics: Collection[tuple[str, Isolation]]) -> Asked:
+        """Return the offsets of many topics in three round trips, or why there are none; do not wait for a missing topic.
+
+        Raises `KafkaUnavailable` if the cluster does not answer at all, `KafkaRefused` if it does not accept our login.
+        """
+        return self._connection.ask("topics", lambda request: self._asked(request, topics)) if topics else {}
 
     def partition_count(self) -> int:
         """Return the number of partitions of all topics whose offsets were asked for."""
@@ -179,6 +207,28 @@ class Kafka:
             lambda consumer, seconds: kafka_records.stretches(consumer, topic, ends, is_wanted, seconds),
         )
 
+    def cluster(self) -> Cluster:
+        """Return the cluster that accepted our login. Needs no right."""
+
+        def described(request: Request) -> Cluster:
+            answer = request.admin.describe_cluster(request_timeout=request.seconds)
+            request.settle([answer])
+            return Cluster(id=str(answer.result().cluster_id), brokers=len(answer.result().nodes))
+
+        return self._connection.ask(f"brokers {self._settings.bootstrap}", described)
+
+    def rights(self, topic: str) -> frozenset[str]:
+        """Return the operations on a topic that our login may do, like READ; empty if the broker does not say."""
+
+        def described(request: Request) -> frozenset[str]:
+            (answer,) = request.admin.describe_topics(
+                TopicCollection([topic]), include_authorized_operations=True, request_timeout=request.seconds
+            ).values()
+            request.settle([answer])
+            return frozenset(operation.name for operation in answer.result().authorized_operations or ())
+
+        return self._connection.ask(f"topic {topic}", described)
+
     def java_options(self) -> dict[str, str]:
         """Return the connection as options of Spark's Kafka source, secrets included; see `kafka_security.java_options`."""
         return kafka_security.java_options(self._settings, self._secrets)
@@ -186,6 +236,32 @@ class Kafka:
     def read_secrets_again(self) -> None:
         """Connect again with the current secrets, for a caller whose own connection was refused, such as Spark."""
         self._connection.renew()
+
+    def _asked(self, request: Request, topics: Collection[tuple[str, Isolation]]) -> Asked:
+        names = list(dict.fromkeys(name for name, _ in topics))
+        answers = request.admin.describe_topics(TopicCollection(names), request_timeout=request.seconds)
+        request.settle(answers.values())
+        described = {name: answer.result() for name, answer in answers.items() if answer.exception() is None}
+        listed = {
+            level: _Listed.of(request, [described[n] for n, of in topics if of is level and n in described], level)
+            for level in Isolation
+        }
+        request.settle([answer for one in listed.values() for answer in (*one.first.values(), *one.last.values())])
+        found: Asked = {}
+        for name, level in topics:
+            problem = listed[level].problem(name) if name in described else answers[name].exception()
+            if problem is not None:
+                found[name, level] = self._error(name, problem)
+            else:
+                spans = listed[level].spans(name)
+                found[name, level] = TopicOffsets(topic_id=str(described[name].topic_id), spans=spans)
+        return found
+
+    def _error(self, topic: str, problem: BaseException) -> KafkaUnavailable:
+        """Return the error of one topic. Raises it if it is the cluster that is silent."""
+        if not isinstance(problem, KafkaException) or is_silence(problem):
+            raise problem
+        return self._connection.explained(problem.args[0], f"topic {topic}")
 
 
 def list_offsets(
@@ -233,3 +309,35 @@ def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
 def _limit(text: str | None) -> int | None:
     """Return a limit of Kafka's, where -1 and silence mean none."""
     return None if text is None or int(text) < 0 else int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """Answers to where partitions begin and end."""
+
+    first: Mapping[TopicPartition, Future[Any]]
+    last: Mapping[TopicPartition, Future[Any]]
+
+    @classmethod
+    def of(cls, request: Request, topics: Sequence[Any], isolation: Isolation) -> _Listed:
+        """Ask for both ends of all partitions of described topics."""
+        places = [TopicPartition(topic.name, partition.id) for topic in topics for partition in topic.partitions]
+        first, last = (
+            list_offsets(request, places, spec, isolation) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+        )
+        return cls(first, last)
+
+    def problem(self, topic: str) -> BaseException | None:
+        """Return the first error among a topic's partitions."""
+        answers = [answer for one in (self.first, self.last) for place, answer in one.items() if place.topic == topic]
+        return next((error for error in (answer.exception() for answer in answers) if error is not None), None)
+
+    def spans(self, topic: str) -> dict[int, Span]:
+        """Return the offsets of a topic's partitions, in order."""
+        found = {}
+        for place, answer in sorted(self.first.items(), key=lambda one: one[0].partition):
+            if place.topic == topic:
+                start, last = int(answer.result().offset), self.last[place].result()
+                # Retention may move the start between the two answers: a span never ends before it starts.
+                found[place.partition] = Span(start, max(start, int(last.offset)), last.leader_epoch)
+        return found

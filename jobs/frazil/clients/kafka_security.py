@@ -7,10 +7,8 @@ from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 
-from frazil.clients.msk_tokens import MskTokens
 from frazil.clients.secrets import Secrets, reference
-from frazil.clients.token_endpoint import TokenEndpoint
-from frazil.clients.tokens import Tokens
+from frazil.clients.tokens import MskTokens, TokenEndpoint, Tokens
 from frazil.declaration import environment
 from frazil.declaration.environment import Mechanism
 from frazil.declaration.secret import OAuth, Secret

@@ -14,14 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from frazil.clients.aws_login import unanswered
-from frazil.clients.aws_session import aws_session
+from frazil.clients.aws_session import ATTEMPTS, aws_client, aws_session, unanswered
 from frazil.clients.secrets import Secrets
 from frazil.declaration.catalogs import ObjectStore as Place
 from frazil.declaration.environment import Environment
 from frazil.errors import ObjectDiffers, ObjectStoreUnavailable
 
-ATTEMPTS = 5
 _LOST = {"PreconditionFailed", "412", "ConditionalRequestConflict", "409"}
 _ABSENT = {"NoSuchKey", "404", "NotFound"}
 
@@ -34,36 +32,19 @@ class Stored:
     version: str
 
 
-def s3_client(
-    place: Place | None,
-    *,
-    keys: tuple[str, str] | None = None,
-    connect_seconds: float = 5,
-    answer_seconds: float = 30,
-    attempts: int = ATTEMPTS,
-) -> Any:
-    """Return boto3's client for a store, with short timeouts (5 s to connect, 30 s to answer, 5 attempts).
+def s3_client(place: Place | None, *, keys: tuple[str, str] | None = None, **patience: Any) -> Any:
+    """Return boto3's client for a store, with short timeouts, or those of `patience` (`aws_client`).
 
     Raises `ObjectStoreUnavailable` when the shell's AWS settings cannot be used, like a profile that is not there.
     """
-    from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
-    style = {"addressing_style": "path"} if place is not None and place.path_style else {}
+    store = place or Place()
+    style = {"addressing_style": "path"} if store.path_style else {}
+    region = store.region or ("us-east-1" if store.endpoint else None)
     try:
-        return aws_session().client(
-            "s3",
-            endpoint_url=place.endpoint if place is not None else None,
-            region_name=(place.region or ("us-east-1" if place.endpoint else None)) if place is not None else None,
-            aws_access_key_id=keys[0] if keys else None,
-            aws_secret_access_key=keys[1] if keys else None,
-            config=Config(
-                connect_timeout=connect_seconds,
-                read_timeout=answer_seconds,
-                retries={"mode": "standard", "total_max_attempts": attempts},
-                s3=style,
-            ),
-        )
+        session = aws_session(*(keys or ()), region=region)
+        return aws_client("s3", session, endpoint_url=store.endpoint, s3=style, **{"answer_seconds": 30.0, **patience})
     except BotoCoreError as error:
         raise ObjectStoreUnavailable(f"{error}", where="S3", do="Look at AWS_PROFILE and the AWS settings") from None
 

@@ -10,7 +10,6 @@ from functools import partial
 
 from frazil.clients import reachability
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_rights import KafkaAccess
 from frazil.declaration import Pipeline, environment
 from frazil.declaration.environment import Security
 from frazil.doctor.check_result import Check, Step
@@ -23,10 +22,10 @@ SOON = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """The cluster of an environment; `access` connects when it is first called, `now` is in seconds since 1970."""
+    """The cluster of an environment; `kafka` connects when it is first called, `now` is in seconds since 1970."""
 
     settings: environment.Kafka
-    access: Callable[[], KafkaAccess]
+    kafka: Callable[[], Kafka]
     now: float
     seconds: float
 
@@ -73,7 +72,7 @@ class Broker:
 
     def login(self) -> Check:
         """Check that the cluster accepts our login. Raises `KafkaUnavailable`, and `SecretUnavailable`."""
-        cluster = self.access().cluster()
+        cluster = self.kafka().cluster()
         how = self.settings.mechanism or ("client certificate" if self.settings.certificate else "no login")
         count = f"{cluster.brokers} broker{'' if cluster.brokers == 1 else 's'}"
         return Check.ok(LOGIN, f"cluster {cluster.id}, {count}, {how}")
@@ -105,13 +104,13 @@ NEEDED = ("DESCRIBE", "DESCRIBE_CONFIGS", "READ")
 """The operations on a topic that a run needs, by Kafka's names."""
 
 
-def steps(pipelines: Sequence[Pipeline], kafka: Callable[[], Kafka], access: Callable[[], KafkaAccess]) -> list[Step]:
+def steps(pipelines: Sequence[Pipeline], kafka: Callable[[], Kafka]) -> list[Step]:
     """Return two steps for each topic: its rights, and a fetch."""
     topics = {pipeline.topic.name: pipeline for pipeline in pipelines}
     made = []
     for name, pipeline in topics.items():
         rights = f"topic {name}"
-        made.append(Step(name=rights, work=partial(_rights, name, kafka, access), after=(LOGIN,)))
+        made.append(Step(name=rights, work=partial(_rights, name, kafka), after=(LOGIN,)))
         made.append(Step(name=f"read {name}", work=partial(_fetch, pipeline, kafka), after=(rights,)))
     return made
 
@@ -128,9 +127,9 @@ def of_rights(topic: str, partitions: int, granted: frozenset[str]) -> Check:
     return Check.ok(name, f"{found}, {', '.join(NEEDED)} allowed")
 
 
-def _rights(topic: str, kafka: Callable[[], Kafka], access: Callable[[], KafkaAccess]) -> Check:
+def _rights(topic: str, kafka: Callable[[], Kafka]) -> Check:
     """Check what a run asks of a topic. Raises `KafkaUnavailable`."""
-    granted = access().rights(topic)
+    granted = kafka().rights(topic)
     return of_rights(topic, len(kafka().topic(topic).partitions), granted)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from frazil.clients.aws_account import Account, account_clients
-from frazil.clients.given_objects import GivenObjects
+from frazil.clients.aws_account import Account, GivenObjects, account_clients
 from frazil.declaration import InvalidDeclaration, Problem
 from frazil.doctor.check_result import Check, Step
 from frazil.exit_codes import Exit

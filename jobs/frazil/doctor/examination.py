@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from frazil.clients.aws_account import Account, account_clients
-from frazil.clients.given_objects import GivenObjects
+from frazil.clients.aws_account import Account, GivenObjects, account_clients
 from frazil.clients.kafka import Kafka
-from frazil.clients.kafka_rights import KafkaAccess
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.retry import RetryPolicy
+from frazil.clients.registry.http import RetryPolicy
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 from frazil.doctor import brokers as topics_read
@@ -129,16 +127,15 @@ def _of_services(
     new_id: Callable[[], str],
 ) -> list[Step]:
     kafka = _Once(lambda: Kafka(environment.kafka, secrets, timeout_seconds=SERVICE_SECONDS))
-    access = _Once(lambda: KafkaAccess(environment.kafka, secrets, timeout_seconds=SERVICE_SECONDS))
     retry = RetryPolicy(total_seconds=SERVICE_SECONDS, attempt_seconds=SERVICE_SECONDS / 2)
     settings = environment.registry
     registry = _Once(lambda: Registry.of(settings, secrets, retry=retry) if settings is not None else None)
     lake = Lake(environment, secrets.read)
-    broker = Broker(settings=environment.kafka, access=access, now=now(), seconds=SERVICE_SECONDS / 2)
+    broker = Broker(settings=environment.kafka, kafka=kafka, now=now(), seconds=SERVICE_SECONDS / 2)
     return [
         *secret_steps(environment, secrets),
         *broker.steps,
-        *topics_read.steps(pipelines, kafka, access),
+        *topics_read.steps(pipelines, kafka),
         *lake_access.steps(pipelines, environment, secrets, lake, new_id),
         *schema_registry.steps(pipelines, environment, registry, lake),
         *clock_steps(environment, now, SERVICE_SECONDS / 3),

@@ -2,9 +2,160 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Self
 
-from frazil.errors.frazil_error import FrazilError
+
+class FrazilError(Exception):
+    """An error for people: what happened, where, and what to do about it.
+
+    The facts are kept as attributes for programs; `str()` is the sentence for people.
+    """
+
+    def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
+        self.what, self.where, self.do = what, where, do
+        super().__init__(what)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that the remedy names."""
+        return tuple(re.findall(r"`(frazil [^`]+)`", self.do))
+
+    def __str__(self) -> str:
+        """`where: what. do`, on one line."""
+        place = f"{self.where}: " if self.where else ""
+        remedy = f". {self.do}" if self.do else ""
+        return f"{place}{self.what}{remedy}"
+
+
+class InvalidInput(FrazilError):
+    """A command, an argument, a file or a setting is wrong. A new attempt with the same input changes nothing."""
+
+    @classmethod
+    def unreadable(cls, file: object, error: OSError, *, do: str = "") -> Self:
+        """Return the error for a file that cannot be read."""
+        return cls(f"it cannot be read ({error.strerror})", where=str(file), do=do)
+
+    @classmethod
+    def unwritable(cls, file: object, error: OSError) -> Self:
+        """Return the error for a file that cannot be written."""
+        return cls(f"it cannot be written ({error.strerror})", where=str(file))
+
+
+EVENTS = {
+    "topic-recreated": "lands the new topic from its beginning",
+    "log-truncated": "continues and skips the records that replaced others",
+    "log-truncated-replay": "lands the records that replaced others",
+    "offsets-lost": "records the loss and continues after it",
+    "rolled-back-replay": "lands the undone records again, or restores the dead letters",
+    "rolled-back-hold": "leaves the table as it is and continues",
+    "ledger-lost": "derives the offsets from the rows",
+    "counts-recount": "counts the rows and reduces the number of gaps",
+    "rejected-records": "keeps these records as dead letters and lands the others",
+    "rows-deleted": "counts the rows that another engine deleted as deleted",
+    "rejected-share": "lands the records that the topic holds, whatever share is rejected",
+    "late-records": "leaves out the late records, whatever share of those that the topic holds they are",
+    "keys-moved": "lands what the topic holds by the times of its records, then takes each key from its new partition",
+    "deletes-lost": "continues, and rows of keys that were deleted meanwhile may stay",
+    "remembered-deletes-lost": "continues without the deleted keys whose files are gone or damaged",
+    "source-truncated": "leaves the rows that the source has truncated in the table",
+    "side-table-replaced": "continues with the dead-letter table as it is",
+}
+"""What `frazil accept PIPELINE EVENT` does, by event (docs/running.md)."""
+
+
+class DecisionRequired(FrazilError):
+    """The pipeline stops until an operator decides; the message names the commands.
+
+    `pipeline` is its name, `events` are those that `frazil accept` takes; without any, the operator removes the cause.
+    `facts` are what the message was made of, for programs; a `table`, else a `topic`, among them is the default place.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        pipeline: str,
+        place: str = "",
+        events: Sequence[str] = (),
+        do: str = "",
+        hint: str = "",
+        **facts: object,
+    ) -> None:
+        self.pipeline, self.events = pipeline, tuple(events)
+        self.facts = MappingProxyType({"pipeline": pipeline, **facts})
+        place = place or next(f"{kind} {facts[kind]}" for kind in ("table", "topic") if kind in facts)
+        commands = ", ".join(f"`frazil accept {pipeline} {event} --reason …` {EVENTS[event]}" for event in events)
+        self._hint = hint
+        remedies = ", or ".join(part for part in (do, commands) if part)
+        super().__init__(
+            what, where=f"pipeline {pipeline}, {place}", do="; ".join(part for part in (remedies, hint) if part)
+        )
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that let the pipeline continue, without those of the hint."""
+        return tuple(re.findall(r"`(frazil [^`]+)`", self.do.removesuffix(self._hint)))
+
+
+class ServiceUnavailable(FrazilError):
+    """A service, or a secret for it, did not answer or refused. Nothing is rejected because of it; retrying may help."""
+
+
+class KafkaUnavailable(ServiceUnavailable):
+    """The Kafka cluster did not answer, or refused."""
+
+
+class KafkaRefused(KafkaUnavailable):
+    """The broker refused the login twice; in between the secrets were read again."""
+
+    authentication = True
+
+
+class TopicMissing(KafkaUnavailable):
+    """The cluster answered that it has no such topic. It says so too of a topic that may not be described."""
+
+
+class RegistryUnavailable(ServiceUnavailable):
+    """The schema registry did not answer, or not with a schema."""
+
+
+class RegistryRefused(RegistryUnavailable):
+    """The registry refused the login (401), or the request (403)."""
+
+    authentication = True
+
+
+class SecretUnavailable(ServiceUnavailable):
+    """A secret that the environment names cannot be read."""
+
+
+class TokenUnavailable(ServiceUnavailable):
+    """No token for a login can be had: its endpoint, or AWS's default credential chain, gave none."""
+
+
+class TokenRefused(TokenUnavailable):
+    """The token endpoint refused the client twice; in between its secret was read again."""
+
+    authentication = True
+
+
+class CatalogUnavailable(ServiceUnavailable):
+    """The catalog or the object store refused or did not answer."""
+
+
+class ObjectStoreUnavailable(ServiceUnavailable):
+    """The bucket of releases and desired states refused or did not answer."""
+
+
+class AccountUnavailable(ServiceUnavailable):
+    """A service of the AWS account refused or did not answer while the account was prepared."""
+
+
+class EmrUnavailable(ServiceUnavailable):
+    """EMR Serverless refused or did not answer."""
 
 
 class IncompatibleSchema(FrazilError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Self
+from typing import Any, Self
 
-from frazil.errors.decision_required import DecisionRequired
+from frazil.errors.failures import DecisionRequired
 
 
 def of_reasons(counts: Mapping[str, int]) -> str:
@@ -37,23 +37,24 @@ class RejectedRecords(DecisionRequired):
         """
         partition, offset, reason = first
         number, named = sum(counts.values()), sum(b - a for ranges in records.values() for a, b in ranges)
-        return cls(
+        what = (
             f"cannot land {of_reasons(counts)}: record partition {partition} offset {offset}: "
             f"{', '.join(filter(None, (reason, detail)))}; "
-            "nothing of the batch was committed",
+            "nothing of the batch was committed"
+        )
+        do = 'Declare on_error="dead_letter" to keep such records as dead letters from now on'
+        return cls(
+            what,
             pipeline=pipeline,
-            place=f"topic {topic}",
             events=("rejected-records",),
-            do='Declare on_error="dead_letter" to keep such records as dead letters from now on',
+            do=do,
             hint=f"it counts for the first {named:,} of them" if 0 < named < number else "",
-            facts={
-                "topic": topic,
-                "counts": dict(counts),
-                "record": (topic, partition, offset),
-                "records": records,
-                "until": until,
-                "topic_id": topic_id,
-            },
+            topic=topic,
+            counts=dict(counts),
+            record=(topic, partition, offset),
+            records=records,
+            until=until,
+            topic_id=topic_id,
         )
 
 
@@ -67,14 +68,20 @@ class TooManyRejected(DecisionRequired):
         """Return the error; `counts` are by reason. `is_unframed`: a reason is that records have no schema id."""
         reasons = of_reasons(counts)
         unframed = " (they have no schema id: another value_format may be meant)" if is_unframed else ""
-        return cls(
+        what = (
             f"{sum(counts.values()):,} of {read:,} records cannot be landed: {reasons}{unframed}; "
-            f"max_rejected_percent is {most_percent}, and nothing of the batch was committed",
+            f"max_rejected_percent is {most_percent}, and nothing of the batch was committed"
+        )
+        do = "Correct the declaration or the producer and run again"
+        return cls(
+            what,
             pipeline=pipeline,
             place=f"offsets {offsets}",
             events=("rejected-share",),
-            do="Correct the declaration or the producer and run again",
-            facts={"read": read, "counts": dict(counts), "most_percent": most_percent},
+            do=do,
+            read=read,
+            counts=dict(counts),
+            most_percent=most_percent,
         )
 
 
@@ -82,27 +89,24 @@ class CountsDisagree(DecisionRequired):
     """Twice in a row, the rows staged and rejected were not the records read."""
 
     @classmethod
-    def of_batch(cls, pipeline: str, *, offsets: str, number: int, counts: Mapping[str, object]) -> Self:
+    def of_batch(cls, pipeline: str, *, offsets: str, number: int, counts: Mapping[str, Any]) -> Self:
         """Return the error for `number` offsets whose counts do not add up."""
-        return cls(
-            f"the counts of {number} offsets do not add up, so nothing was committed: "
-            + ", ".join(f"{name} {count}" for name, count in counts.items()),
-            pipeline=pipeline,
-            place=f"offsets {offsets}",
-            do="Run again; if it persists, report it with this message",
-            facts={"number": number, **counts},
+        what = f"the counts of {number} offsets do not add up, so nothing was committed: " + ", ".join(
+            f"{name} {count}" for name, count in counts.items()
         )
+        do = "Run again; if it persists, report it with this message"
+        return cls(what, pipeline=pipeline, place=f"offsets {offsets}", do=do, number=number, **counts)
 
     @classmethod
     def of_gaps(cls, pipeline: str, *, offsets: str, number: int, read: int, gaps: Mapping[int, int]) -> Self:
         """Return the error for offsets without a record on a topic that should have none; `gaps` are by partition."""
-        return cls(
+        what = (
             f"{number} offsets hold {read} records, missing {dict(gaps)} by partition, and the topic is "
-            "neither compacted nor declared transactional",
-            pipeline=pipeline,
-            place=f"offsets {offsets}",
-            do="If producers use transactions, declare Topic(…, transactional=True)",
-            facts={"number": number, "read": read, "gaps": dict(gaps)},
+            "neither compacted nor declared transactional"
+        )
+        do = "If producers use transactions, declare Topic(…, transactional=True)"
+        return cls(
+            what, pipeline=pipeline, place=f"offsets {offsets}", do=do, number=number, read=read, gaps=dict(gaps)
         )
 
 
@@ -112,14 +116,9 @@ class LedgerLost(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, table: str, *, is_state: bool) -> Self:
         """Return the error of a table. The rows of a state do not say which records have landed."""
-        return cls(
-            "the table has snapshots, and none says which offsets it holds",
-            pipeline=pipeline,
-            place=f"table {table}",
-            events=() if is_state else ("ledger-lost",),
-            do="Name another table: it is made from the declared start" if is_state else "",
-            facts={"table": table},
-        )
+        what = "the table has snapshots, and none says which offsets it holds"
+        do = "Name another table: it is made from the declared start" if is_state else ""
+        return cls(what, pipeline=pipeline, events=() if is_state else ("ledger-lost",), do=do, table=table)
 
 
 class ForeignTable(DecisionRequired):
@@ -129,13 +128,9 @@ class ForeignTable(DecisionRequired):
     def of(cls, pipeline: str, table: str, *, is_iceberg: bool = True) -> Self:
         """Return the error of a table; `is_iceberg` is false for a view, or a table of another format."""
         what = "Frazil did not make this table: another engine did, as it has no column of a record's place in Kafka"
-        return cls(
-            what if is_iceberg else "Frazil did not make what has this name: a view, or a table of another format",
-            pipeline=pipeline,
-            place=f"table {table}",
-            do="Name another table in the declaration, or rename this one; then run again",
-            facts={"table": table},
-        )
+        what = what if is_iceberg else "Frazil did not make what has this name: a view, or a table of another format"
+        do = "Name another table in the declaration, or rename this one; then run again"
+        return cls(what, pipeline=pipeline, do=do, table=table)
 
 
 class ColumnsMissing(DecisionRequired):
@@ -152,24 +147,15 @@ class ColumnsMissing(DecisionRequired):
         if len(renamed) == len(missing):
             to = {now: name.rpartition(".")[2] for name, now in renamed.items()}
             do = f"Run {'; '.join(f'ALTER TABLE {table} RENAME COLUMN {now} TO {name}' for now, name in to.items())}"
-        return cls(
-            f"the table lacks columns that Frazil writes: {what}",
-            pipeline=pipeline,
-            place=f"table {table}",
-            do=do,
-            facts={"table": table, "missing": dict(missing)},
-        )
+        what = f"the table lacks columns that Frazil writes: {what}"
+        return cls(what, pipeline=pipeline, do=do, table=table, missing=dict(missing))
 
     @classmethod
     def of_layout(cls, pipeline: str, table: str, *, made_with: str) -> Self:
         """Return the error of a table whose columns of a record's place have the other layout."""
-        return cls(
-            f"the table was made with metadata_columns={made_with}, and no table changes that",
-            pipeline=pipeline,
-            place=f"table {table}",
-            do=f"Declare metadata_columns={made_with} again, or name another table: it is made from the declared start",
-            facts={"table": table, "made_with": made_with},
-        )
+        what = f"the table was made with metadata_columns={made_with}, and no table changes that"
+        do = f"Declare metadata_columns={made_with} again, or name another table: it is made from the declared start"
+        return cls(what, pipeline=pipeline, do=do, table=table, made_with=made_with)
 
 
 class RolledBack(DecisionRequired):
@@ -178,38 +164,32 @@ class RolledBack(DecisionRequired):
     @classmethod
     def of_table(cls, pipeline: str, table: str) -> Self:
         """Return the error of a table whose head does not descend from the pipeline's last commit."""
-        return cls(
+        what = (
             "the table's head does not descend from the last commit, or another tool expired the snapshots between them: "
-            "the table was rolled back or replaced by hand",
+            "the table was rolled back or replaced by hand"
+        )
+        return cls(
+            what,
             pipeline=pipeline,
-            place=f"table {table}",
             events=("rolled-back-replay", "rolled-back-hold"),
             hint=f"`frazil verify {pipeline} --deep` counts the missing rows",
-            facts={"table": table},
+            table=table,
         )
 
     @classmethod
     def of_dead_letters(cls, pipeline: str, side_table: str) -> Self:
         """Return the error of a dead-letter table whose head is behind its last commit."""
-        return cls(
-            "the dead-letter table's head is behind its last commit: it was rolled back by hand",
-            pipeline=pipeline,
-            place=f"table {side_table}",
-            events=("rolled-back-replay", "rolled-back-hold"),
-            facts={"table": side_table},
-        )
+        what = "the dead-letter table's head is behind its last commit: it was rolled back by hand"
+        return cls(what, pipeline=pipeline, events=("rolled-back-replay", "rolled-back-hold"), table=side_table)
 
     @classmethod
     def behind_dead_letters(cls, pipeline: str, table: str, side_table: str) -> Self:
         """Return the error of a table that lacks commits whose dead letters exist."""
-        return cls(
+        what = (
             f"{side_table} has dead letters of commits that the table does not have: "
-            "the table was set back to an earlier state",
-            pipeline=pipeline,
-            place=f"table {table}",
-            events=("rolled-back-replay",),
-            facts={"table": table, "side_table": side_table},
+            "the table was set back to an earlier state"
         )
+        return cls(what, pipeline=pipeline, events=("rolled-back-replay",), table=table, side_table=side_table)
 
 
 class DeadLetterTableMismatch(DecisionRequired):
@@ -218,25 +198,14 @@ class DeadLetterTableMismatch(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, side_table: str, cause: str) -> Self:
         """Return the error of a dead-letter table that lacks what was decided, for that cause."""
-        return cls(
-            cause,
-            pipeline=pipeline,
-            place=f"table {side_table}",
-            events=("side-table-replaced",),
-            do="Restore it",
-            facts={"table": side_table},
-        )
+        return cls(cause, pipeline=pipeline, events=("side-table-replaced",), do="Restore it", table=side_table)
 
     @classmethod
     def of_earlier_table(cls, pipeline: str, side_table: str) -> Self:
         """Return the error of a new table beside the dead letters of an earlier one."""
-        return cls(
-            "the table is new, and the dead-letter table has dead letters of an earlier one whose records may not be landed again",
-            pipeline=pipeline,
-            place=f"table {side_table}",
-            do="Rename the dead-letter table to keep them, or drop it; then run again",
-            facts={"table": side_table},
-        )
+        what = "the table is new, and dead letters of an earlier one exist, whose records may not be landed again"
+        do = "Rename the dead-letter table to keep them, or drop it; then run again"
+        return cls(what, pipeline=pipeline, do=do, table=side_table)
 
 
 class TopicRecreated(DecisionRequired):
@@ -248,12 +217,14 @@ class TopicRecreated(DecisionRequired):
         cause = "the topic was deleted and created again"
         if moved_to is not None:
             cause = f"the pipeline was moved from topic {topic} to topic {moved_to}"
+        what = f"{cause}: its id is {topic_id}, the table holds records of {committed_id}"
         return cls(
-            f"{cause}: its id is {topic_id}, the table holds records of {committed_id}",
+            what,
             pipeline=pipeline,
-            place=f"topic {topic}",
             events=("topic-recreated",),
-            facts={"topic": topic, "topic_id": topic_id, "committed_id": committed_id},
+            topic=topic,
+            topic_id=topic_id,
+            committed_id=committed_id,
         )
 
 
@@ -263,35 +234,38 @@ class LogTruncated(DecisionRequired):
     @classmethod
     def missing(cls, pipeline: str, topic: str, partitions: Collection[int]) -> Self:
         """Return the error of partitions that the topic does not have."""
-        return cls(
-            f"the table holds offsets of partitions {sorted(partitions)}, which the topic does not have",
-            pipeline=pipeline,
-            place=f"topic {topic}",
-            do="Check that the environment names the right cluster",
-            facts={"topic": topic, "partitions": sorted(partitions)},
-        )
+        what = f"the table holds offsets of partitions {sorted(partitions)}, which the topic does not have"
+        do = "Check that the environment names the right cluster"
+        return cls(what, pipeline=pipeline, do=do, topic=topic, partitions=sorted(partitions))
 
     @classmethod
     def at_end(cls, pipeline: str, topic: str, *, partition: int, committed: int, end: int) -> Self:
         """Return the error of a partition that ends before its committed offset."""
+        what = f"the table holds partition {partition} up to offset {committed}, the topic ends at {end}"
         return cls(
-            f"the table holds partition {partition} up to offset {committed}, the topic ends at {end}",
+            what,
             pipeline=pipeline,
-            place=f"topic {topic}",
             events=("log-truncated", "log-truncated-replay"),
-            facts={"topic": topic, "partition": partition, "committed": committed, "end": end},
+            topic=topic,
+            partition=partition,
+            committed=committed,
+            end=end,
         )
 
     @classmethod
     def replaced(cls, pipeline: str, topic: str, *, partitions: Collection[int], offset: int | None) -> Self:
         """Return the error of partitions whose last record is another one now; `offset` is that of the first partition."""
-        return cls(
+        what = (
             f"the record at offset {offset} of partition {min(partitions)} is not the one that was read there; "
-            f"so in {len(partitions)} partitions: the log was truncated and has grown again",
+            f"so in {len(partitions)} partitions: the log was truncated and has grown again"
+        )
+        return cls(
+            what,
             pipeline=pipeline,
-            place=f"topic {topic}",
             events=("log-truncated-replay", "log-truncated"),
-            facts={"topic": topic, "partitions": sorted(partitions), "offset": offset},
+            topic=topic,
+            partitions=sorted(partitions),
+            offset=offset,
         )
 
 
@@ -301,10 +275,13 @@ class OffsetsLost(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, topic: str, *, partition: int, first: int, earliest: int) -> Self:
         """Return the error of a partition whose records from `first` up to `earliest` were deleted unread."""
+        what = f"records {first} to {earliest - 1} of partition {partition} were deleted before they were read"
         return cls(
-            f"records {first} to {earliest - 1} of partition {partition} were deleted before they were read",
+            what,
             pipeline=pipeline,
-            place=f"topic {topic}",
             events=("offsets-lost",),
-            facts={"topic": topic, "partition": partition, "first": first, "earliest": earliest},
+            topic=topic,
+            partition=partition,
+            first=first,
+            earliest=earliest,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
-from frazil.errors.decision_required import DecisionRequired
+from frazil.errors.failures import DecisionRequired
 
 _STATE = re.compile(r"(?P<of>upsert(?: of \S+ events)?)(?: by (?P<key>.+?))?(?P<order> ordered by .+)?")
 
@@ -74,13 +74,8 @@ class WriteModeDiffers(DecisionRequired):
     def _of(
         cls, pipeline: str, table: str, declared: str, made_for: str, *, do: str, whose: str = "declaration has"
     ) -> Self:
-        return cls(
-            f"the table was made for write mode {made_for}, and the {whose} {declared}",
-            pipeline=pipeline,
-            place=f"table {table}",
-            do=do,
-            facts={"table": table, "declared": declared, "made_for": made_for},
-        )
+        what = f"the table was made for write mode {made_for}, and the {whose} {declared}"
+        return cls(what, pipeline=pipeline, do=do, table=table, declared=declared, made_for=made_for)
 
 
 class KeysMissing(DecisionRequired):
@@ -90,14 +85,12 @@ class KeysMissing(DecisionRequired):
     def of(cls, pipeline: str, topic: str, number: int, *, write: str, may_name_key: bool) -> Self:
         """Return the error for a batch of `number` records; `write` is the mode, which has no key of the value in change data."""
         of_value = f", or with columns of the value as write={write}(key=…)" if may_name_key else ""
-        return cls(
+        what = (
             f"none of the first {number:,} records has a key, and each row of the table needs one; nothing of the batch was "
-            "committed",
-            pipeline=pipeline,
-            place=f"topic {topic}",
-            do=f"Name another table, with write=Append(){of_value}",
-            facts={"topic": topic, "number": number},
+            "committed"
         )
+        do = f"Name another table, with write=Append(){of_value}"
+        return cls(what, pipeline=pipeline, do=do, topic=topic, number=number)
 
 
 class TooManyLate(DecisionRequired):
@@ -106,14 +99,13 @@ class TooManyLate(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, table: str, *, offsets: str, read: int, late: int) -> Self:
         """Return the error of a batch of which `late` of `read` records are late."""
-        return cls(
+        what = (
             f"{late:,} of {read:,} records at offsets {offsets} are older than the rows of their keys, as after a restore or a "
-            "failover of the source; nothing of the batch was committed",
-            pipeline=pipeline,
-            place=f"table {table}",
-            events=("late-records",),
-            do="If newer records have the lower order, name another table: no order of this one can be changed",
-            facts={"table": table, "offsets": offsets, "read": read, "late": late},
+            "failover of the source; nothing of the batch was committed"
+        )
+        do = "If newer records have the lower order, name another table: no order of this one can be changed"
+        return cls(
+            what, pipeline=pipeline, events=("late-records",), do=do, table=table, offsets=offsets, read=read, late=late
         )
 
 
@@ -125,15 +117,23 @@ class DeletesLost(DecisionRequired):
         """Return the error of a batch with `gaps`; `caught_up` is in microseconds since 1970, 0 if it is not known."""
         when = datetime.fromtimestamp(caught_up / 1_000_000, UTC).isoformat(timespec="seconds") if caught_up else None
         since = f"since {when}" if when else "for a time that is not known"
-        return cls(
+        what = (
             f"the topic was not landed to its end {since}, {gaps:,} of the next offsets have no record, and compaction removes "
             f"deletes (records without a value) after {retention_ms / 1000:,.0f} s: rows of deleted keys may stay; nothing of the "
-            "batch was committed",
+            "batch was committed"
+        )
+        do = (
+            "Name another table: it is made from what the topic holds. A higher delete.retention.ms helps the next time"
+        )
+        return cls(
+            what,
             pipeline=pipeline,
-            place=f"topic {topic}",
             events=("deletes-lost",),
-            do="Name another table: it is made from what the topic holds. A higher delete.retention.ms helps the next time",
-            facts={"topic": topic, "gaps": gaps, "caught_up": caught_up, "retention_ms": retention_ms},
+            do=do,
+            topic=topic,
+            gaps=gaps,
+            caught_up=caught_up,
+            retention_ms=retention_ms,
         )
 
 
@@ -143,16 +143,15 @@ class KeysMoved(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, table: str, number: int) -> Self:
         """Return the error for `number` keys."""
-        return cls(
+        what = (
             f"{number} keys have records in two partitions: partitions were added to the topic, or producers do not choose them "
-            "by key; which of two records is newer is not known, and nothing of the batch was committed",
-            pipeline=pipeline,
-            place=f"table {table}",
-            events=("keys-moved",),
-            do="If partitions were not added, have producers choose the partition by the columns of the table's key, or land the "
-            "topic in another table with write=Append()",
-            facts={"table": table, "number": number},
+            "by key; which of two records is newer is not known, and nothing of the batch was committed"
         )
+        do = (
+            "If partitions were not added, have producers choose the partition by the columns of the table's key, or land the "
+            "topic in another table with write=Append()"
+        )
+        return cls(what, pipeline=pipeline, events=("keys-moved",), do=do, table=table, number=number)
 
 
 class SourceTruncated(DecisionRequired):
@@ -161,15 +160,16 @@ class SourceTruncated(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, table: str, *, offsets: str, number: int) -> Self:
         """Return the error of a batch with so many truncates."""
-        return cls(
+        what = (
             f"the source's table was truncated {number:,} times at offsets {offsets}, and no event deletes its rows one by one; "
-            "nothing of the batch was committed",
-            pipeline=pipeline,
-            place=f"table {table}",
-            events=("source-truncated",),
-            do='Declare write=Upsert(on_truncate="delete_all") if the topic has one partition; else name another table, with '
-            "start=At(…) after the truncate",
-            facts={"table": table, "offsets": offsets, "number": number},
+            "nothing of the batch was committed"
+        )
+        do = (
+            'Declare write=Upsert(on_truncate="delete_all") if the topic has one partition; else name another table, with '
+            "start=At(…) after the truncate"
+        )
+        return cls(
+            what, pipeline=pipeline, events=("source-truncated",), do=do, table=table, offsets=offsets, number=number
         )
 
 
@@ -179,12 +179,9 @@ class RememberedDeletesLost(DecisionRequired):
     @classmethod
     def of(cls, pipeline: str, table: str, files: str) -> Self:
         """Return the error for the table whose `files` are lost."""
-        return cls(
+        what = (
             f"files of the deleted keys that the table remembers do not exist, or are damaged: {files}; without them, an older "
-            "record would bring a deleted row back, and nothing of the batch was committed",
-            pipeline=pipeline,
-            place=f"table {table}",
-            events=("remembered-deletes-lost",),
-            do="Restore them from a backup or an earlier version, and have nothing but Frazil remove orphan files",
-            facts={"table": table, "files": files},
+            "record would bring a deleted row back, and nothing of the batch was committed"
         )
+        do = "Restore them from a backup or an earlier version, and have nothing but Frazil remove orphan files"
+        return cls(what, pipeline=pipeline, events=("remembered-deletes-lost",), do=do, table=table, files=files)

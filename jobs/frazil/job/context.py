@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from frazil.clients.consumer_groups import ConsumerGroups
 from frazil.clients.kafka import Kafka
 from frazil.lake.iceberg_java import Iceberg
+
+Leaders = Mapping[int, int | None]
+"""The leader epoch of each partition."""
+
+
+@dataclass(slots=True)
+class _Group:
+    options: Mapping[str, str]
+    leaders: dict[int, int | None]
+    number: int
+
+
+class ConsumerGroups:
+    """The consumer groups of one driver's pipelines.
+
+    An executor keeps a consumer for each group and partition, and refuses, as long as it runs, to read the partition in the same
+    group with other options. Options change while a driver runs: fetches become smaller if there are more partitions to read,
+    and secrets are replaced.
+
+    A kept consumer also holds records that it fetched ahead. If a partition has a new leader, its log may have been truncated
+    behind what was read, and these records may be in no log any more: so a new leader has consumers of its own.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[_Group]] = {}
+        self._numbers: dict[str, int] = {}
+
+    def group(self, pipeline: str, options: Mapping[str, str], leaders: Leaders | None = None) -> str:
+        """Return the group of a pipeline: `frazil-PIPELINE`, for the second options or leaders `frazil-PIPELINE.2`, and so on.
+
+        Partitions that `leaders` does not name have the leaders that they had.
+        """
+        known = self._known.setdefault(pipeline, [])
+        leaders = dict(leaders or {})
+        group = next((g for g in known if g.options == options), None)
+        if group is None:
+            group = _Group(dict(options), leaders, self._next(pipeline))
+            known.append(group)
+        elif any(group.leaders.get(p, epoch) != epoch for p, epoch in leaders.items()):
+            group.number = self._next(pipeline)
+        group.leaders |= leaders
+        return f"frazil-{pipeline}" if group.number == 1 else f"frazil-{pipeline}.{group.number}"
+
+    def _next(self, pipeline: str) -> int:
+        self._numbers[pipeline] = self._numbers.get(pipeline, 0) + 1
+        return self._numbers[pipeline]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

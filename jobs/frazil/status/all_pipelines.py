@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from frazil.clients.daemon_threads import DaemonThreads
-from frazil.clients.kafka_topics import Asked, KafkaTopics, TopicOffsets
+from frazil.clients.kafka import Asked, Kafka, TopicOffsets
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
@@ -29,7 +29,7 @@ class Services:
     """The services to ask; clients are made when they are needed. Without `kafka`, `stopped` says why."""
 
     lake: Lake
-    kafka: Callable[[], KafkaTopics] | None
+    kafka: Callable[[], Kafka] | None
     registry: Callable[[], Registry | None]
     stopped: str = ""
     commits: int = 0
@@ -92,7 +92,7 @@ def _offsets(pipelines: Sequence[Pipeline], services: Services) -> Asked:
         return {}
     asked = {(pipeline.topic.name, pipeline.isolation) for pipeline in pipelines}
     transactional = {(p.topic.name, Isolation.READ_UNCOMMITTED) for p in pipelines if p.topic.transactional}
-    return services.kafka().offsets(asked | transactional)
+    return services.kafka().offsets_of(asked | transactional)
 
 
 def _with_open_transactions(

@@ -22,8 +22,7 @@ from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Snapshot, StoredTable
 
 if TYPE_CHECKING:
-    from frazil.clients.kafka import Span
-    from frazil.clients.kafka_topics import TopicOffsets
+    from frazil.clients.kafka import Span, TopicOffsets
 
 DAY_SECONDS = 86_400.0
 DIFFERS = "the declaration differs from the table"

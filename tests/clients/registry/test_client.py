@@ -13,7 +13,7 @@ import pytest
 
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.retry import RetryPolicy
+from frazil.clients.registry.http import RetryPolicy
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.redactor import Redactor
 from frazil.clients.registry.auth import BasicLogin, Login, NoLogin
-from frazil.clients.registry.http import RegistryHttp
-from frazil.clients.registry.retry import RetryPolicy
-from frazil.clients.secrets import Secrets
+from frazil.clients.registry.http import RegistryHttp, RetryPolicy, retry_after
+from frazil.clients.secrets import Redactor, Secrets
 from frazil.declaration.secret import Secret
 from frazil.errors import RegistryRefused, RegistryUnavailable
 from tests.support.fake_time import FakeTime
@@ -360,3 +358,28 @@ class TestTls:
     def test_a_missing_file_of_authorities_is_told_when_the_client_is_made(self) -> None:
         with pytest.raises(RegistryUnavailable, match=r"/nowhere/ca\.pem"):
             Asked("https://x", ca="/nowhere/ca.pem")
+
+
+def test_pauses_double_up_to_a_bound() -> None:
+    policy = RetryPolicy(first_pause_seconds=0.5, longest_pause_seconds=3.0)
+    assert [policy.longest_pause(failures) for failures in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0.0),
+        ({"Retry-After": "0"}, 0.0),
+        ({"Retry-After": " 12 "}, 12.0),
+        ({"Retry-After": "-1"}, 0.0),
+        ({"Retry-After": "1.5"}, 0.0),
+        ({"Retry-After": "٣"}, 0.0),
+        ({"Retry-After": "Wed, 01 Jan 2031 00:00:09 GMT"}, 0.0),
+        ({"Retry-After": "Wed, 01 Jan 2031 00:00:09 GMT", "Date": "Wed, 01 Jan 2031 00:00:00 GMT"}, 9.0),
+        ({"Retry-After": "Wed, 01 Jan 2031 00:00:00 GMT", "Date": "Wed, 01 Jan 2031 00:00:09 GMT"}, 0.0),
+        ({"Retry-After": "Wed, 01 Jan 2031 00:00:09 GMT", "Date": "2031"}, 0.0),
+        ({"Retry-After": "Wed, 01 Jan 2031 00:00:09 -0000", "Date": "Wed, 01 Jan 2031 00:00:00 GMT"}, 0.0),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_by_the_servers_clock(headers: dict[str, str], seconds: float) -> None:
+    assert retry_after(headers) == seconds

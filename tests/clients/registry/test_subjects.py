@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from frazil.clients.registry.client import quoted, schema_of
-from frazil.clients.registry.http import Answer
-from frazil.clients.registry.retry import several
+from frazil.clients.registry.http import Answer, several
 from frazil.errors import RegistryUnavailable
 
 

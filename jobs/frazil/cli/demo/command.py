@@ -89,7 +89,7 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
     did not start
     """
     from frazil.clients.daemon_threads import DaemonThreads
-    from frazil.clients.kafka_topics import KafkaTopics
+    from frazil.clients.kafka import Kafka
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.postgres import why_postgres_cannot_run
     from frazil.local.services import down, world
@@ -116,7 +116,7 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
             log=folder / "spark.log",
             begin_capture=None if lacking else lambda: Captured.begin(folder),
         )
-        lake, kafka = Lake(environment, secrets.read), KafkaTopics(environment.kafka, secrets, timeout_seconds=SECONDS)
+        lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets, timeout_seconds=SECONDS)
         services = Services(lake=lake, kafka=lambda: kafka, registry=lambda: None, commits=SNAPSHOTS)
         statuses = all_pipelines(PIPELINES, services, DaemonThreads(len(PIPELINES), name="demo"), now=time.time)
         heading(console, "5", "The proof", "through PyIceberg; no JVM, no Kafka")

@@ -133,14 +133,14 @@ class _Looking:
 
     def __init__(self, place: Environment, env: str, secrets: Secrets, commits: int) -> None:
         from frazil.clients.daemon_threads import DaemonThreads
-        from frazil.clients.kafka_topics import KafkaTopics
+        from frazil.clients.kafka import Kafka
         from frazil.clients.registry.client import Registry
-        from frazil.clients.registry.retry import RetryPolicy
+        from frazil.clients.registry.http import RetryPolicy
         from frazil.status.all_pipelines import PARALLEL
 
         self._place, self._env, self._secrets, self._commits = place, env, secrets, commits
         self._threads = DaemonThreads(PARALLEL, name="status")
-        self._kafka = cache(lambda: KafkaTopics(place.kafka, secrets, timeout_seconds=SECONDS))
+        self._kafka = cache(lambda: Kafka(place.kafka, secrets, timeout_seconds=SECONDS))
         retry = RetryPolicy(total_seconds=SECONDS)
         self._registry: Callable[[], Registry | None] = cache(
             lambda: Registry.of(place.registry, secrets, retry=retry) if place.registry else None

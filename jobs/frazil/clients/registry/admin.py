@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from frazil.clients.redactor import Redactor
 from frazil.clients.registry.auth import Login, NoLogin
-from frazil.clients.registry.http import Answer, RegistryHttp
-from frazil.clients.registry.retry import RetryPolicy
+from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy
 from frazil.clients.registry.schemas import Reference, SchemaType
+from frazil.clients.secrets import Redactor
 from frazil.errors import InvalidInput, RegistryUnavailable
 
 _WRONG_SCHEMA = (409, 422)  # incompatible with earlier versions, invalid

@@ -9,8 +9,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from frazil.clients.secrets import Secrets, reference
-from frazil.clients.token_endpoint import TokenEndpoint
-from frazil.clients.tokens import Tokens
+from frazil.clients.tokens import TokenEndpoint, Tokens
 from frazil.declaration import environment
 from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import SecretUnavailable

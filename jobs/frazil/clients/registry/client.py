@@ -10,8 +10,7 @@ from random import random as system_random
 from urllib.parse import quote
 
 from frazil.clients.registry.auth import login_of
-from frazil.clients.registry.http import Answer, RegistryHttp
-from frazil.clients.registry.retry import RetryPolicy, several
+from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy, several
 from frazil.clients.registry.schemas import (
     Reference,
     RegisteredSchema,

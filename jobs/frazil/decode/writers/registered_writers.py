@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, ClassVar, TypeVar
 
 from frazil.clients.registry.client import Registry
-from frazil.clients.registry.retry import several
+from frazil.clients.registry.http import several
 from frazil.clients.registry.schemas import RegisteredSchema, SubjectVersion
 from frazil.declaration.options import SubjectStrategy, ValueFormat
 from frazil.declaration.topic import Topic

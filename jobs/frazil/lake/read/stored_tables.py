@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frazil.clients.object_store import ATTEMPTS
+from frazil.clients.aws_session import ATTEMPTS
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
