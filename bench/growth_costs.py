@@ -10,7 +10,7 @@ from typing import Any
 from bench.growth_model import TB, Cost, Parts, Setting, always_full, continuous, drained, tableflow
 from bench.request_figures import GLUE, READS, WRITES, billed, billed_of_a_commit, in_series, price
 from frazil.declaration.engines import Limits
-from frazil.rollout.worker_sizes import Workers
+from frazil.rollout.desired import Workers
 from policies.review.prices import Prices
 
 LATENCY_SECONDS = 0.05

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from frazil.declaration.checks.constraints import between
 from frazil.declaration.checks.validation import validate
-from frazil.rollout.worker_sizes import Workers
+from frazil.rollout.desired import Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

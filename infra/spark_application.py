@@ -8,7 +8,7 @@ from datetime import date
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.release.emr_labels import label
 from frazil.release.manifest import Architecture
-from frazil.rollout.worker_sizes import Workers
+from frazil.rollout.desired import Workers
 from infra.capacity import Capacity
 from infra.tf import (
     Annotations,

@@ -13,7 +13,7 @@ from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
-from frazil.rollout.worker_sizes import Worker, Workers
+from frazil.rollout.desired import Worker, Workers
 from policies.metric_alarms import TYPE, watch
 from policies.resources import Json, Reviewed, policy
 

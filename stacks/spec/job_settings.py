@@ -10,8 +10,7 @@ from typing import Annotated
 from frazil.declaration.checks.constraints import between
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.checks.validation import validate
-from frazil.rollout.desired import Mode
-from frazil.rollout.worker_sizes import Worker, Workers
+from frazil.rollout.desired import Mode, Worker, Workers
 from infra.capacity import Capacity
 
 

@@ -9,9 +9,9 @@ from datetime import date
 from typing import Any
 
 from frazil.declaration import Pipeline, Tableflow
+from frazil.rollout.desired import Workers
 from frazil.rollout.group_jobs import INGEST, job_name
 from frazil.rollout.run_proof import proof_prefix
-from frazil.rollout.worker_sizes import Workers
 from infra.alarms import AlarmTopic
 from infra.buckets import WRITE_ONCE, BucketSettings, artifact_bucket, log_bucket, table_bucket
 from infra.job_network import JobNetwork, JobsInGivenNetwork, job_network

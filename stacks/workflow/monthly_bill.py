@@ -17,9 +17,9 @@ from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.documents.to_json import to_json
 from frazil.exit_codes import Exit
 from frazil.release.manifest import Architecture
+from frazil.rollout.desired import Workers
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN
-from frazil.rollout.worker_sizes import Workers
 from policies.metric_alarms import TYPE
 from policies.resources import Resource
 from policies.review.cost import SERVICES, Estimate, estimate, service_lines

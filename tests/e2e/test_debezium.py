@@ -24,7 +24,7 @@ from frazil.declaration.engines import Limits
 from frazil.declaration.environment import Environment
 from frazil.errors import RejectedRecords, SourceTruncated
 from frazil.lake.read.stored_tables import Lake
-from frazil.local.connectors import Converter
+from frazil.local.connect_worker import Converter
 from frazil.local.services import CHANGE_DATA, LocalServices, up
 from tests.support.captured_table import CapturedTable
 from tests.support.json_schema_relay import JsonSchemaRelay

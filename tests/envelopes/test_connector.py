@@ -12,7 +12,7 @@ import pytest
 from frazil.declaration import Append, Changelog, Debezium, InvalidDeclaration, Pipeline, Table, Topic, Upsert
 from frazil.declaration.checks.problems import Problem
 from frazil.envelopes.connector import RULES, Connector, Fed, Rule, broken, checked, connector
-from frazil.local.connectors import Converter, connector_settings
+from frazil.local.connect_worker import Converter, connector_settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "change-data.md").read_text()
 (ON_PAGE,) = (

@@ -1,6 +1,6 @@
 """Whether jobs fit into an application."""
 
-from frazil.rollout.worker_sizes import Worker, Workers
+from frazil.rollout.desired import Worker, Workers
 from infra.capacity import Capacity
 from tests.declaration.problems_of import problems_of
 

@@ -12,7 +12,7 @@ import pytest
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat, parse
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
-from frazil.rollout.worker_sizes import Worker, Workers
+from frazil.rollout.desired import Worker, Workers
 from infra import tf
 from infra.buckets import PROOF_DAYS, artifact_bucket
 from infra.capacity import Capacity

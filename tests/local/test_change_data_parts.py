@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from frazil.errors import LocalPartFailed
-from frazil.local.connectors import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.connect_worker import Converter, connector_settings, create_connector, delete_connector
 from frazil.local.process import noted
 from frazil.local.services import CHANGE_DATA, USUAL, LocalServices, world
 from tests.support.change_events import ChangeEvents

@@ -12,10 +12,9 @@ from botocore.validate import ParamValidator
 
 from frazil.clients.emr import emr_client
 from frazil.declaration import InvalidDeclaration
-from frazil.rollout.desired import Mode
+from frazil.rollout.desired import Mode, Worker, Workers
 from frazil.rollout.job_run_request import TAG_DESIRED, run_settings, spark_settings
 from frazil.rollout.steps import token
-from frazil.rollout.worker_sizes import Worker, Workers
 from tests.support.rollout_world import desired, release
 
 GOLDEN = Path(__file__).with_name("job_run_request.json")

@@ -32,14 +32,13 @@ from frazil.local.services import LocalServices, down, up
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import MANIFEST, Architecture, Release, Role, manifest
 from frazil.release.upload import document_key
-from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
+from frazil.rollout.desired import Desired, Mode, Worker, Workers, desired_document, desired_key
 from frazil.rollout.function_settings import EXECUTION, HANDLER, TIMEOUT_SECONDS, Settings
 from frazil.rollout.readiness import ProofReadiness
 from frazil.rollout.reconcile import Reconciler
 from frazil.rollout.removed_jobs import need_of
 from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import stored_state
-from frazil.rollout.worker_sizes import Worker, Workers
 from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.describe import described
 from tests.standin.aws.launch import PART, REGION, SERVER, endpoint_of, glue_environment, with_aws

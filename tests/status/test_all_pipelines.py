@@ -34,7 +34,7 @@ class Topics:
         self._found, self._down = found, down
         self.asked = 0
 
-    def offsets(self, topics: Any) -> dict[Any, Any]:
+    def offsets_of(self, topics: Any) -> dict[Any, Any]:
         self.asked += 1
         if self._down:
             raise KafkaUnavailable("k:9092 did not answer within 5 s", where="topics")

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from frazil.local.connectors import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.connect_worker import Converter, connector_settings, create_connector, delete_connector
 from frazil.local.services import LocalServices
 from tests.support.change_events import ChangeEvent, ChangeEvents
 

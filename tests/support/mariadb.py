@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from frazil.local.connectors import create_connector
+from frazil.local.connect_worker import create_connector
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import Process, await_ready, start, stop
 from frazil.local.services import LocalServices

@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frazil.audit.accounts import commit_chain
-from frazil.audit.accounts.audited_tables import Tables, load_tables
 from frazil.audit.accounts.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
-from frazil.audit.accounts.current_state import State, of_remembered_deletes
-from frazil.audit.accounts.pending_dead_letters import as_of, pending_files, wrong_state
+from frazil.audit.accounts.pending_dead_letters import Tables, as_of, load_tables, pending_files, wrong_state
+from frazil.audit.accounts.state_rows import State, of_remembered_deletes
 from frazil.audit.files import manifests
 from frazil.audit.files.count import Counted, Counting, Estimate, Read
-from frazil.audit.files.file_scan import Source
-from frazil.audit.files.gapless_files import Columns
+from frazil.audit.files.file_scan import Columns, Source
 from frazil.audit.files.page_checksums import read_pages
 from frazil.audit.files.proofs import RULE, ProofFolder, Remembered
 from frazil.audit.files.snapshot_files import files_of

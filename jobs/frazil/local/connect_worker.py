@@ -9,13 +9,23 @@ restart, they have to be created again, and then continue at the stored position
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
+import urllib.error
 import urllib.request
 import zipfile
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
 
+from frazil.errors import LocalPartFailed
 from frazil.local.ports import HOST, kept_ports
 from frazil.local.process import await_ready, start
+from frazil.local.registry import CONFLUENT_API
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
 
@@ -88,3 +98,132 @@ def _answers(url: str) -> bool:
             return bool(answer.status == 200)
     except (OSError, ValueError):
         return False
+
+
+_POLL_SECONDS = 0.05
+_REQUEST_SECONDS = 30.0
+
+
+class Converter(StrEnum):
+    """How a connector writes keys and values.
+
+    `json` writes payloads only, so the type of a number is not visible. `json_with_schema` repeats the schema in each record.
+    `avro` registers schemas in the local registry and writes their ids in front, as Confluent's serializers do.
+    """
+
+    JSON = "json"
+    JSON_WITH_SCHEMA = "json_with_schema"
+    AVRO = "avro"
+
+
+def connector_settings(
+    database: str,
+    *,
+    prefix: str,
+    tables: Sequence[str],
+    converter: Converter,
+    registry_url: str | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return the settings of a connector that writes each table's changes to the topic `prefix.SCHEMA.TABLE`.
+
+    `database` is a connection URI; `tables` are names like `public.orders`. `prefix` also names the replication slot and
+    the publication, so it consists of lower-case letters, digits and underscores. `registry_url` is the registry's Confluent
+    API, which the converter `avro` needs. `more` overrides settings.
+    """
+    address = urlsplit(database)
+    settings = {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.hostname": str(address.hostname),
+        "database.port": str(address.port),
+        "database.user": str(address.username),
+        "database.password": address.password or "",
+        "database.dbname": address.path.removeprefix("/"),
+        "plugin.name": "pgoutput",
+        "slot.name": prefix,
+        "publication.name": prefix,
+        "publication.autocreate.mode": "filtered",
+        "topic.prefix": prefix,
+        "table.include.list": ",".join(tables),
+        "topic.creation.default.partitions": "1",
+        "topic.creation.default.replication.factor": "1",
+        "skipped.operations": "none",  # the default skips TRUNCATE
+        "poll.interval.ms": "100",
+    }
+    for side in ("key", "value"):
+        settings |= {f"{side}.converter{name}": value for name, value in _converter(converter, registry_url).items()}
+    if converter is Converter.AVRO:
+        settings |= {"schema.name.adjustment.mode": "avro", "field.name.adjustment.mode": "avro"}
+    elif converter is Converter.JSON:
+        settings["decimal.handling.mode"] = "string"  # bytes without their scale are no number
+    return settings | dict(more)
+
+
+def _converter(converter: Converter, registry_url: str | None) -> dict[str, str]:
+    """Return the settings of a converter, without the prefix `key.converter` or `value.converter`."""
+    if converter is not Converter.AVRO:
+        with_schema = json.dumps(converter is Converter.JSON_WITH_SCHEMA)
+        return {"": "org.apache.kafka.connect.json.JsonConverter", ".schemas.enable": with_schema}
+    if registry_url is None:
+        raise ValueError("the converter avro needs a registry")
+    return {
+        "": AVRO_CONVERTER,
+        ".apicurio.registry.url": registry_url.removesuffix(CONFLUENT_API) + "/apis/registry/v2",
+        ".apicurio.registry.auto-register": "true",
+        ".apicurio.registry.find-latest": "true",
+        ".apicurio.registry.as-confluent": "true",
+        ".apicurio.registry.headers.enabled": "false",
+        # The ids of the Confluent API. Apicurio's global ids, the default, name other schemas there.
+        ".apicurio.registry.use-id": "contentId",
+    }
+
+
+def create_connector(worker: str, name: str, settings: Mapping[str, str], *, seconds: float = 60) -> None:
+    """Create a connector, or change its settings, and return once its task runs. Its snapshot of the tables may begin later.
+
+    Raises `LocalPartFailed` with the worker's message if it refuses the settings, or if the task fails or does not start.
+    """
+    _request(worker, "PUT", f"/connectors/{name}/config", settings)
+    deadline = time.monotonic() + seconds
+    while True:
+        states = _states(worker, name)
+        failed = [trace for state, trace in states if state == "FAILED"]
+        if failed:
+            raise LocalPartFailed(f"connector {name} failed: {failed[0].strip()}", where=worker)
+        if len(states) > 1 and all(state == "RUNNING" for state, _ in states):
+            return
+        if time.monotonic() > deadline:
+            raise LocalPartFailed(f"connector {name} did not start within {seconds:g} s", where=worker)
+        time.sleep(_POLL_SECONDS)
+
+
+def delete_connector(worker: str, name: str) -> None:
+    """Delete a connector. Its position and its replication slot stay. Raises `LocalPartFailed` if it does not exist."""
+    _request(worker, "DELETE", f"/connectors/{name}")
+
+
+def _states(worker: str, name: str) -> list[tuple[str, str]]:
+    """Return the state of a connector and of its tasks, each with the trace of its failure."""
+    status = _request(worker, "GET", f"/connectors/{name}/status", unless=404)
+    found = [status["connector"], *status["tasks"]] if status else []
+    return [(one["state"], one.get("trace", "")) for one in found]
+
+
+def _request(
+    worker: str, method: str, path: str, body: Mapping[str, str] | None = None, *, unless: int | None = None
+) -> Any:
+    """Send a request to a worker and return its document; none after the status `unless`."""
+    content = json.dumps(dict(body)).encode() if body is not None else None
+    request = urllib.request.Request(  # noqa: S310 - a local address
+        worker + path, data=content, method=method, headers={"Content-Type": "application/json"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS) as answer:  # noqa: S310 - a local address
+            received = answer.read()
+    except urllib.error.HTTPError as refused:
+        if refused.code == unless:
+            return None
+        raise LocalPartFailed(
+            f"the Connect worker refused {method} {path}: {refused.read().decode(errors='replace')}", where=worker
+        ) from refused
+    return json.loads(received) if received else None

@@ -25,12 +25,20 @@ from frazil.local import seaweedfs
 from frazil.local.connect_worker import PLUGINS, start_connect
 from frazil.local.kafka_broker import start_kafka
 from frazil.local.ports import FILE as KEPT_FILE
-from frazil.local.ports import Moved, keep_addresses
+from frazil.local.ports import (
+    STATE_FILE,
+    Address,
+    Moved,
+    keep_addresses,
+    locked,
+    running_addresses,
+    write_document,
+    write_state,
+)
 from frazil.local.postgres import start_postgres
 from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
 from frazil.local.seaweedfs import KeyFiles, start_object_store
-from frazil.local.state_file import STATE_FILE, Address, locked, running_addresses, write_document, write_state
 from frazil.local.toolchain.jars import jars, postgres_purpose
 from frazil.local.watchdog import kept_from_outliving
 

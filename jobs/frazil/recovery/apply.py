@@ -27,10 +27,9 @@ from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit
 from frazil.recovery import decisions
-from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
+from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened, prefix
 from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
-from frazil.recovery.record_places import prefix
 from frazil.recovery.rows import Recovery
 from frazil.upsert.ordering import lost_files
 

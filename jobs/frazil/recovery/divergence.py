@@ -21,8 +21,7 @@ from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake.ledger.offsets import Offsets
 from frazil.recovery import decisions
-from frazil.recovery.decisions import Acceptance, Accepted
-from frazil.recovery.record_places import places_of_both
+from frazil.recovery.decisions import Acceptance, Accepted, places_of_both
 
 
 def truncated_log(

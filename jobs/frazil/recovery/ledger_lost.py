@@ -15,8 +15,7 @@ from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.ledger import last_records
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.row_offsets import Found, Last, found
-from frazil.recovery.decisions import Acceptance, Accepted
-from frazil.recovery.record_places import places_of_both
+from frazil.recovery.decisions import Acceptance, Accepted, places_of_both
 
 
 def ledger_lost(pipeline: Pipeline, job: JobContext, look: Look) -> Acceptance:

@@ -16,8 +16,7 @@ from frazil.lake.ledger.entry import EVENTS, PIPELINE, TABLE, Entry
 from frazil.lake.ledger.lineage import ancestors, lineage
 from frazil.lake.ledger.totals import Closed
 from frazil.recovery.decisions import ENDS_OF_LOGS
-from frazil.recovery.undone_batches import is_later
-from frazil.recovery.ways_out import restored
+from frazil.recovery.undone_batches import is_later, restored
 
 
 def check_is_one_log(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: Entry) -> None:

@@ -21,7 +21,28 @@ from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import ancestors, lineage
 from frazil.lake.ledger.offsets import Offsets
 from frazil.recovery.decisions import Accepted
-from frazil.recovery.ways_out import head_again, head_or_hold
+
+
+def head_again(last: Entry) -> str:
+    """Return the one way out for a table that can neither be landed again nor be left as it is."""
+    return f"Set the head to snapshot {last.snapshot_id} again"
+
+
+def head_or_hold(pipeline: Pipeline, last: Entry) -> str:
+    """Return the ways out for a table that was rolled back; `last` is its newest entry."""
+    return (
+        f"{head_again(last)}, or "
+        f"`frazil accept {pipeline.name} rolled-back-hold --reason …` keeps the tables as they are"
+    )
+
+
+def restored(pipeline: Pipeline) -> str:
+    """Return the ways out for a table that was set back to before commits of its dead-letter table."""
+    table = pipeline.table
+    return (
+        f"Restore {table.dead_letters} and {table.identifier} to the same moment, or rename the former and "
+        f"`frazil accept {pipeline.name} side-table-replaced --reason …`"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.release.manifest import Release, Role
-from frazil.rollout.desired import Desired, Mode
-from frazil.rollout.worker_sizes import Worker, Workers
+from frazil.rollout.desired import Desired, Mode, Worker, Workers
 
 TAG_JOB = "frazil:job"
 TAG_GENERATION = "frazil:generation"

@@ -10,9 +10,9 @@ from typing import Any
 
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.documents.from_json import from_json
+from frazil.rollout.desired import Workers
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
-from frazil.rollout.worker_sizes import Workers
 from policies.resources import Json, Resource, policy
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")

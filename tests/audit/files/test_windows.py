@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from frazil.audit.files.bitmap import WORD
 from frazil.audit.files.count import claims_of
-from frazil.audit.files.file_scan import Source
-from frazil.audit.files.gapless_files import Columns
+from frazil.audit.files.file_scan import Columns, Source
 from frazil.audit.files.window import Role
 from frazil.audit.files.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
 from frazil.audit.finding import Range

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import Append, InvalidDeclaration, Pipeline, Table, Topic, Upsert, ValueFormat, WriteMode
 from frazil.release.manifest import Architecture
-from frazil.rollout.worker_sizes import Worker, Workers
+from frazil.rollout.desired import Worker, Workers
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
 from infra.network_plan import PrivateLink

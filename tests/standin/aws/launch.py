@@ -16,11 +16,10 @@ from frazil.clients.aws_session import aws_session
 from frazil.declaration.catalogs import GlueCatalog, ObjectStore
 from frazil.declaration.documents.document import environment_document
 from frazil.declaration.environment import Environment, Kafka, Registry
-from frazil.local.ports import HOST, free_ports
+from frazil.local.ports import HOST, free_ports, locked, write_document
 from frazil.local.process import await_ready, is_alive, noted, start, stop
 from frazil.local.seaweedfs import KeyFiles
 from frazil.local.services import LocalServices, Part
-from frazil.local.state_file import locked, write_document
 
 READY_SECONDS = 60.0
 REGION = "us-east-1"

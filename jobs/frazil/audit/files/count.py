@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from frazil.audit.files.bitmap import joined
-from frazil.audit.files.file_scan import Scan, Scanned, Source
-from frazil.audit.files.gapless_files import is_dense, is_foreign
+from frazil.audit.files.file_scan import Scan, Scanned, Source, is_dense, is_foreign
 from frazil.audit.files.proofs import Digests, Proof, Remembered, without_most
 from frazil.audit.files.window import NONE, Found, Role, Tally, Window
 from frazil.audit.files.windows import Boxes, Claim, Stretch, contains, stretches, tile, without

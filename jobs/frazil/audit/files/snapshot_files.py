@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from frazil.audit.files.count import claims_of
-from frazil.audit.files.file_scan import Source, unlike
-from frazil.audit.files.gapless_files import Columns
+from frazil.audit.files.file_scan import Columns, Source, unlike
 from frazil.audit.files.window import Role
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.lake.read.data_files import Contents, contents, lengths, missing

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frazil.audit.files.gapless_files import Columns, is_dense, is_foreign
+from frazil.audit.files.file_scan import Columns, is_dense, is_foreign
 from frazil.lake.read.data_files import Bounds, DataFile
 
 COLUMNS = Columns("topic", "partition", "offset")

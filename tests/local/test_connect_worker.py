@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from frazil.errors import LocalPartFailed
-from frazil.local.connectors import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.connect_worker import Converter, connector_settings, create_connector, delete_connector
 
 DATABASE = "postgresql://frazil@127.0.0.1:5433/shop"
 
