@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from frazil.clients.registry.auth import display_address
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Environment, Pipeline
 from frazil.declaration.options import SchemaEvolution
-from frazil.decode.writers.topic_rows import TopicRows, topic_rows
 from frazil.doctor.check_result import Check, Step
 from frazil.doctor.lake_access import CATALOG
 from frazil.doctor.machine import secret_names
@@ -18,6 +18,9 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.evolution.table_mapping import Landing, landing
 from frazil.schemas.json.json_schema import TO_LAND
 from frazil.schemas.types import Struct
+
+if TYPE_CHECKING:
+    from frazil.decode.writers.topic_rows import TopicRows
 
 REGISTRY = "registry"
 
@@ -93,6 +96,8 @@ def _login(environment: Environment, registry: Callable[[], Registry | None]) ->
 
 def _columns(pipeline: Pipeline, registry: Callable[[], Registry | None], lake: Lake, *, is_asked: bool) -> Check:
     """Check the columns of a pipeline. Raises `RegistryUnavailable`, `CatalogUnavailable` and `InvalidInput`."""
+    from frazil.decode.writers.topic_rows import topic_rows  # loads Spark
+
     found = registry() if is_asked else None
     if is_asked and found is None:
         return Check.skipped(f"columns {pipeline.name}", "not checked: the environment has no registry")
