@@ -47,7 +47,7 @@ def _shell(here: BenchEnvironment, topic: str, table: str) -> float:
     folder.mkdir(parents=True, exist_ok=True)
     declared = Pipeline(
         name=NAME,
-        topic=DeclaredTopic(topic, value_format=SHAPES[SMALL_SHAPE].value_format),
+        topic=DeclaredTopic(topic, value=SHAPES[SMALL_SHAPE].value_format),
         table=Table(table),
     )
     (folder / "pipelines.json").write_bytes(canonical(document([declared])))

@@ -10,17 +10,17 @@ from frazil import Pipeline, Table, Topic
 from frazil.declaration import check
 
 flights = Pipeline(
-    topic=Topic("flights", value_format="avro"),
+    topic=Topic("flights", value="avro"),
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 
 weather = Pipeline(
-    topic=Topic("weather", value_format="json_schema"),
+    topic=Topic("weather", value="json_schema"),
     table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 
 planes = Pipeline(
-    topic=Topic("planes", value_format="protobuf"),
+    topic=Topic("planes", value="protobuf"),
     table=Table("nyc.planes"),
 )
 

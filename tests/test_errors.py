@@ -159,7 +159,7 @@ def test_each_declaration_that_a_remedy_names_is_valid(name: str) -> None:
     for field, value in re.findall(r'\b(write|start|on_error)=("\w+"|\w+\((?:[^()]|\([^()]*\))*\))', code):
         chosen = eval(value, {**vars(frazil), "datetime": datetime, "UTC": UTC})
         Pipeline(
-            topic=Topic("t", value_format="avro", key_format="avro"),
+            topic=Topic("t", value="avro", key="avro"),
             table=Table("s.t"),
             **({"write": Upsert()} | {field: chosen}),
             envelope="debezium" if "on_truncate" in value else None,

@@ -17,7 +17,18 @@ from bench.topics import Job, Topic, Way
 from frazil.cli.local_spark import jars_here, settings_here
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, Changelog, Debezium, KeyFormat, Limits, Pipeline, Spark, Table, Upsert, WriteMode
+from frazil.declaration import (
+    Append,
+    Changelog,
+    Debezium,
+    KeyFormat,
+    Limits,
+    Pipeline,
+    Spark,
+    Table,
+    Upsert,
+    WriteMode,
+)
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
@@ -121,11 +132,11 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
     """Return the pipeline that lands a topic in batches of the bench's size."""
-    keys: dict[str, Any] = {"key_format": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
+    keys: dict[str, Any] = {"key": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
     if topic.records.changes:
-        keys, more = {"key_format": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
+        keys, more = {"key": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
     return Pipeline(
-        topic=DeclaredTopic(topic.name, value_format=topic.records.value_format, **keys),
+        topic=DeclaredTopic(topic.name, value=topic.records.value_format, **keys),
         table=Table(table, format_version=job.format_version, properties=dict(job.properties)),
         engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
         **more,

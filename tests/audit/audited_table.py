@@ -63,7 +63,7 @@ class Landed:
             catalog=LocalCatalog(path=str(folder / "catalog.db"), warehouse=f"file://{folder}/warehouse"),
         )
         self.pipeline = Pipeline(
-            topic=Topic(topic, value_format=value_format),
+            topic=Topic(topic, value=value_format),
             table=Table("shop.orders", metadata_columns=metadata_columns),
             name="orders",
         )

@@ -19,8 +19,13 @@ from frazil.local.postgres import why_postgres_cannot_run
 GOOD = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 
-pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 """
+
+
+def with_value(of: str) -> str:
+    """The declaration with another format of values."""
+    return GOOD.replace('value="avro"', f"value={of}").replace("import ", "import Avro, Json, ", 1)
 
 
 def frazil(*arguments: object, cwd: Path) -> Result:
@@ -49,7 +54,7 @@ def test_check_answers_in_json(tmp_path: Path) -> None:
 )
 def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path, start: str, kind: str) -> None:
     for mode, what in (("Changelog", "history"), ("Upsert", "state")):
-        keyed = f'key_format="text"), write={mode}(), start={start}, table='
+        keyed = f'key="text"), write={mode}(), start={start}, table='
         text = GOOD.replace("), table=", f", {keyed}").replace("import ", f"import At, Latest, Offsets, {mode}, ")
         (tmp_path / "mine.py").write_text(f"from datetime import UTC, datetime\n{text}")
         said = f"the table is not the complete {what}: it begins at {kind}, later than older keys"
@@ -61,7 +66,7 @@ def test_check_says_that_a_state_will_not_be_complete(tmp_path: Path, start: str
 CAPTURED = """
 from frazil import Debezium
 
-pipelines = Debezium().tables("shop", "public.orders", namespace="shop", value_format="avro", key_format="avro", write="upsert")
+pipelines = Debezium().tables("shop", "public.orders", namespace="shop", value="avro", key="avro", write="upsert")
 """
 
 
@@ -97,23 +102,23 @@ def test_check_shows_the_columns_that_are_declared(tmp_path: Path) -> None:
     (tmp_path / "orders.avsc").write_text(
         '{"type": "record", "name": "O", "fields": [{"name": "Id", "type": "long"}, {"name": "note", "type": ["null", "string"]}]}'
     )
-    (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'AVRO, schema="orders.avsc")'))
+    (tmp_path / "mine.py").write_text(with_value('Avro(schema="orders.avsc")'))
     assert "orders: columns id long, note string\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
     [told] = json.loads(frazil("check", "mine.py", "--json", cwd=tmp_path).stdout)["pipelines"]
     assert told["columns"] == {"id": "long", "note": "string"}
-    (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'JSON, columns=("id int", "at io.debezium.time.Date"))'))
+    (tmp_path / "mine.py").write_text(with_value('Json(columns=("id int", "at io.debezium.time.Date"))'))
     assert "orders: columns id int, at date\n" in frazil("check", "mine.py", cwd=tmp_path).stdout
 
 
 def test_check_names_the_schema_file_that_is_wrong(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(GOOD.replace("AVRO)", 'AVRO, schema="orders.avsc")'))
+    (tmp_path / "mine.py").write_text(with_value('Avro(schema="orders.avsc")'))
     ended = frazil("check", "mine.py", cwd=tmp_path)
     assert ended.exit_code == 2
-    assert "mine.py:4: topic.schema[0]: the schema file orders.avsc does not exist" in ended.stderr
+    assert "mine.py:4: avro.schema[0]: the schema file orders.avsc does not exist" in ended.stderr
     (tmp_path / "orders.avsc").write_text('{"type": "record", "name": "O", "fields": [{"name": "a", "type": "b"}]}')
     ended = frazil("check", "mine.py", cwd=tmp_path)
     assert ended.exit_code == 2
-    assert "mine.py: pipelines[0].topic.schema[0]: orders.avsc: O.a: there is no type 'b'" in ended.stderr
+    assert "mine.py: pipelines[0].topic.value.schema[0]: orders.avsc: O.a: there is no type 'b'" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from tests.support.shop import ORDER
 DECLARED = """
 from frazil.declaration import *
 pipelines = [
-    Pipeline(topic=Topic("{name}", value_format="avro"), table=Table("shop.orders"), name="orders"),
-    Pipeline(topic=Topic("{name}-gone", value_format="text"), table=Table("shop.gone"), name="gone"),
+    Pipeline(topic=Topic("{name}", value="avro"), table=Table("shop.orders"), name="orders"),
+    Pipeline(topic=Topic("{name}-gone", value="text"), table=Table("shop.gone"), name="gone"),
 ]
 """
 

@@ -71,8 +71,7 @@ def test_an_unknown_option_is_wrong_input(cli: CliRunner) -> None:
 
 def test_a_pipeline_that_is_not_declared_is_told_with_those_that_are(cli: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from frazil.declaration import *\n"
-        "a = Pipeline(topic=Topic('a', value_format=ValueFormat.TEXT), table=Table('shop.a'))\n"
+        "from frazil.declaration import *\na = Pipeline(topic=Topic('a', value='text'), table=Table('shop.a'))\n"
     )
     ended = cli.invoke(app, ["status", "b", "--pipelines", "mine.py"])
     assert ended.exit_code == 2
@@ -154,8 +153,7 @@ def test_a_fault_of_our_own_never_shows_a_secret_that_was_read(
         raise RuntimeError("x" * 7_980 + " the client said hunter2hunter2")
 
     (tmp_path / "mine.py").write_text(
-        "from frazil.declaration import *\n"
-        "a = Pipeline(topic=Topic('a', value_format=ValueFormat.TEXT), table=Table('shop.a'))\n"
+        "from frazil.declaration import *\na = Pipeline(topic=Topic('a', value='text'), table=Table('shop.a'))\n"
     )
     (tmp_path / "mine.json").write_text(
         '{"version": 1, "name": "mine", "kafka": {"bootstrap": "kafka.example:9", "security": "SASL_SSL", "mechanism": '

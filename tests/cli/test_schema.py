@@ -43,7 +43,9 @@ def test_lines_become_a_schema_file_and_the_printed_declaration_takes_it(folder:
     assert rows["at"] == ["date-time", "1", "0", "%", "50.0", "%"]
     assert rows["price"][0] == "number"
     declared = shown.splitlines()[-1]
-    (folder / "pipelines.py").write_text(f"from frazil import Pipeline, Table, Topic\np = {declared}\n")
+    (folder / "pipelines.py").write_text(
+        f"from frazil import Json, JsonSchema, Pipeline, Table, Topic\np = {declared}\n"
+    )
     checked = CliRunner().invoke(app, ["check"])
     assert checked.exit_code == 0, checked.output
     assert from_lines(FIRST).stdout.count("schemas/orders.json is unchanged") == 1
@@ -109,10 +111,10 @@ def test_a_topic_is_sampled_at_both_ends_and_framed_records_are_refused(
     told = json.loads(infer(name, "--records", "8", "--json", *env).stdout)
     assert (told["records"], [field["field"] for field in told["fields"]]) == (6, ["id", "old", "new"])
     assert told["declaration"] == (
-        f'Pipeline(topic=Topic("{name}", value_format="json_schema", schema="schemas/{name}.json", key_format="text"), '
+        f'Pipeline(topic=Topic("{name}", value=JsonSchema(schema="schemas/{name}.json"), key="text"), '
         f'table=Table("kafka.{name}"))'
     )
     told = json.loads(infer(name, "--json", *env, code=4).stdout)
     assert (told["records"], told["changes"][-1]["field"]) == (40, "middle")
-    assert 'Declare value_format="avro"' in infer(framed, *env, code=2).stderr
+    assert 'Declare value="avro"' in infer(framed, *env, code=2).stderr
     assert "the cluster has no such topic" in infer("nope", *env, code=3).stderr

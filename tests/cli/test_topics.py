@@ -61,8 +61,8 @@ def test_topics_are_listed_with_what_they_hold_and_who_reads_them(place: LocalSe
     fill(place.bootstrap, records, partitions=2)
     file = tmp_path / "pipelines.py"
     file.write_text(
-        "from frazil import Pipeline, Table, Topic\n"
-        f"p = Pipeline(name='reader', topic=Topic('{name}.a', value_format='avro'), table=Table('shop.a'))\n"
+        "from frazil import Json, Pipeline, Table, Topic\n"
+        f"p = Pipeline(name='reader', topic=Topic('{name}.a', value='avro'), table=Table('shop.a'))\n"
     )
     told = json.loads(topics(place, "--json", "--all", "--pipelines", str(file)).stdout)
     mine: dict[str, Any] = {one["topic"]: one for one in told["topics"] if name in one["topic"]}
@@ -110,7 +110,7 @@ def test_without_its_registry_a_frame_is_a_frame_and_it_is_said(place: LocalServ
     told = json.loads(ended.stdout)
     assert told["topics"][0]["value_format_guess"] == "framed"
     assert told["note"].startswith("Formats of frames are unknown: registry")
-    assert 'value_format="bytes"' in told["topics"][0]["declaration"]
+    assert 'value="bytes"' in told["topics"][0]["declaration"]
 
 
 def test_a_broker_that_does_not_run_is_named_at_once(tmp_path: Path) -> None:

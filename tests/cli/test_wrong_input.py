@@ -18,7 +18,7 @@ from frazil.cli.main import app
 GOOD = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 
-pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))]
+pipelines = [Pipeline(topic=Topic("orders", value="text"), table=Table("shop.orders"))]
 """
 ON_A_PIPELINE: dict[str, list[str]] = {
     "run": ["run", "PIPELINE", "--once"],
@@ -189,13 +189,13 @@ def test_run_tells_what_is_away_and_no_client_of_kafka_chatters(
 
 
 def test_check_reports_every_problem_of_an_object_with_its_line(folder: Path) -> None:
-    two = GOOD.replace("pipelines = [", "bad = Topic('a b', value_format='txt')\npipelines = [")
+    two = GOOD.replace("pipelines = [", "bad = Topic('a b', value='txt')\npipelines = [")
     (folder / "mine.py").write_text(two)
     ended = CliRunner().invoke(app, ["check", "mine.py"])
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert all(line.startswith("error: ") for line in ended.stderr.splitlines())
     assert "mine.py:4: topic.name" in ended.stderr
-    assert "mine.py:4: topic.value_format" in ended.stderr
+    assert "mine.py:4: topic.value" in ended.stderr
 
 
 def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(folder: Path) -> None:

@@ -11,6 +11,7 @@ from frazil.dead_letters.diagnosis import attempt
 from frazil.dead_letters.json_body import fitting_json, json_of
 from frazil.dead_letters.show import part
 from frazil.declaration import Append, Order, Pipeline, Table, Topic, Upsert
+from tests.support.topics import topic_of
 
 COLUMNS = (
     "id long", "n int", "price decimal(5,2)", "ratio double", "day date", "at timestamptz", "ok boolean", "name string",
@@ -20,7 +21,7 @@ COLUMNS = (
 
 def pipeline(**topic: object) -> Pipeline:
     declared = {"value_format": "json", "columns": COLUMNS, **topic}
-    return Pipeline(topic=Topic("clicks", **declared), table=Table("shop.clicks"))  # type: ignore[arg-type]
+    return Pipeline(topic=topic_of("clicks", **declared), table=Table("shop.clicks"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_a_required_column_that_is_missing_is_named(document: object) -> None:
 
 def test_what_a_schema_requires_is_not_required_of_a_row() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    registered = Pipeline(topic=Topic("t", value_format="json_schema"), table=Table("s.t"))
+    registered = Pipeline(topic=Topic("t", value="json_schema"), table=Table("s.t"))
     of = json_of(registered, b"", (json.dumps(schema), {}), is_key=False)
     assert of is not None
     assert attempt(b"{}", lambda body: fitting_json(body, of)).succeeded
@@ -112,13 +113,13 @@ def test_keys_and_documents_that_are_no_objects_are_compared_too() -> None:
 
 def test_a_registered_schema_and_one_in_the_record_say_the_types_too() -> None:
     schema = json.dumps({"type": "object", "properties": {"n": {"type": "integer"}}}), {}
-    registered = Pipeline(topic=Topic("t", value_format="json_schema"), table=Table("s.t"))
+    registered = Pipeline(topic=Topic("t", value="json_schema"), table=Table("s.t"))
     of = json_of(registered, b"", schema, is_key=False)
     assert of is not None
     assert attempt(b'{"n": "x"}', lambda body: fitting_json(body, of)).path == "n"
     fields = [{"type": "int32", "optional": True, "field": "n"}]
     record = {"schema": {"type": "struct", "optional": False, "fields": fields}, "payload": {"n": 1.5}}
-    embedded = Pipeline(topic=Topic("t", value_format="connect_json"), table=Table("s.t"))
+    embedded = Pipeline(topic=Topic("t", value="connect_json"), table=Table("s.t"))
     found = part(embedded, json.dumps(record).encode(), (), None).attempt
     assert found is not None
     assert (found.path, found.value) == ("n", "1.5")

@@ -10,7 +10,7 @@ import pytest
 
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.listing import Listing, letters_of, listing
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.environment import Environment
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.reasons import Reason
@@ -64,7 +64,7 @@ class TestOnATable:
 
 
 def test_a_pipeline_that_never_ran_has_none(lake_environment: Environment) -> None:
-    pipeline = Pipeline(topic=Topic("never", value_format=ValueFormat.AVRO), table=Table("shop.never"))
+    pipeline = Pipeline(topic=Topic("never", value="avro"), table=Table("shop.never"))
     found = listing(pipeline, Lake(lake_environment, Secrets({}).read))
     assert (found.letters, found.total, found.table) == ((), 0, "shop.never__dead_letters")
 

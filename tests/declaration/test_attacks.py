@@ -30,9 +30,9 @@ from frazil.declaration.documents.document import document
 
 DECLARED = document(
     (
-        Pipeline(topic=Topic("orders", value_format="avro"), table=Table("shop.orders", snapshots=Keep(days=3))),
+        Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders", snapshots=Keep(days=3))),
         Pipeline(
-            topic=Topic("clicks", value_format="json"),
+            topic=Topic("clicks", value="json"),
             table=Table("shop.clicks", partition_by=("days(_kafka_timestamp)",)),
             kafka=Reading(options={"fetch.max.bytes": "1048576"}),
         ),
@@ -141,7 +141,7 @@ def test_a_name_that_is_given_twice_is_told(name: str) -> None:
 
 
 CLASSES: list[tuple[Any, dict[str, Any]]] = [
-    (Topic, {"name": "a", "value_format": "avro"}),
+    (Topic, {"name": "a", "value": "avro"}),
     (Table, {"identifier": "a.b"}),
     (Limits, {}),
     (Append, {}),
@@ -150,7 +150,7 @@ CLASSES: list[tuple[Any, dict[str, Any]]] = [
     (Tableflow, {}),
     (At, {"timestamp": None}),
     (Offsets, {"offsets": {0: 1}}),
-    (Pipeline, {"topic": Topic("a", value_format="avro"), "table": Table("a.b")}),
+    (Pipeline, {"topic": Topic("a", value="avro"), "table": Table("a.b")}),
 ]
 ODD_IN_PYTHON = [*ODD.values(), object, object(), Topic, Append(), (1, None), {None: None}, b"a", print]
 

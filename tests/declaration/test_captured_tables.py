@@ -9,7 +9,7 @@ from frazil.declaration.documents.document import document
 from frazil.project.declaration_file import found
 from tests.declaration.problems_of import problems_of
 
-AVRO: Any = {"namespace": "shop", "value_format": "avro", "key_format": "avro", "write": "upsert"}
+AVRO: Any = {"namespace": "shop", "value": "avro", "key": "avro", "write": "upsert"}
 
 
 def tables(*names: Any, prefix: Any = "shop", **more: Any) -> tuple[Pipeline, ...]:
@@ -22,12 +22,12 @@ def test_each_table_gets_the_pipeline_that_a_person_would_write():
     shared: Any = {"write": Upsert(), "envelope": Debezium()}
     assert made == (
         Pipeline(
-            topic=Topic("shop.public.orders", value_format="avro", key_format="avro"),
+            topic=Topic("shop.public.orders", value="avro", key="avro"),
             table=Table("shop.orders", snapshots=Keep(7)),
             **shared,
         ),
         Pipeline(
-            topic=Topic("shop.Sales.Order-Items", value_format="avro", key_format="avro"),
+            topic=Topic("shop.Sales.Order-Items", value="avro", key="avro"),
             table=Table("shop.order_items", snapshots=Keep(7), partition_by=("bucket(8, id)",)),
             start="latest",
             **shared,
@@ -51,9 +51,9 @@ def test_misspelt_names_are_problems_of_the_call():
 
 
 def test_the_problems_of_the_first_invalid_table_name_it():
-    own = {"a.two": {"value_format": "protobuf"}}
+    own = {"a.two": {"value": "protobuf"}}
     assert list(problems_of(lambda: tables("a.one", "a.two", overrides=own))) == [
-        "debezium.tables['a.two'].topic.value_format"
+        "debezium.tables['a.two'].topic.value"
     ]
     assert list(problems_of(lambda: tables("a.*"))) == ["debezium.tables['a.*'].topic.name"]
     assert list(problems_of(lambda: tables("a.b", namespace="Shop"))) == ["debezium.tables['a.b'].table.identifier"]
@@ -68,7 +68,7 @@ def test_every_field_can_be_shared():
 FILE = """from frazil import Debezium, Upsert
 
 shop = Debezium().tables(
-    "shop", "public.orders", "public.items", namespace="shop", value_format="avro", key_format="avro", write=Upsert()
+    "shop", "public.orders", "public.items", namespace="shop", value="avro", key="avro", write=Upsert()
 )
 """
 

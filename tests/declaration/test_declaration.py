@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import frazil
@@ -20,6 +21,13 @@ def test_the_names_that_people_write_are_few_and_are_those_of_the_declaration():
     assert len(frazil.__all__) <= 24
     assert frazil.__all__ == sorted(frazil.__all__)
     assert [name for name in frazil.__all__ if getattr(frazil, name) is not getattr(declaration, name)] == []
+
+
+def test_a_class_that_people_write_has_few_fields():
+    written = [each for name in frazil.__all__ if is_dataclass(each := getattr(frazil, name))]
+    assert {each.__name__: len(fields(each)) for each in written if len(fields(each)) > 12} == {}
+    assert len(fields(frazil.Topic)) <= 6
+    assert len(fields(frazil.Upsert)) <= 4
 
 
 def test_frazil_is_imported_without_any_package():

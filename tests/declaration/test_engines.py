@@ -10,7 +10,6 @@ from frazil.declaration import (
     ErrorMode,
     Isolation,
     Keep,
-    KeyFormat,
     Latest,
     Limits,
     Pipeline,
@@ -21,14 +20,13 @@ from frazil.declaration import (
     Tombstones,
     Topic,
     Upsert,
-    ValueFormat,
     check,
 )
 from frazil.declaration.engines import refuse_foreign
 from frazil.errors import FrazilError
 from tests.declaration.problems_of import problems_of
 
-CLICKS = Topic("clicks", value_format=ValueFormat.AVRO)
+CLICKS = Topic("clicks", value="avro")
 
 
 def flowing(identifier: str = "flow.clicks", topic: Topic = CLICKS, **more: object) -> Pipeline:
@@ -47,8 +45,8 @@ def test_a_pipeline_is_ours_unless_it_says_otherwise():
 @pytest.mark.parametrize(
     ("what", "change"),
     [
-        ("topic.value_format", {"topic": Topic("clicks", value_format=ValueFormat.TEXT)}),
-        ("topic.key_format", {"topic": Topic("clicks", value_format=ValueFormat.AVRO, key_format=KeyFormat.TEXT)}),
+        ("topic.value", {"topic": Topic("clicks", value="text")}),
+        ("topic.key", {"topic": Topic("clicks", value="avro", key="text")}),
         ("start", {"start": Latest()}),
         ("headers", {"headers": False}),
         ("write", {"write": Append(on_tombstone=Tombstones.SKIP)}),
@@ -114,7 +112,7 @@ def test_tableflow_has_no_limits():
 @pytest.mark.parametrize("name", ["pay.orders", "pay-orders", "Orders"])
 def test_a_topic_whose_table_glue_would_name_otherwise_is_refused_with_reason_and_remedy(name: str) -> None:
     """Confluent does not say what Tableflow makes of such a name, and its role may write only tables that are named."""
-    topic = Topic(name, value_format=ValueFormat.AVRO)
+    topic = Topic(name, value="avro")
     found = problems_of(
         lambda: Pipeline(engine=Tableflow(), topic=topic, table=Table("flow.pay_orders"), name="orders")
     )
@@ -131,13 +129,13 @@ def test_an_engine_is_named_by_its_type(text, engine):
 
 
 def test_tableflow_publishes_in_one_namespace():
-    other = Topic("views", value_format=ValueFormat.AVRO)
+    other = Topic("views", value="avro")
     [problem] = check([flowing(), flowing("elsewhere.views", other)])
     assert (problem.path, "flow" in problem.what) == ("pipelines[1].table.identifier", True)
 
 
 def test_tableflow_has_a_namespace_for_itself():
-    ours = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("flow.orders"))
+    ours = Pipeline(topic=Topic("orders", value="avro"), table=Table("flow.orders"))
     [problem] = check([ours, flowing()])
     assert problem.path == "pipelines[1].table.identifier"
 

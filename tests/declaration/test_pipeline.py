@@ -9,19 +9,17 @@ from frazil.declaration import (
     Append,
     ErrorMode,
     Isolation,
-    KeyFormat,
     Latest,
     Offsets,
     Pipeline,
     Reading,
     Table,
     Topic,
-    ValueFormat,
 )
 from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import pipelines
 
-ORDERS = Topic("orders", value_format=ValueFormat.AVRO)
+ORDERS = Topic("orders", value="avro")
 
 
 def pipeline(**more: Any) -> Pipeline:
@@ -55,7 +53,7 @@ def test_parts_of_the_wrong_type_are_refused():
 
 
 def test_a_source_that_the_topic_cannot_give_is_refused():
-    topic = Topic("logs", value_format=ValueFormat.TEXT, key_format=KeyFormat.AVRO)
+    topic = Topic("logs", value="text", key="avro")
     table = Table("a.b", partition_by=("days(event_time)", "_kafka_key", "truncate(1, value)"), sort_by=("user_id",))
     assert list(problems_of(lambda: Pipeline(topic=topic, table=table))) == [
         "pipeline.table.partition_by[0]",
@@ -101,6 +99,6 @@ def test_a_pipeline_is_a_value_that_is_hashed_copied_and_pickled(pipeline):
 
 @pytest.mark.parametrize("name", [0, False, [], b"", None])
 def test_what_is_no_text_is_no_name_that_was_left_out(name):
-    topic, table = Topic("orders", value_format=ValueFormat.AVRO), Table("a.b")
+    topic, table = Topic("orders", value="avro"), Table("a.b")
     [said] = problems_of(lambda: Pipeline(topic=topic, table=table, name=name)).values()
     assert said.endswith("Write text")

@@ -17,7 +17,6 @@ from frazil.declaration import (
     Pipeline,
     Table,
     Tombstones,
-    Topic,
     Upsert,
     parse,
 )
@@ -25,6 +24,7 @@ from frazil.declaration.documents.document import document
 from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.write_modes import gaps_of_state, identity
 from tests.declaration.problems_of import problems_of
+from tests.support.topics import topic_of
 
 
 def test_a_mode_is_tagged_by_its_type_in_a_document():
@@ -43,7 +43,7 @@ def test_an_unknown_parameter_is_refused_with_the_nearest():
 
 
 def state(topic=None, table=None, **choices):
-    topic = Topic("orders", **{"value_format": "avro", "key_format": "text", **(topic or {})})
+    topic = topic_of("orders", **{"value_format": "avro", "key_format": "text", **(topic or {})})
     return Pipeline(topic=topic, table=Table("shop.orders", **(table or {})), **{"write": Upsert(), **choices})
 
 
@@ -114,7 +114,7 @@ def test_an_order_is_of_columns_and_remembers_deletes_for_a_time(columns, rememb
 @pytest.mark.parametrize(
     ("declared", "path"),
     [
-        ({"topic": {"key_format": KeyFormat.JSON}}, "pipeline.topic.key_format"),
+        ({"topic": {"key_format": KeyFormat.JSON}}, "pipeline.topic.key"),
         ({"table": {"metadata_columns": "struct"}}, "pipeline.table.metadata_columns"),
         ({"write": Upsert(on_truncate="delete_all")}, "pipeline.write.on_truncate"),
     ],
@@ -222,7 +222,7 @@ def test_what_a_changelog_cannot_be_is_refused():
         "changelog.order_by[1]",
     }
     found = problems_of(lambda: state({"key_format": "json"}, {"metadata_columns": "struct"}, write=Changelog()))
-    assert {*found} == {"pipeline.topic.key_format", "pipeline.table.metadata_columns"}
+    assert {*found} == {"pipeline.topic.key", "pipeline.table.metadata_columns"}
     assert "a changelog compares" in found["pipeline.table.metadata_columns"]
     assert "pipeline.write" in problems_of(lambda: state(write=Changelog(), engine="tableflow"))
 

@@ -27,7 +27,7 @@ from frazil_deploy.infra.confluent.managed_topic import ManagedTopic, SchemaForm
 from frazil.declaration import KeyFormat, Pipeline, SchemaEvolution, Table, Topic, Upsert, ValueFormat
 
 flights = Pipeline(
-    topic=Topic("flights", value_format=ValueFormat.AVRO),
+    topic=Topic("flights", value="avro"),
     table=Table(
         "nyc.flights",
         partition_by=("months(time_hour)",),
@@ -37,12 +37,12 @@ flights = Pipeline(
 )
 
 planes = Pipeline(
-    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    topic=Topic("planes", value="protobuf"),
     table=Table("nyc.planes"),
 )
 
 fleet = Pipeline(
-    topic=Topic("fleet", value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.TEXT),
+    topic=Topic("fleet", value="protobuf", key="text"),
     table=Table("nyc.fleet"),
     write=Upsert(),
 )
@@ -56,12 +56,12 @@ topics = [
 ]
 '''
 _PLANES = """planes = Pipeline(
-    topic=Topic("planes", value_format=ValueFormat.PROTOBUF),
+    topic=Topic("planes", value="protobuf"),
     table=Table("nyc.planes"),
 )
 """
 _WEATHER = """weather = Pipeline(
-    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    topic=Topic("weather", value="json_schema"),
     table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 """

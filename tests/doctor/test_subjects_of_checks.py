@@ -20,7 +20,6 @@ from frazil.declaration import (
     LocalCatalog,
     Pipeline,
     Table,
-    Topic,
     Upsert,
     ValueFormat,
     parse_environment,
@@ -38,6 +37,7 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support.fake_registry import FakeRegistry
 from tests.support.fake_store import FakeStore
 from tests.support.shop import ORDER
+from tests.support.topics import topic_of
 
 NOW = 1_800_000_000.0
 
@@ -166,7 +166,7 @@ def test_rights_that_lack_read_are_named() -> None:
 # ── columns ─────────────────────────────────────────────────────────────────────────────────────
 def pipeline(**declared: Any) -> Pipeline:
     more = {name: declared.pop(name) for name in ("write", "envelope") if name in declared}
-    return Pipeline(topic=Topic("t", **{"value_format": ValueFormat.AVRO, **declared}), table=Table("s.t"), **more)
+    return Pipeline(topic=topic_of("t", **{"value_format": ValueFormat.AVRO, **declared}), table=Table("s.t"), **more)
 
 
 def test_a_topic_without_a_schema_waits() -> None:

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
 from frazil.clients.secrets import Redactor, Secrets
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
@@ -127,7 +127,7 @@ def place(broker: SecureKafka, registry: RegistryServer, tmp_path: Path, name: s
             ),
             catalog=LocalCatalog(path=str(tmp_path / "lake/catalog.db"), warehouse=(tmp_path / "lake/files").as_uri()),
         ),
-        Pipeline(topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"shop.{name}")),
+        Pipeline(topic=Topic(name, value="avro"), table=Table(f"shop.{name}")),
     )
     made.prepare()
     return made

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, Changelog, Debezium, InvalidDeclaration, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Append, Changelog, Debezium, InvalidDeclaration, Pipeline, Table, Upsert
 from frazil.declaration.checks.problems import Problem
 from frazil.envelopes.connector import RULES, Connector, Fed, Rule, broken, checked, connector
 from frazil.local.connect_worker import Converter, connector_settings
+from tests.support.topics import topic_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "change-data.md").read_text()
 (ON_PAGE,) = (
@@ -34,7 +35,7 @@ def of(
     formats = {**AVRO, **declared}
     return Pipeline(
         name=name,
-        topic=Topic(topic, **formats),
+        topic=topic_of(topic, **formats),
         table=Table(f"shop.{name}"),
         write=write or Upsert(),
         envelope=envelope,

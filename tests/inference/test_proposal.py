@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Topic
+from frazil.declaration import JsonSchema, Topic
 from frazil.errors import InvalidInput
 from frazil.inference.proposal import Proposal, proposed
 from frazil.inference.record_file import Line
@@ -24,7 +24,7 @@ def test_a_declaration_takes_the_file(tmp_path: Path) -> None:
     made = propose('{"id": 1, "Ship To": {"city": "${x}"}, "at": "2026-01-31T10:00:00Z", "tags": [1], "é": true}')
     file = tmp_path / "orders.json"
     file.write_text(made.text)
-    (row,) = declared_rows(Topic("orders", value_format="json_schema", schema=str(file)))
+    (row,) = declared_rows(Topic("orders", value=JsonSchema(schema=str(file))))
     assert str(row) == (
         "struct<id: long, Ship To: struct<city: string>, at: timestamptz, tags: list<long>, é: boolean>"
     )

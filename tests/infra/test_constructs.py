@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat, parse
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, parse
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Worker, Workers
@@ -121,9 +121,7 @@ def test_namespaces_are_databases_each_once_and_without_a_location() -> None:
 
 
 def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:
-    odd = Pipeline(
-        topic=Topic("a", value_format=ValueFormat.AVRO), table=Table("s.a", properties={"comment": "100 %{x}"})
-    )
+    odd = Pipeline(topic=Topic("a", value="avro"), table=Table("s.a", properties={"comment": "100 %{x}"}))
     found = made(lambda stack: PipelineDocument(stack, "d", pipelines=[odd], bucket="b", key_arn="arn:key"))
     [told] = found["aws_s3_object"].values()
     content = told["content"].replace("%%{", "%{")
@@ -132,7 +130,7 @@ def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:
 
 
 def test_two_pipelines_on_one_table_are_no_document() -> None:
-    first, second = (Pipeline(topic=Topic(n, value_format=ValueFormat.AVRO), table=Table("s.t")) for n in ("a", "b"))
+    first, second = (Pipeline(topic=Topic(n, value="avro"), table=Table("s.t")) for n in ("a", "b"))
     with pytest.raises(InvalidDeclaration, match="a table has one writer"):
         made(lambda stack: PipelineDocument(stack, "d", pipelines=[first, second], bucket="b", key_arn="arn:key"))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from infra import tf
 from infra.execution_role import MOST_ATTACHED, ExecutionRole
 from infra.tf import TerraformStack
@@ -36,7 +36,7 @@ def made(policy: dict[str, Any]) -> tuple[dict[str, Any], ExecutionRole]:
 def many(count: int) -> list[Pipeline]:
     return [
         Pipeline(
-            topic=Topic(f"topic-{number:02}", value_format=ValueFormat.AVRO),
+            topic=Topic(f"topic-{number:02}", value="avro"),
             table=Table(f"warehouse_of_sales.a_table_with_a_long_name_{number:02}"),
         )
         for number in range(count)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import (
     CatalogUnavailable,
     Fault,
@@ -26,7 +26,7 @@ from frazil.ingest import runner
 from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, event_of, persist
 from frazil.ingest.reporting.events import Event
 
-PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))
+PIPELINE = Pipeline(topic=Topic("orders", value="text"), table=Table("shop.orders"))
 LOST = OffsetsLost.of("orders", "orders", partition=0, first=0, earliest=1)
 
 

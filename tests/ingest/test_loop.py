@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Limits, Pipeline, Spark, Table, Topic, ValueFormat
+from frazil.declaration import Limits, Pipeline, Spark, Table, Topic
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import Fenced, KafkaUnavailable, TooManyRejected
@@ -33,7 +33,7 @@ from frazil.schemas.types import Struct
 from frazil.schemas.wire_format import prefixed
 
 PIPELINE = Pipeline(
-    topic=Topic("orders", value_format=ValueFormat.TEXT),
+    topic=Topic("orders", value="text"),
     table=Table("shop.orders"),
     engine=Spark(limits=Limits(first_rows=200, max_rows=200)),
 )

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.errors import KeysMissing, RejectedRecords
 from frazil.ingest.batch.record_counts import Read, Rejected
@@ -103,7 +103,7 @@ def tried(
         kafka=kafka, run="me", version="1", clock=lambda: 1.0, failpoint=stages.steps.append,
         stopping=lambda: False, redact=lambda text: text,
     )  # fmt: skip
-    topic = Topic("orders", value_format=ValueFormat.TEXT)
+    topic = Topic("orders", value="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), **choices)
     return stage_batch(pipeline, job, stages, evolution or Evolution(), plan, by_driver)
 

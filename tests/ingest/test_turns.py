@@ -6,7 +6,7 @@ from frazil.declaration import Pipeline, Table, Topic
 from frazil.ingest.runner import UNKNOWN, Turn, in_turn
 
 NAMES = ("a", "b", "c", "d")
-PIPELINES = [Pipeline(topic=Topic(name, value_format="text"), table=Table(f"s.{name}")) for name in NAMES]
+PIPELINES = [Pipeline(topic=Topic(name, value="text"), table=Table(f"s.{name}")) for name in NAMES]
 
 
 def order(**turns: Turn) -> list[str]:

@@ -16,7 +16,7 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrd
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestamptzType
 
-from frazil.declaration import Append, At, Changelog, Debezium, Keep, KeyFormat, Latest, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Append, At, Changelog, Debezium, Keep, KeyFormat, Latest, Pipeline, Table, Upsert
 from frazil.declaration.checks.change_effects import FIELDS, Outcome
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.setup import existing_table
@@ -28,11 +28,12 @@ from frazil.schemas.iceberg import field_ids, schema_json
 from frazil.schemas.metadata import metadata_fields
 from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct
 from tests.declaration.checks.test_change_effects import declared_fields
+from tests.support.topics import topic_of
 
 
 def declared(table: dict[str, Any] | None = None, topic: dict[str, Any] | None = None, **more: Any) -> Pipeline:
     of_topic = {"value_format": "json", "columns": ("id long", "day string"), **(topic or {})}
-    return Pipeline(topic=Topic("orders", **of_topic), table=Table("shop.orders", **(table or {})), **more)
+    return Pipeline(topic=topic_of("orders", **of_topic), table=Table("shop.orders", **(table or {})), **more)
 
 
 def key_of(pipeline: Pipeline) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ REFUSED: dict[str, Callable[[], bool] | str] = {
     ),
     "table.json_columns": "tests/scenarios/test_variants.py",
     "topic.name": "tests/ingest/plan/test_plan.py",
-    "topic.key_format": "tests/scenarios/test_keys.py",
+    "topic.key": "tests/scenarios/test_keys.py",
 }
 """A run refuses: by a comparison, or in these tests."""
 
@@ -163,7 +164,7 @@ def test_what_no_table_can_become_is_refused(path: str, root: Path) -> None:
 
 def test_a_column_of_another_type_is_said() -> None:
     (found,) = differences(declared(topic={"columns": ("id string", "day string")}), made(declared()))
-    assert str(found).startswith("topic.columns: id: long cannot become string. Declare id as it was")
+    assert str(found).startswith("topic.value.columns: id: long cannot become string. Declare id as it was")
     assert not differences(
         declared(topic={"columns": ("id long required", "day string")}, write=Upsert(key="id")),
         made(declared(write=Upsert(key="id"))),
@@ -197,7 +198,7 @@ def test_the_statements_of_a_new_partition_spec_are_named() -> None:
 
 def test_a_column_that_becomes_required_is_said() -> None:
     (found,) = differences(declared(topic={"columns": ("id long required",)}), made(declared()))
-    assert (found.field, found.is_applied) == ("topic.columns", False)
+    assert (found.field, found.is_applied) == ("topic.value.columns", False)
 
 
 def test_a_column_that_is_not_declared_is_said() -> None:
@@ -227,11 +228,11 @@ def test_columns_whose_type_the_key_contradicts_are_declared_all_the_same() -> N
 
 def test_another_format_of_keys_is_said() -> None:
     (found,) = differences(declared(topic={"key_format": "text"}), made(declared()))
-    assert (found.field, found.what) == ("topic.key_format", "the table has keys as binary")
+    assert (found.field, found.what) == ("topic.key", "the table has keys as binary")
     (found,) = differences(
         declared({"metadata_columns": "struct"}), made(declared({"metadata_columns": "struct"}, {"key_format": "avro"}))
     )
-    assert (found.field, found.what) == ("topic.key_format", "the table has keys as string")
+    assert (found.field, found.what) == ("topic.key", "the table has keys as string")
 
 
 @pytest.mark.parametrize(

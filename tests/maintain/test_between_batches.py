@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic, Upsert
 from frazil.errors import RowsWouldChange
 from frazil.maintain import between_batches
 from frazil.maintain.between_batches import (
@@ -27,7 +27,7 @@ from frazil.maintain.between_batches import (
 from frazil.maintain.selection import Why
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status
 
-PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=Upsert())
+PIPELINE = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"), write=Upsert())
 
 
 class Upkeep:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import RowsWouldChange
 from frazil.lake import rewrite
@@ -175,9 +175,7 @@ def test_rows_are_counted_exactly_though_the_deletes_are_large(
     table.apply(dict.fromkeys(range(20), (1, "first")))
     table.apply(dict.fromkeys(range(0, 20, 3), (1, "second")))
     table.apply(dict.fromkeys(range(0, 20, 4)))
-    pipeline = Pipeline(
-        topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table(table.name), write=Upsert(), name="p"
-    )
+    pipeline = Pipeline(topic=Topic("orders", value="avro"), table=Table(table.name), write=Upsert(), name="p")
     run = MaintenanceRun(job(iceberg, clock=lambda: time.time() + 1), EAGER)
     target, real = Target(pipeline, is_dead_letter_table=False), rewrite.rewrite
     monkeypatch.setattr(live_rows, "BYTES_AT_MOST", 10)

@@ -105,7 +105,7 @@ def test_the_command_tells_a_dry_run_as_json_and_changes_nothing(stock: Stock, t
 def test_the_command_needs_to_be_told_which_pipelines(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from frazil.declaration import *\n"
-        'pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]\n'
+        'pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]\n'
     )
     command = [str(Path(sys.executable).parent / "frazil"), "maintain", "--pipelines", "mine.py"]
     ended = ran(command, tmp_path)

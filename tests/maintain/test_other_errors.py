@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.exit_codes import Exit
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Policy, exit_code
 
-PIPELINES = [
-    Pipeline(topic=Topic(name, value_format=ValueFormat.TEXT), table=Table(f"shop.{name}")) for name in ("a", "b")
-]
+PIPELINES = [Pipeline(topic=Topic(name, value="text"), table=Table(f"shop.{name}")) for name in ("a", "b")]
 
 
 class Catalog:

@@ -12,7 +12,7 @@ from frazil.project.checked_project import checked_pipelines
 PIPELINES = """
 from frazil import Pipeline, Table, Topic
 
-pipelines = [Pipeline(topic=Topic("orders", value_format="avro"), table=Table("shop.orders"))]
+pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 """
 DEV = """
 [environments.dev]
@@ -44,14 +44,14 @@ def test_a_project_without_problems_gives_its_pipelines() -> None:
 def test_both_files_are_checked_at_once(folder: Path) -> None:
     (folder / "pipelines.py").write_text(PIPELINES.replace('"avro"', '"avor"'))
     (folder / "frazil.toml").write_text("nothing = 1\n")
-    assert paths() == ["pipelines.py:4: topic.value_format", "frazil.toml: nothing"]
+    assert paths() == ["pipelines.py:4: topic.value", "frazil.toml: nothing"]
 
 
 def test_pipelines_must_fit_each_environment(folder: Path) -> None:
     (folder / "frazil.toml").write_text(DEV)
-    assert paths() == ["environment dev: pipelines.py: pipelines[0].topic.value_format"]
+    assert paths() == ["environment dev: pipelines.py: pipelines[0].topic.value"]
     assert checked_pipelines(Path("pipelines.py"), choice=None, with_project=False)
-    assert paths(with_project=False, choice="dev") == ["pipelines.py: pipelines[0].topic.value_format"]
+    assert paths(with_project=False, choice="dev") == ["pipelines.py: pipelines[0].topic.value"]
 
 
 def test_an_environment_with_a_document_is_a_problem(folder: Path) -> None:

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from frazil.declaration import Environment, InvalidDeclaration, Kafka, LocalCatalog, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Environment, InvalidDeclaration, Kafka, LocalCatalog, Pipeline, Table, Topic
 from frazil.declaration.documents.document import document
 from frazil.errors import FrazilError
 from frazil.project.declaration_file import chosen, declared, found, refuse_misfits
@@ -17,7 +17,7 @@ HEAD = "from frazil.declaration import Pipeline, Table, Topic, ValueFormat\n"
 
 
 def pipeline(name: str) -> Pipeline:
-    return Pipeline(topic=Topic(name, value_format=ValueFormat.TEXT), table=Table(f"shop.{name}"))
+    return Pipeline(topic=Topic(name, value="text"), table=Table(f"shop.{name}"))
 
 
 def written(folder: Path, text: str) -> Path:
@@ -27,7 +27,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def made(name: str, table: str = "") -> str:
-    return f"Pipeline(topic=Topic({name!r}, value_format=ValueFormat.TEXT), table=Table('shop.{table or name}'))"
+    return f"Pipeline(topic=Topic({name!r}, value=ValueFormat.TEXT), table=Table('shop.{table or name}'))"
 
 
 def test_pipelines_are_those_of_the_list(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
         tmp_path,
         """
         from neighbour_of_mine import TABLE
-        a = Pipeline(topic=Topic("a", value_format=ValueFormat.TEXT), table=Table(TABLE))
+        a = Pipeline(topic=Topic("a", value="text"), table=Table(TABLE))
         """,
     )
     assert declared(file) == (pipeline("a"),)
@@ -60,7 +60,7 @@ def test_a_file_may_import_its_neighbours(tmp_path: Path) -> None:
 
 def test_a_neighbour_with_problems_is_read_again(tmp_path: Path) -> None:
     neighbour = tmp_path / "wrong_neighbour_of_mine.py"
-    neighbour.write_text(HEAD + "ORDERS = Topic('a b', value_format='text')\n")
+    neighbour.write_text(HEAD + "ORDERS = Topic('a b', value='text')\n")
     file = written(
         tmp_path,
         """
@@ -104,7 +104,7 @@ def test_a_pipeline_that_does_not_fit_an_environment_is_reported(tmp_path: Path)
     for of, path in ((file, str(file)), (document_file, str(document_file))):
         with pytest.raises(InvalidDeclaration) as raised:
             refuse_misfits(found(of), place)
-        assert [problem.path for problem in raised.value.problems] == [f"{path}: pipelines[1].topic.value_format"]
+        assert [problem.path for problem in raised.value.problems] == [f"{path}: pipelines[1].topic.value"]
     refuse_misfits(found(file)[:1], place)
 
 

@@ -53,7 +53,7 @@ def test_a_file_that_is_not_python_is_reported(tmp_path: Path, text: bytes, said
         ("raise InvalidDeclaration(())", "mine.py:2: InvalidDeclaration. Correct the line"),
         ("x = 1\nValueFormat.AVOR", "mine.py:3: AttributeError: there is no such member. Did you mean AVRO?"),
         ("Table('a.b', format_version=10**10000)", "mine.py:2: table.format_version: a number of thousands of digits"),
-        ("Topic('a', 'avro')", "mine.py:2: topic.value_format: the field is missing"),
+        ("Topic('a', 'avro')", "mine.py:2: topic.value: the field is missing"),
     ],
 )
 def test_an_error_is_reported_with_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -66,10 +66,10 @@ def test_all_problems_of_the_first_invalid_object_are_reported(tmp_path: Path) -
         def table(name):
             return Table(name, format_version=0, sort_by=["x"], kep_days=1)
         orders = Pipeline(
-            topic=Topic("orders", value_format="text"),
+            topic=Topic("orders", value="text"),
             table=table("Shop"),
         )
-        other = Topic("a b", value_format="text")
+        other = Topic("a b", value="text")
     """
     assert [line.partition(": ")[2].partition(":")[0] for line in told(tmp_path, text)] == [
         "table.kep_days",

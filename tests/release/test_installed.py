@@ -26,7 +26,7 @@ from tests.support.rollout_world import release
 DECLARED = """
 from frazil import Pipeline, Table, Topic
 
-pipelines = [Pipeline(topic=Topic("orders", value_format="json", columns=("id long",)), table=Table("shop.orders"))]
+pipelines = [Pipeline(topic=Topic("orders", value=Json(columns=("id long",))), table=Table("shop.orders"))]
 """
 ASKS = """
 import json, sys

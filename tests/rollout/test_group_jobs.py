@@ -26,7 +26,7 @@ def store(**jobs: tuple[str, ...]) -> FakeStore:
     """A store with the desired state of each job, by names of pipelines; `_` in a job's name means `-`."""
     made = FakeStore()
     for job, names in jobs.items():
-        pipelines = [Pipeline(topic=Topic(name, value_format="text"), table=Table(f"shop.{name}")) for name in names]
+        pipelines = [Pipeline(topic=Topic(name, value="text"), table=Table(f"shop.{name}")) for name in names]
         written = canonical(document(pipelines))
         made.put(document_key(written), written)
         wanted = desired(job=job.replace("_", "-"), document=document_key(written))

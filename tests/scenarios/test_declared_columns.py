@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import ErrorMode, Pipeline, Topic, Upsert
+from frazil.declaration import ErrorMode, Pipeline, Upsert
 from frazil.errors import IncompatibleSchema, WriteModeDiffers
 from tests.scenarios.test_upserts import verified
 from tests.support.shop import Shop
+from tests.support.topics import varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -79,8 +80,7 @@ def landed(shop: Shop) -> list[dict[str, Any]]:
 
 
 def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
-    declared: Topic = replace(pipeline.topic, **topic)
-    return replace(pipeline, topic=declared)
+    return replace(pipeline, topic=varied(pipeline.topic, **topic))
 
 
 def test_each_column_is_what_the_declaration_says(shop_of: ShopOf) -> None:

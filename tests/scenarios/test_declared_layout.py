@@ -20,6 +20,7 @@ from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import verified
 from tests.support import oracle
 from tests.support.shop import Shop
+from tests.support.topics import varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -260,7 +261,7 @@ def test_a_record_without_a_required_column_is_a_dead_letter_that_names_it(shop_
     if not isinstance(write, Append):
         shop.produce([None], partition=0, key=b"0")  # a delete has no columns
         assert shop.drain().rejected == {}
-    optional = replace(shop.pipeline, topic=replace(shop.pipeline.topic, columns=("id long", "`Order Day` string")))
+    optional = replace(shop.pipeline, topic=varied(shop.pipeline.topic, columns=("id long", "`Order Day` string")))
     shop.produce(bodies({"id": 5}), partition=0, key=b"k")
     assert shop.drain(optional).rejected == {}
     assert {row["id"]: row["order_day"] for row in shop.landed()}[5] is None

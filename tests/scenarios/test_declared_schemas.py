@@ -21,6 +21,7 @@ from tests.scenarios.test_upserts import verified
 from tests.support.declared_schemas import avsc, descriptors, json_file, single_object
 from tests.support.proto import protobuf
 from tests.support.shop import Shop, avro
+from tests.support.topics import varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -43,7 +44,7 @@ def from_document(pipeline: Pipeline) -> Pipeline:
 
 
 def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
-    return replace(pipeline, topic=replace(pipeline.topic, **topic))
+    return replace(pipeline, topic=varied(pipeline.topic, **topic))
 
 
 def rows(shop: Shop, *names: str) -> list[tuple[Any, ...]]:

@@ -16,6 +16,7 @@ from frazil.errors import IncompatibleSchema
 from tests.support import oracle
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, avro, frame
+from tests.support.topics import varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -179,10 +180,10 @@ def test_a_key_format_that_does_not_fit_a_table_that_stands_is_refused(shop_of: 
     shop = shop_of()
     produce(shop, b"k")
     shop.drain()
-    changed = replace(shop.pipeline, topic=replace(shop.pipeline.topic, key_format=KeyFormat.TEXT))
+    changed = replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format=KeyFormat.TEXT))
     with pytest.raises(IncompatibleSchema, match="_kafka_key"):
         shop.drain(changed)
-    back = replace(changed, topic=replace(changed.topic, key_format=KeyFormat.BYTES))
+    back = replace(changed, topic=varied(changed.topic, key_format=KeyFormat.BYTES))
     assert shop.drain(back).rejected == {}
 
 
@@ -192,7 +193,7 @@ def test_a_table_of_decoded_keys_refuses_bytes(shop_of: ShopOf) -> None:
     produce(shop, b"k")
     shop.drain()
     with pytest.raises(IncompatibleSchema, match="_kafka_key"):
-        shop.drain(replace(shop.pipeline, topic=replace(shop.pipeline.topic, key_format=KeyFormat.BYTES)))
+        shop.drain(replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format=KeyFormat.BYTES)))
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from frazil.audit.verify import verify
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Debezium, KeyFormat, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Changelog, Debezium, Json, KeyFormat, Pipeline, Table, Topic, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput
@@ -42,6 +42,7 @@ from tests.support.debezium_events import PLACEHOLDER
 from tests.support.declared_schemas import json_file
 from tests.support.jobs import job
 from tests.support.shop import Shop, avro, frame
+from tests.support.topics import varied
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -75,7 +76,7 @@ def in_duckdb(shop: Shop, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def redeclared(pipeline: Pipeline, **topic: Any) -> Pipeline:
-    return replace(pipeline, topic=replace(pipeline.topic, **topic))
+    return replace(pipeline, topic=varied(pipeline.topic, **topic))
 
 
 def assert_verified(shop: Shop) -> None:
@@ -265,7 +266,7 @@ def test_other_catalogs_have_such_tables_too(shop_of: ShopOf, request: pytest.Fi
 @pytest.mark.parametrize("field", ["partition_by", "sort_by"])
 def test_rows_are_not_partitioned_or_sorted_by_variants(spark: SparkSession, iceberg: Iceberg, field: str) -> None:
     pipeline = Pipeline(
-        topic=Topic("t", value_format="json", columns=("a json",)),
+        topic=Topic("t", value=Json(columns=("a json",))),
         table=Table("x.refused", **VARIANTS, **{field: ("a",)}),
     )
     with pytest.raises(InvalidInput, match="a is a variant") as refused:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, SchemaFile, Table, Topic
+from frazil.declaration import Avro, Pipeline, SchemaFile, Table, Topic
 from frazil.decode.writers.topic_rows import topic_rows
 from frazil.doctor.schema_registry import of_columns
 from frazil.errors import UnreadableSchema
 from frazil.schema_files.declared_rows import declared_rows, file_problems, omissions
 from tests.support.declared_schemas import avsc, descriptors, json_file
+from tests.support.topics import topic_of
 
 PROTO = 'syntax = "proto3"; package shop; message Order { int64 id = 1; string note = 2; } message None {}'
 AVRO = {"type": "record", "name": "O", "fields": [{"name": "id", "type": "long"}, {"name": "note", "type": "string"}]}
@@ -19,7 +20,9 @@ JSON = {"type": "object", "properties": {"id": {"type": "integer"}, "note": {"ty
 
 
 def pipeline(*files: SchemaFile, value_format: str = "avro", **topic: Any) -> Pipeline:
-    return Pipeline(topic=Topic("orders", value_format=value_format, schema=files, **topic), table=Table("shop.orders"))
+    return Pipeline(
+        topic=topic_of("orders", value_format=value_format, schema=files, **topic), table=Table("shop.orders")
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,7 @@ def test_each_format_has_its_columns(value_format: str, file: SchemaFile, more: 
 
 
 def test_a_key_has_its_own_file() -> None:
-    topic = Topic("orders", value_format="text", key_format="avro", key_schema=(avsc("long", "key.avsc"),))
+    topic = Topic("orders", value="text", key=Avro(schema=(avsc("long", "key.avsc"),)))
     assert [field.name for row in declared_rows(topic, keys=True) for field in row.fields] == ["value"]
 
 
@@ -61,7 +64,7 @@ def test_what_has_no_columns_is_named_with_its_file(
 ) -> None:
     made = pipeline(file, value_format=value_format, **more)
     [problem] = file_problems(made)
-    assert problem.path == "topic.schema[0]"
+    assert problem.path == "topic.value.schema[0]"
     assert says in problem.what
     assert problem.do
     with pytest.raises(UnreadableSchema):
@@ -78,9 +81,9 @@ def test_versions_must_fit_together_and_differ_in_their_bytes() -> None:
     alike = {**AVRO, "doc": "the same bytes"}
     files = (avsc(AVRO, "v1.avsc"), avsc(other, "v2.avsc"), avsc(alike, "v3.avsc"), avsc({"type": 7}, "v4.avsc"))
     found = {p.path: p.what for p in file_problems(pipeline(*files, framing="single_object"))}
-    assert found["topic.schema[1]"] == "v2.avsc: id: long cannot become string"
-    assert found["topic.schema[2]"] == "v3.avsc has the fingerprint of v1.avsc: both describe the same bytes"
-    assert found["topic.schema[3]"].startswith("v4.avsc: ")
+    assert found["topic.value.schema[1]"] == "v2.avsc: id: long cannot become string"
+    assert found["topic.value.schema[2]"] == "v3.avsc has the fingerprint of v1.avsc: both describe the same bytes"
+    assert found["topic.value.schema[3]"].startswith("v4.avsc: ")
     assert len(found) == 3
 
 
@@ -93,9 +96,12 @@ def test_unknown_fields_are_a_column_behind_those_of_a_schema() -> None:
     assert str(row) == "struct<a: long, _unknown: string>"
     assert list(file_problems(made({"properties": properties}))) == []
     (reserved,) = file_problems(made({"properties": {**properties, "_Unknown": {}}}))
-    assert (reserved.path, "_unknown is the column of unknown fields" in reserved.what) == ("topic.schema[0]", True)
+    assert (reserved.path, "_unknown is the column of unknown fields" in reserved.what) == (
+        "topic.value.schema[0]",
+        True,
+    )
     (single,) = file_problems(made({"type": "string"}))
-    assert (single.path, "no objects of fields" in single.what) == ("topic.unknown_fields", True)
+    assert (single.path, "no objects of fields" in single.what) == ("topic.value.unknown_fields", True)
 
 
 def test_properties_of_a_file_that_land_in_no_column_are_said() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from frazil.cli.pipelines.check import _row, _texts
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Json, Pipeline, Table, Topic
 from frazil.decode.writers.topic_rows import topic_rows
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.json_columns import has_variants, variant_columns, with_texts, with_variants
@@ -37,7 +37,7 @@ def test_a_tables_schema_has_variants() -> None:
 
 
 def test_commands_that_land_nothing_know_the_variants_too() -> None:
-    topic = Topic("t", value_format="json", columns=("id long", "extra json"), unknown_fields="keep")
+    topic = Topic("t", value=Json(columns=("id long", "extra json"), unknown_fields="keep"))
     table = Table("a.b", format_version=3, json_columns="variant")
     assert _texts(_row(Pipeline(topic=topic, table=table))) == {"id": "long", "extra": "variant", "_unknown": "variant"}
     ((_, row),) = topic_rows(Pipeline(topic=topic, table=table), None).versions

@@ -64,9 +64,7 @@ PLACE = Environment(
     emr_application="app1",
     metrics_namespace="Frazil/dev",
 )
-PIPELINES = [
-    Pipeline(topic=Topic(name, value_format="text"), table=Table(f"shop.{name}")) for name in ("orders", "users")
-]
+PIPELINES = [Pipeline(topic=Topic(name, value="text"), table=Table(f"shop.{name}")) for name in ("orders", "users")]
 WRITTEN, TOLD = canonical(document(PIPELINES)), canonical(environment_document(PLACE))
 GOOD_DRIVER = Driver(
     runtime={"frazil": "1.0.0", "python": "3.11.9", "spark": "4.1.1-amzn-0", "iceberg": "1.11.0"},

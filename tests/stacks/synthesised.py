@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Table, Tableflow, Topic, Upsert, ValueFormat
+from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic, Upsert
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.confluent.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
@@ -38,16 +38,14 @@ ADMINISTERED = "administered"
 AVRO_TEXT = '{"type":"record","name":"Click","fields":[{"name":"at","type":"long"},{"name":"note","type":"string","default":"${x}"}]}'
 
 EXAMPLE = (
-    Pipeline(topic=Topic("flights", value_format=ValueFormat.AVRO), table=Table("nyc.flights")),
-    Pipeline(
-        topic=Topic("planes", value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.AVRO), table=Table("nyc.planes")
-    ),
+    Pipeline(topic=Topic("flights", value="avro"), table=Table("nyc.flights")),
+    Pipeline(topic=Topic("planes", value="protobuf", key="avro"), table=Table("nyc.planes")),
 )
 EXAMPLE_TOPICS = (ManagedTopic("flights", partitions=6), ManagedTopic("planes", partitions=1))
 FLOWING_PIPELINES = (
-    Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"), engine=Tableflow()),
+    Pipeline(topic=Topic("clicks", value="avro"), table=Table("flow.clicks"), engine=Tableflow()),
     Pipeline(
-        topic=Topic("views", value_format=ValueFormat.AVRO),
+        topic=Topic("views", value="avro"),
         on_error=ErrorMode.SUSPEND,
         table=Table("flow.views"),
         engine=Tableflow(),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from stacks.spec.deployments import Confluent
 from tests.support.composed_cloud import ComposedCloud, composed
@@ -19,8 +19,8 @@ pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.timeout(900)]
 
 IDS = {"environment_id": "env-shared", "cluster_id": "lkc-shared"}
 PIPELINES = (
-    Pipeline(topic=Topic("pay.orders", value_format=ValueFormat.AVRO), table=Table("nyc.orders")),
-    Pipeline(topic=Topic("rides", value_format=ValueFormat.AVRO), table=Table("nyc.rides")),
+    Pipeline(topic=Topic("pay.orders", value="avro"), table=Table("nyc.orders")),
+    Pipeline(topic=Topic("rides", value="avro"), table=Table("nyc.rides")),
 )
 TOPICS = (
     ManagedTopic("pay.orders", partitions=2, schema=ValueSchema(format=SchemaFormat.AVRO, file="o.avsc")),

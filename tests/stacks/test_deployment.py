@@ -88,7 +88,7 @@ def documents(deployed: Cloud) -> set[str]:
 def test_another_pipeline_replaces_nothing_and_deletes_no_document_that_a_run_may_read(deployed: Cloud) -> None:
     before = documents(deployed)
     deployed.declare(
-        more='pipelines.insert(0, Pipeline(topic=Topic("views", value_format=AVRO), table=Table("nyc.aaa"), name="aaa"))\n'
+        more='pipelines.insert(0, Pipeline(topic=Topic("views", value=AVRO), table=Table("nyc.aaa"), name="aaa"))\n'
     )
     for what in STACKS:
         said = deployed.apply(what)

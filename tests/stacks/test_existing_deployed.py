@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic
 from infra.given_network import GivenNetwork
 from infra.tf import App
@@ -36,7 +36,7 @@ GOVERNED = replace(
     lake_formation=True,
     athena_workgroup=Workgroup(most_scanned_gb=100),
 )
-PIPELINES = (Pipeline(topic=Topic("flights", value_format=ValueFormat.AVRO), table=Table("nyc.flights")),)
+PIPELINES = (Pipeline(topic=Topic("flights", value="avro"), table=Table("nyc.flights")),)
 TOPICS = (ManagedTopic("flights", partitions=1),)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, SubjectStrategy, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Avro, Pipeline, SubjectStrategy, Table, Topic, Upsert
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
@@ -32,7 +32,7 @@ from tests.stacks.synthesised import (
     synthesised,
 )
 
-WEATHER = Pipeline(topic=Topic("weather", value_format=ValueFormat.AVRO), table=Table("sky.weather"))
+WEATHER = Pipeline(topic=Topic("weather", value="avro"), table=Table("sky.weather"))
 MANAGED = ManagedTopic("weather", schema=ValueSchema(format=SchemaFormat.AVRO, file="w.avsc"))
 ROOMY = replace(DEPLOYMENTS["dev"].runs, capacity=Capacity(cores=80, memory_gb=320, disk_gb=2000))
 DEV, PROD = (named(DEPLOYMENTS[name], runs=ROOMY) for name in ("dev", "prod"))
@@ -100,7 +100,7 @@ def test_a_pipeline_that_is_added_has_no_new_permission(
     deployment, before = environment
     other = replace(WEATHER, group=group, write=Upsert())
     record = Pipeline(
-        topic=Topic("pay.orders", value_format=ValueFormat.AVRO, subject_strategy=SubjectStrategy.RECORD),
+        topic=Topic("pay.orders", value=Avro(subject_strategy=SubjectStrategy.RECORD)),
         table=Table("sky.orders"),
         group=group,
     )

@@ -36,7 +36,7 @@ HEADING = "## Deploy with cdktf\n"
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from infra.confluent.managed_topic import ManagedTopic
-pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 topics = [ManagedTopic("orders")]
 """
 

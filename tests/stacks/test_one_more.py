@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import KeyFormat, Pipeline, Table, Tableflow, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Tableflow, Topic
 from infra.confluent.managed_topic import ManagedTopic
 from stacks.spec.deployments import DEPLOYMENTS
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
@@ -29,7 +29,7 @@ BEFORE = (*EXAMPLE, FLOWING_PIPELINES[0])
 
 
 def one_more(name: str, **more: Any) -> Pipeline:
-    topic = Topic(name, value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO)
+    topic = Topic(name, value="avro", key="avro")
     return Pipeline(topic=topic, table=Table(f"nyc.{name}"), **more)
 
 
@@ -43,7 +43,7 @@ def flat(stacks: dict[str, dict[str, Any]]) -> dict[tuple[str, str, str], dict[s
 
 
 def flowing(name: str) -> Pipeline:
-    topic = Topic(name, value_format=ValueFormat.AVRO)
+    topic = Topic(name, value="avro")
     return Pipeline(topic=topic, table=Table(f"flow.{name}"), engine=Tableflow())
 
 
@@ -96,7 +96,7 @@ def test_a_prefix_has_one_binding_however_many_topics_have_it() -> None:
     confluent = replace(DEV.confluent, subject_prefixes=("pay.", "pay.eu."))
     pipelines = [
         Pipeline(
-            topic=Topic(name, value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
+            topic=Topic(name, value="avro", key="avro"),
             table=Table(f"s.{name.replace('.', '_')}"),
         )
         for name in ("a", "pay.b", "pay.eu.c", "payer")
@@ -124,7 +124,7 @@ def test_the_bindings_of_subjects_wait_once_and_together() -> None:
 def test_names_that_differ_by_a_character_are_different_resources() -> None:
     names = ("a.b", "a_b", "a-b", "ab", "A.b")
     pipelines = [
-        Pipeline(topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"s.t{number}"), name=f"p{number}")
+        Pipeline(topic=Topic(name, value="avro"), table=Table(f"s.t{number}"), name=f"p{number}")
         for number, name in enumerate(names)
     ]
     stack = synthesised(DEV, pipelines, [ManagedTopic(name) for name in names])["confluent"]

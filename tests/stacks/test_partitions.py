@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.rollout.desired import Mode
 from infra.names import Names, is_supported, partition_of
 from stacks.spec.deployments import Deployment, GitHub, dev
@@ -15,7 +15,7 @@ from stacks.workflow.describe import described
 from tests.stacks.existing_lake import every_stack
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES
 
-GROUPED = Pipeline(topic=Topic("x", value_format=ValueFormat.AVRO), table=Table("pay.x"), group="pay")
+GROUPED = Pipeline(topic=Topic("x", value="avro"), table=Table("pay.x"), group="pay")
 VENDOR = "role/vendor"
 
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Pipeline, Table
 from stacks.stacks.reading_rights import subjects
 from tests.support.declared_schemas import avsc
+from tests.support.topics import topic_of
 
 AVRO = {"value_format": "avro", "key_format": "avro"}
 
 
 def pipeline(**topic: Any) -> Pipeline:
-    return Pipeline(topic=Topic("orders", **topic), table=Table("shop.orders"))
+    return Pipeline(topic=topic_of("orders", **topic), table=Table("shop.orders"))
 
 
 @pytest.mark.parametrize(

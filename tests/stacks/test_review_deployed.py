@@ -23,9 +23,9 @@ STACKS = ("foundation", "confluent", "ingestion")
 MORE = """
 from frazil.declaration import SchemaEvolution
 pipelines[0] = Pipeline(
-    topic=Topic("flights", value_format=AVRO), table=Table("nyc.flights", schema_evolution=SchemaEvolution.FREEZE)
+    topic=Topic("flights", value=AVRO), table=Table("nyc.flights", schema_evolution=SchemaEvolution.FREEZE)
 )
-pipelines.append(Pipeline(topic=Topic("weather", value_format=AVRO), table=Table("sky.weather")))
+pipelines.append(Pipeline(topic=Topic("weather", value=AVRO), table=Table("sky.weather")))
 """
 
 

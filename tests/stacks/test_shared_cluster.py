@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from stacks.spec.deployments import DEPLOYMENTS, Confluent, Deployment
 from stacks.stacks.compose import compose
@@ -92,7 +92,7 @@ def test_what_needs_no_key_has_none() -> None:
 
 def test_a_prefix_has_one_binding_for_its_topics_and_one_for_its_subjects() -> None:
     deployment = prod(topic_prefixes=("pay.",), subject_prefixes=("pay.",))
-    pipeline = Pipeline(topic=Topic("pay.orders", value_format=ValueFormat.AVRO), table=Table("pay.orders"))
+    pipeline = Pipeline(topic=Topic("pay.orders", value="avro"), table=Table("pay.orders"))
     stack = synthesised(deployment, (pipeline,), WITH_SCHEMA[-1:])["confluent"]
     assert bindings(stack, "manager") == {
         ("ResourceOwner", "/kafka=/topic=pay.*"),

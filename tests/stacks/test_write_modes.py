@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Changelog, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat, parse
+from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert, parse
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
 from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
@@ -25,13 +25,13 @@ DEPLOYMENT = named(dev, scope=Scope.TABLE, reader_principals=(f"arn:aws:iam::{de
 ORDERED = Upsert(key=("trip", "leg"), order_by="changed_at", on_tombstone="soft_delete")
 PIPELINES = (
     Pipeline(
-        topic=Topic("fleet", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
+        topic=Topic("fleet", value="avro", key="avro"),
         table=Table("nyc.fleet"),
         write=Upsert(),
     ),
-    Pipeline(topic=Topic("fares", value_format=ValueFormat.AVRO), table=Table("nyc.fares"), write=ORDERED),
+    Pipeline(topic=Topic("fares", value="avro"), table=Table("nyc.fares"), write=ORDERED),
     Pipeline(
-        topic=Topic("moves", value_format=ValueFormat.AVRO, key_format=KeyFormat.TEXT),
+        topic=Topic("moves", value="avro", key="text"),
         table=Table("nyc.moves"),
         write=Changelog(order_by="_kafka_timestamp"),
     ),

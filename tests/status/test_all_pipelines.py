@@ -13,7 +13,7 @@ import pytest
 
 from frazil.clients.daemon_threads import DaemonThreads
 from frazil.clients.kafka import Span, TopicOffsets
-from frazil.declaration import Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic, Upsert
 from frazil.declaration.options import Isolation
 from frazil.errors import KafkaUnavailable, TopicMissing
 from frazil.lake.ledger.stop import Stop, property_name
@@ -175,7 +175,7 @@ def test_rejected_records_are_those_of_a_day_and_expired_commits_make_them_a_low
 
 
 def test_a_pipeline_without_a_table_waits_for_its_schema_or_for_its_first_run(landed: Landed) -> None:
-    clicks = Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("shop.clicks"))
+    clicks = Pipeline(topic=Topic("clicks", value="avro"), table=Table("shop.clicks"))
     registry = FakeRegistry()
     there = Topics({"clicks": ends(3)})
     row = look(landed, there, clicks, registry=registry)[1]
@@ -219,7 +219,7 @@ def test_a_catalog_that_hangs_is_a_reason_and_its_threads_are_not_made_again(
 
 
 def test_totals_are_sums_of_what_is_known(landed: Landed) -> None:
-    gone = Pipeline(topic=Topic("gone", value_format=ValueFormat.TEXT), table=Table("shop.gone"))
+    gone = Pipeline(topic=Topic("gone", value="text"), table=Table("shop.gone"))
     rows = look(landed, Topics({"orders": ends(210, 60)}), gone)
     sums = totals(rows)
     assert (sums["lag"], sums["rejected_24h"], sums["rows"], sums["data_files"]) == (10, 3, 257, 4)

@@ -30,14 +30,14 @@ def test_values_are_lines_with_their_place_and_tombstones_are_left_out() -> None
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (prefixed(1, b"\x02"), 'values are avro, and only json is sampled. Declare value_format="avro"'),
-        (prefixed(2, OBJECT), 'values are json_schema, and only json is sampled. Declare value_format="json_schema"'),
-        (prefixed(3, b"\x08\x01", (0,)), 'Declare value_format="protobuf"'),
+        (prefixed(1, b"\x02"), 'values are avro, and only json is sampled. Declare value="avro"'),
+        (prefixed(2, OBJECT), 'values are json_schema, and only json is sampled. Declare value="json_schema"'),
+        (prefixed(3, b"\x08\x01", (0,)), 'Declare value="protobuf"'),
         (prefixed(9, b"\x02"), "values are framed"),
         (b"\xc3\x01" + b"\x80" * 8, 'framing="single_object"'),
-        (b'{"schema": {}, "payload": {}}', 'Declare value_format="connect_json"'),
-        (b"a text", 'values are text, not JSON objects. Declare value_format="text"'),
-        (b"\xff\xff", 'values are bytes, not JSON objects. Declare value_format="bytes"'),
+        (b'{"schema": {}, "payload": {}}', 'Declare value="connect_json"'),
+        (b"a text", 'values are text, not JSON objects. Declare value="text"'),
+        (b"\xff\xff", 'values are bytes, not JSON objects. Declare value="bytes"'),
     ],
 )
 def test_another_format_is_refused_with_its_name(value: bytes, why: str) -> None:

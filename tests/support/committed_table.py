@@ -19,7 +19,7 @@ from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTERS
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.environment import Environment
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.lake.commit.commit import commit
@@ -49,9 +49,7 @@ class Stock:
         self, spark: SparkSession, iceberg: Iceberg, environment: Environment, name: str, **table: Any
     ) -> None:
         self.spark, self.iceberg, self.environment = spark, iceberg, environment
-        self.pipeline = Pipeline(
-            topic=Topic(name, value_format=ValueFormat.AVRO), table=Table(f"stock.{name}", **table), name=name
-        )
+        self.pipeline = Pipeline(topic=Topic(name, value="avro"), table=Table(f"stock.{name}", **table), name=name)
         self.run, self.at = "ingest", 0
         self.settled: int | None = None  # see `CommitRequest`
         begun = job(iceberg, run=self.run)

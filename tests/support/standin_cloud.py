@@ -41,11 +41,11 @@ from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchem
 
 AVRO = ValueFormat.AVRO
 pipelines = [
-    Pipeline(topic=Topic("flights", value_format=AVRO), table=Table("nyc.flights")),
-    Pipeline(topic=Topic("planes", value_format=AVRO), table=Table("nyc.planes")),
-    Pipeline(topic=Topic("clicks", value_format=AVRO), table=Table("flow.clicks"), engine=Tableflow()),
+    Pipeline(topic=Topic("flights", value=AVRO), table=Table("nyc.flights")),
+    Pipeline(topic=Topic("planes", value=AVRO), table=Table("nyc.planes")),
+    Pipeline(topic=Topic("clicks", value=AVRO), table=Table("flow.clicks"), engine=Tableflow()),
     Pipeline(
-        topic=Topic("views", value_format=AVRO),
+        topic=Topic("views", value=AVRO),
         on_error=ErrorMode.SUSPEND,
         table=Table("flow.views"),
         engine=Tableflow(),

@@ -3,7 +3,7 @@
     from frazil import Pipeline, Table, Topic
 
     orders = Pipeline(
-        topic=Topic("orders", value_format="avro"),
+        topic=Topic("orders", value="avro"),
         table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
     )
 
@@ -24,6 +24,17 @@ from frazil.declaration.documents.to_json import canonical, digest
 from frazil.declaration.engines import LandingEngine, Limits, Spark, Tableflow
 from frazil.declaration.envelopes import Debezium, Envelope
 from frazil.declaration.environment import Environment, Kafka, Mechanism, Registry, Security
+from frazil.declaration.formats import (
+    Avro,
+    Bytes,
+    ConnectJson,
+    Format,
+    Json,
+    JsonSchema,
+    Protobuf,
+    SchemaFile,
+    Text,
+)
 from frazil.declaration.options import (
     FLAT_COLUMNS,
     STRUCT_COLUMNS,
@@ -44,7 +55,6 @@ from frazil.declaration.options import (
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline, Reading
-from frazil.declaration.schema_file import SchemaFile
 from frazil.declaration.secret import OAuth, Secret
 from frazil.declaration.start import At, Earliest, Latest, Offsets, Start
 from frazil.declaration.table import Keep, Table
@@ -57,19 +67,25 @@ __all__ = [
     "STRUCT_FIELDS",
     "Append",
     "At",
+    "Avro",
+    "Bytes",
     "Catalog",
     "Changelog",
+    "ConnectJson",
     "Debezium",
     "Deletion",
     "Earliest",
     "Envelope",
     "Environment",
     "ErrorMode",
+    "Format",
     "Framing",
     "GlueCatalog",
     "InvalidDeclaration",
     "Isolation",
+    "Json",
     "JsonColumns",
+    "JsonSchema",
     "Kafka",
     "Keep",
     "KeyFormat",
@@ -86,6 +102,7 @@ __all__ = [
     "PartitionField",
     "Pipeline",
     "Problem",
+    "Protobuf",
     "Reading",
     "Registry",
     "RestAuth",
@@ -100,6 +117,7 @@ __all__ = [
     "SubjectStrategy",
     "Table",
     "Tableflow",
+    "Text",
     "Tombstones",
     "Topic",
     "Transform",

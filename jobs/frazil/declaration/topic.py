@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Any
 
-from frazil.declaration.checks.column_notation import column
-from frazil.declaration.checks.constraints import ALONE, NOT_EMPTY, matching, notation
+from frazil.declaration.checks.column_notation import is_required
+from frazil.declaration.checks.constraints import matching
 from frazil.declaration.checks.declared import Chosen, declared, default, required
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.topic_problems import topic_problems
+from frazil.declaration.formats import Bytes, Format, SchemaFile
 from frazil.declaration.options import Framing, KeyFormat, SubjectStrategy, UnknownFields, ValueFormat
-from frazil.declaration.schema_file import SchemaFiles
 
 _TOPIC_NAME = matching(
     r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}",
@@ -26,53 +25,74 @@ class Topic:
     """A topic and how its records are to be understood: facts about it, which its producers decided."""
 
     name: Annotated[str, "The topic's name in Kafka.", _TOPIC_NAME] = field(kw_only=False)
-    value_format: Annotated[Chosen[ValueFormat], "The format of values."] = required()
-    key_format: Annotated[Chosen[KeyFormat], "The format of keys."] = default(KeyFormat.BYTES)
-    columns: Annotated[
-        tuple[Annotated[str, notation(column)], ...] | None,
-        "With the formats json and connect_json: the columns of values, each a name and a type, like id long, or id long "
-        "required. Default: those of connect_json are what the schema in each record says, and json lands as its text.",
-    ] = None
-    key_columns: Annotated[
-        tuple[Annotated[str, notation(column)], ...] | None,
-        "With the key formats json and connect_json: the fields of keys, each a name and a type. Default: as for columns.",
-    ] = None
-    schema: Annotated[
-        SchemaFiles,
-        "The schema of values without a registry: the path of an Avro, JSON Schema or Protobuf descriptor file; or several, see "
-        "framing.",
-        ALONE,
-    ] = default(None)
-    key_schema: Annotated[SchemaFiles, "The schema of keys without a registry, like schema.", ALONE] = default(None)
-    framing: Annotated[
-        Chosen[Framing | None],
-        "With an Avro schema: how a value names the one that wrote it. Default: not at all, it is the body alone.",
-    ] = default(None)
-    key_framing: Annotated[Chosen[Framing | None], "With an Avro key_schema: the same of keys."] = default(None)
-    unknown_fields: Annotated[
-        Chosen[UnknownFields | None],
-        "With declared columns, or a JSON Schema file: keep the fields of a record that are no column, as JSON text in the column "
-        "_unknown. Default: they are left out.",
-    ] = default(None)
-    subject_strategy: Annotated[Chosen[SubjectStrategy], "The naming strategy of the producers' subjects."] = default(
-        SubjectStrategy.TOPIC
-    )
-    record_name: Annotated[
-        str | None,
-        "With the strategies record and topic_record: the full name of the records to land. Records with other names are "
-        "rejected. Default: all records land, their types are merged, and a version is unknown until a record has it. "
-        "With a Protobuf schema: the full name of the values' message.",
-        NOT_EMPTY,
-    ] = None
-    key_record_name: Annotated[
-        str | None,
-        "With Protobuf keys: the full name of their message. Keys of other messages are rejected. Default, if a registry has the "
-        "schema: any message, and in a table whose rows have a key the first one of the file.",
-        NOT_EMPTY,
-    ] = None
+    value: Annotated[Chosen[Format], "The format of values."] = required()
+    key: Annotated[Chosen[Format], "The format of keys."] = default(Bytes())
     transactional: Annotated[
         bool, "Producers use transactions. Their markers and aborted records leave gaps between the offsets."
     ] = False
+
+    @property
+    def value_format(self) -> ValueFormat:
+        """The format of values, without its options."""
+        return ValueFormat(self.value.kind)
+
+    @property
+    def key_format(self) -> KeyFormat:
+        """The format of keys, without its options."""
+        return KeyFormat(self.key.kind)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The declared columns of values."""
+        found: tuple[str, ...] | None = _option(self.value, "columns")
+        return found
+
+    @property
+    def key_columns(self) -> tuple[str, ...] | None:
+        """The declared columns of keys."""
+        found: tuple[str, ...] | None = _option(self.key, "columns")
+        return found
+
+    @property
+    def schema(self) -> tuple[SchemaFile, ...] | None:
+        """The declared schemas of values."""
+        found: tuple[SchemaFile, ...] | None = _option(self.value, "schema")
+        return found
+
+    @property
+    def key_schema(self) -> tuple[SchemaFile, ...] | None:
+        """The declared schemas of keys."""
+        found: tuple[SchemaFile, ...] | None = _option(self.key, "schema")
+        return found
+
+    @property
+    def framing(self) -> Framing | None:
+        """How a value without a registry names its schema."""
+        found: Framing | None = _option(self.value, "framing")
+        return found
+
+    @property
+    def key_framing(self) -> Framing | None:
+        """How a key without a registry names its schema."""
+        found: Framing | None = _option(self.key, "framing")
+        return found
+
+    @property
+    def subject_strategy(self) -> SubjectStrategy:
+        """The naming strategy of the producers' subjects."""
+        return _option(self.value, "subject_strategy") or SubjectStrategy.TOPIC
+
+    @property
+    def record_name(self) -> str | None:
+        """The full name of the records that land, or of the values' message."""
+        found: str | None = _option(self.value, "record_name")
+        return found
+
+    @property
+    def key_record_name(self) -> str | None:
+        """The full name of the keys' message."""
+        found: str | None = _option(self.key, "record_name")
+        return found
 
     @property
     def needs_registry(self) -> bool:
@@ -107,7 +127,24 @@ class Topic:
     @property
     def keeps_unknown(self) -> bool:
         """Whether the fields of values that are no column are kept."""
-        return self.unknown_fields is UnknownFields.KEEP
+        return _option(self.value, "unknown_fields") is UnknownFields.KEEP
 
     def _contradictions(self) -> Iterator[Problem]:
-        return topic_problems(self)
+        if self.record_name and self.subject_strategy is SubjectStrategy.TOPIC and self.schema is None:
+            what = "the subject strategy topic does not look at record names"
+            yield Problem("value.record_name", what, "Remove it, or choose record or topic_record, or declare schema")
+        for index, text in enumerate(self.key_columns or ()):
+            if is_required(text):
+                yield Problem(f"key.columns[{index}]", "only columns of values are required", "Remove required")
+        if _option(self.key, "unknown_fields") is not None:
+            yield Problem("key.unknown_fields", "only unknown fields of values are kept", "Remove it")
+        if _option(self.key, "subject_strategy") not in (None, SubjectStrategy.TOPIC):
+            yield Problem("key.subject_strategy", "keys are of the subject of the topic's name", "Remove it")
+        if self.key_record_name is not None and self.key_format is not KeyFormat.PROTOBUF:
+            what = f"keys of format {self.key_format} name no message"
+            yield Problem("key.record_name", what, "Remove it, or choose the format protobuf")
+
+
+def _option(of: Format, name: str) -> Any:
+    """Return an option of a format; None if the format does not have it."""
+    return getattr(of, name, None)

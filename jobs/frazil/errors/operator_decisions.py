@@ -67,7 +67,7 @@ class TooManyRejected(DecisionRequired):
     ) -> Self:
         """Return the error; `counts` are by reason. `is_unframed`: a reason is that records have no schema id."""
         reasons = of_reasons(counts)
-        unframed = " (they have no schema id: another value_format may be meant)" if is_unframed else ""
+        unframed = " (they have no schema id: another format may be meant)" if is_unframed else ""
         what = (
             f"{sum(counts.values()):,} of {read:,} records cannot be landed: {reasons}{unframed}; "
             f"max_rejected_percent is {most_percent}, and nothing of the batch was committed"

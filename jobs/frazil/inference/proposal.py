@@ -9,7 +9,7 @@ from typing import Any
 
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.documents.from_json import parsed
-from frazil.declaration.schema_file import LARGEST
+from frazil.declaration.formats import LARGEST
 from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
 from frazil.inference.inferred_schema import record_name, sampled_schema
 from frazil.inference.sample import Sample

@@ -243,18 +243,18 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         is_bytes = pipeline.topic.key_format is KeyFormat.BYTES
         if is_bytes is not (key == Primitive(Kind.BINARY)):
             do = "Declare the key's format as before, or name another table"
-            yield Difference("topic.key_format", f"the table has keys as {key}", do)
+            yield Difference("topic.key", f"the table has keys as {key}", do)
     if undeclared := _undeclared(pipeline, actual):
         what = f"the table has {', '.join(undeclared)}, which the declaration does not have: new rows have null there"
-        yield Difference("topic.columns", what, "Declare them again, or drop them from the table")
+        yield Difference("topic.value.columns", what, "Declare them again, or drop them from the table")
     for column, why in _retyped(pipeline, actual):
         do = f"Declare {column} as it was, or name another table: no column changes its type so"
-        yield Difference("topic.columns", why, do)
+        yield Difference("topic.value.columns", why, do)
     for one in columns(pipeline.topic.columns or ()):
         column = folded(one.name)
         if one.required and column in actual.columns and column not in actual.required and is_kept_required(pipeline):
             do = f"Records without {column} are rejected from now on; earlier rows may have null, so the column stays optional"
-            yield Difference("topic.columns", f"{column} is required, and is an optional column of the table", do)
+            yield Difference("topic.value.columns", f"{column} is required, and is an optional column of the table", do)
 
 
 def _key_type(actual: Layout) -> Type | None:

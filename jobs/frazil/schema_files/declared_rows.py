@@ -90,7 +90,7 @@ def file_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield what is wrong with the content of a pipeline's schema files, with paths below the pipeline."""
     topic = pipeline.topic
     connect_types = pipeline.is_change_data
-    sides = {"schema": (topic.schema, topic.record_name), "key_schema": (topic.key_schema, topic.key_record_name)}
+    sides = {"value.schema": (topic.schema, topic.record_name), "key.schema": (topic.key_schema, topic.key_record_name)}
     for name, (files, message) in sides.items():
         rows: list[tuple[int, Struct]] = []
         for index, file in enumerate(files or ()):
@@ -102,7 +102,7 @@ def file_problems(pipeline: Pipeline) -> Iterator[Problem]:
         for index, misfit in merge(rows).incompatible.items():
             what = f"{(files or ())[index].file}: {misfit.where}: {misfit.what}"
             yield Problem(f"topic.{name}[{index}]", what, "Give the field another name")
-        if topic.keeps_unknown and name == "schema":
+        if topic.keeps_unknown and name == "value.schema":
             yield from _unknown_fields(rows, files or ())
         if len(files or ()) > 1:
             yield from _same_fingerprints(f"topic.{name}", files or ())
@@ -112,10 +112,12 @@ def _unknown_fields(rows: Sequence[tuple[int, Struct]], files: Sequence[SchemaFi
     """Yield why the schemas of values leave no place for the column of unknown fields."""
     for index, row in rows:
         if is_single_value(files[index]):
-            yield Problem("topic.unknown_fields", f"{files[index].file}: records are no objects of fields", "Remove it")
+            yield Problem(
+                "topic.value.unknown_fields", f"{files[index].file}: records are no objects of fields", "Remove it"
+            )
         elif any(folded(field.source) == UNKNOWN for field in row.fields):
             what = f"{files[index].file}: {UNKNOWN} is the column of unknown fields"
-            yield Problem(f"topic.schema[{index}]", what, "Remove the property: it becomes one of them")
+            yield Problem(f"topic.value.schema[{index}]", what, "Remove the property: it becomes one of them")
 
 
 def _same_fingerprints(path: str, files: Sequence[SchemaFile]) -> Iterator[Problem]:

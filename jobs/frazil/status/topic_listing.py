@@ -132,12 +132,12 @@ def _text(text: str) -> tuple[Form, str]:
 
 
 _OTHERS = {
-    Form.AVRO: 'Declare value_format="avro": the registry has the schema',
-    Form.JSON_SCHEMA: 'Declare value_format="json_schema": the registry has the schema',
-    Form.PROTOBUF: 'Declare value_format="protobuf": the registry has the schema',
+    Form.AVRO: 'Declare value="avro": the registry has the schema',
+    Form.JSON_SCHEMA: 'Declare value="json_schema": the registry has the schema',
+    Form.PROTOBUF: 'Declare value="protobuf": the registry has the schema',
     Form.FRAMED: "Declare the format of its schema, and name the registry in the environment",
-    Form.SINGLE_OBJECT: 'Declare value_format="avro", framing="single_object" and the schema files of the producers',
-    Form.CONNECT_JSON: 'Declare value_format="connect_json": each record has its schema',
+    Form.SINGLE_OBJECT: 'Declare value=Avro(schema=…, framing="single_object") with the schema files of the producers',
+    Form.CONNECT_JSON: 'Declare value="connect_json": each record has its schema',
 }
 """The forms that have a schema elsewhere, and what to declare."""
 
@@ -166,7 +166,7 @@ def refuse_others(where: str, found: Iterable[Form]) -> None:
             raise InvalidInput(f"the values are {form}{of}, and only json is sampled", where=where, do=do)
     if forms and not forms[Form.JSON]:
         what = f"the values are {' and '.join(sorted(map(str, forms)))}, not JSON objects"
-        do = f'Declare value_format="{"text" if forms.keys() == {Form.TEXT} else "bytes"}"'
+        do = f'Declare value="{"text" if forms.keys() == {Form.TEXT} else "bytes"}"'
         raise InvalidInput(what, where=where, do=do)
 
 
@@ -230,14 +230,16 @@ def declaration(
     The table's namespace is the topic's own prefix: `shop.orders` becomes `shop.orders`, and `orders` is in `namespace`.
     """
     key_format = _VALUES.get(key.form, "bytes") if key else "bytes"
-    of_key = f', key_format="{key_format}"' if key_format != "bytes" else ""
-    of_schema = f", schema={json.dumps(schema)}" if schema else ""
+    of_key = f', key="{key_format}"' if key_format != "bytes" else ""
     texts = [json.dumps(column, ensure_ascii=False) for column in columns]
-    of_columns = f", columns=({', '.join(texts)}{',' * (len(texts) == 1)})" if texts else ""
+    of_columns = f"columns=({', '.join(texts)}{',' * (len(texts) == 1)})" if texts else ""
+    options = f"schema={json.dumps(schema)}" if schema else of_columns
+    name = "".join(part.capitalize() for part in value_format.split("_"))
+    value = f"{name}({options})" if options else f'"{value_format}"'
     prefix, _, rest = topic.partition(".")
     names = (prefix, rest) if prefix and rest else (namespace, topic)
     table = ".".join(re.sub(r"[^a-z0-9_]", "_", name.lower())[:_LONGEST] for name in names)
-    declared = f'Topic({json.dumps(topic)}, value_format="{value_format}"{of_schema}{of_columns}{of_key})'
+    declared = f"Topic({json.dumps(topic)}, value={value}{of_key})"
     return f'Pipeline(topic={declared}, table=Table("{table}"))'
 
 

@@ -44,7 +44,7 @@ def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
         yield from declared_column_effects(old, new)
     except FrazilError as problem:
         what = f"the schema changes; its effect on columns is unknown here: {problem}"
-        changed = "topic.schema" if old.topic.schema != new.topic.schema else "topic.key_schema"
+        changed = "topic.value.schema" if old.topic.schema != new.topic.schema else "topic.key.schema"
         yield _effect(new, changed, what, is_dangerous=True)
 
 
@@ -66,10 +66,12 @@ def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
         found = ", ".join(filter(None, (changed_readings(a, b, messages, connect_types=connect) for a, b in pairs)))
     except (FrazilError, ValueError, KeyError, TypeError) as problem:
         what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"
-        yield _effect(new, f"topic.{field}", what, is_dangerous=True)
+        yield _effect(new, f"topic.{side.rstrip('_') or 'value'}.schema", what, is_dangerous=True)
         return
     if found:
-        yield _effect(new, f"topic.{field}", _OTHERWISE.format(found=found), is_dangerous=True)
+        yield _effect(
+            new, f"topic.{side.rstrip('_') or 'value'}.schema", _OTHERWISE.format(found=found), is_dangerous=True
+        )
 
 
 def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
@@ -92,7 +94,7 @@ def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
         what = f"records of {names} that are not landed yet are rejected (unknown_fingerprint): no declared schema is theirs"
     else:
         what = _UNREAD.format(framing=f"{side}framing")
-    yield _effect(new, f"topic.{field}", what, is_dangerous=True)
+    yield _effect(new, f"topic.{side.rstrip('_') or 'value'}.schema", what, is_dangerous=True)
 
 
 def _effect(pipeline: Pipeline, changed: str, what: str, *, is_dangerous: bool) -> Effect:

@@ -116,7 +116,7 @@ def _gaps(path: str, old: Pipeline, new: Pipeline) -> Iterator[str]:
             yield from (gap for gap in gaps_of_state(new) if gap not in known)
 
 
-_PARTS = {"topic", "table", "write", "engine", "limits", "snapshots", "order_by", "kafka"}
+_PARTS = {"topic", "table", "write", "engine", "limits", "snapshots", "order_by", "kafka", "value", "key"}
 """The fields whose own fields are compared."""
 
 
@@ -153,7 +153,7 @@ def _shown(value: Any) -> str:
     if isinstance(plain, list):
         return ", ".join(map(str, plain)) or "nothing"
     if isinstance(plain, dict):
-        options = {key: part for key, part in plain.items() if key != "type"}
+        options = {key: part for key, part in plain.items() if key not in ("type", "schema")}
         pairs = ", ".join(f"{key}={part}" for key, part in sorted(options.items()))
         return " ".join(filter(None, (str(plain.get("type", "")), pairs))) or "nothing"
     return str(plain).lower() if isinstance(plain, bool) else str(plain)

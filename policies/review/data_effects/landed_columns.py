@@ -43,7 +43,8 @@ def _changed(old: Pipeline, new: Pipeline, *names: str) -> str:
     for name in names:
         before, after = (getattr(each.topic, name) for each in (old, new))
         if before and after and before != after:
-            return f"topic.{name}"
+            side, _, option = name.rpartition("_")
+            return f"topic.{side or 'value'}.{option}"
     return ""
 
 

@@ -65,7 +65,7 @@ def made(environment: Environment) -> None:
 @pytest.fixture
 def ask(environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Runs `frazil history orders …` in an empty folder."""
-    topic = Topic("orders", value_format="avro", key_format="avro")
+    topic = Topic("orders", value="avro", key="avro")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Changelog())
     (tmp_path / "pipelines.json").write_bytes(canonical(document([pipeline])))
     (tmp_path / "here.json").write_bytes(canonical(environment_document(environment)))
@@ -134,7 +134,7 @@ def with_order(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("made")
 def test_a_state_has_no_history(ask: Ask, tmp_path: Path) -> None:
-    topic = Topic("orders", value_format="avro", key_format="avro")
+    topic = Topic("orders", value="avro", key="avro")
     declared = Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert())
     (tmp_path / "pipelines.json").write_bytes(canonical(document([declared])))
     ended = ask("--at", "0:1")

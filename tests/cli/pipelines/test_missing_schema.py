@@ -29,14 +29,14 @@ class Kafka:
 
 
 def said(value_format: ValueFormat = ValueFormat.AVRO, *, registry: Any = None, kafka: Any = None) -> str:
-    pipeline = Pipeline(topic=Topic("clicks", value_format=value_format), table=Table("shop.clicks"))
+    pipeline = Pipeline(topic=Topic("clicks", value=value_format), table=Table("shop.clicks"))
     return missing_schema(pipeline, registry or FakeRegistry(), kafka or Kafka())
 
 
 def test_the_subject_and_a_likely_cause_are_named() -> None:
     assert said() == (
         "waiting for a schema in subject clicks-value. The record at partition 0, offset 0 looks like JSON without a schema "
-        "id: declare value_format json"
+        "id: declare the format json"
     )
 
 

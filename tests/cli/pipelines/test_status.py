@@ -28,8 +28,8 @@ from tests.audit.landed_state import LandedState
 DECLARED = """
 from frazil.declaration import *
 pipelines = [
-    Pipeline(topic=Topic("orders", value_format="json", columns=("order_id long",)), table=Table("shop.orders"), name="orders"),
-    Pipeline(topic=Topic("clicks", value_format="text"), table=Table("shop.clicks")),
+    Pipeline(topic=Topic("orders", value=Json(columns=("order_id long",))), table=Table("shop.orders"), name="orders"),
+    Pipeline(topic=Topic("clicks", value="text"), table=Table("shop.clicks")),
 ]
 """
 

@@ -5,7 +5,19 @@ from typing import Any, get_args
 
 import pytest
 
-from frazil.declaration import Envelope, Keep, LandingEngine, Limits, Order, Pipeline, Reading, Table, Topic, WriteMode
+from frazil.declaration import (
+    Envelope,
+    Format,
+    Keep,
+    LandingEngine,
+    Limits,
+    Order,
+    Pipeline,
+    Reading,
+    Table,
+    Topic,
+    WriteMode,
+)
 from frazil.declaration.checks.change_effects import FIELDS
 
 
@@ -17,6 +29,8 @@ def declared_fields() -> set[str]:
     """Return the paths of all fields of a pipeline, those of its parts too."""
     return {
         *(f"topic.{each.name}" for each in fields(Topic)),
+        *(f"topic.value.{each.name}" for of in _members(Format) for each in fields(of)),
+        *(f"topic.key.{name}" for name in ("columns", "schema", "framing", "record_name")),  # others are of values
         *(f"table.{each.name}" for each in fields(Table)),
         *(f"write.{each.name}" for mode in _members(WriteMode) for each in fields(mode)),
         *(f"engine.{each.name}" for engine in _members(LandingEngine) for each in fields(engine)),
@@ -33,7 +47,7 @@ def test_every_field_of_a_declaration_has_its_effect() -> None:
     assert FIELDS.keys() == declared_fields() - {"topic", "table", "table.snapshots", "kafka", "engine.limits", "name"}
 
 
-@pytest.mark.parametrize("field", ["topic.columns", "topic.key_columns"])
+@pytest.mark.parametrize("field", ["topic.value.columns", "topic.key.columns"])
 def test_another_unit_of_a_declared_column_is_said(field: str) -> None:
     before = ("id long", "at io.debezium.time.Timestamp", "all list<struct<d: io.debezium.time.Date>>")
     effect = FIELDS[field]

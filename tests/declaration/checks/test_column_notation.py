@@ -2,13 +2,14 @@
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, Upsert, canonical, parse
+from frazil.declaration import Json, Pipeline, Table, Topic, Upsert, canonical, parse
 from frazil.declaration.checks.column_notation import NAMED, PLAIN, Column, ColumnType, column
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.documents.document import document
 from frazil.schemas.connect import connect_types
 from frazil.schemas.declared_columns import declared_type
 from tests.declaration.problems_of import problems_of
+from tests.support.topics import topic_of
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,9 @@ def test_a_text_that_is_no_column_is_refused(text, what):
 
 def pipeline(**declared):
     topic = {"value_format": "json", "columns": ("id long", "name string"), **declared.pop("topic", {})}
-    return Pipeline(topic=Topic("orders", **topic), table=Table("shop.orders", **declared.pop("table", {})), **declared)
+    return Pipeline(
+        topic=topic_of("orders", **topic), table=Table("shop.orders", **declared.pop("table", {})), **declared
+    )
 
 
 def test_a_document_keeps_the_columns_in_their_order():
@@ -96,18 +99,17 @@ def test_a_document_keeps_the_columns_in_their_order():
 
 
 def test_a_document_without_columns_is_what_it_was():
-    assert "columns" not in document([pipeline(topic={"columns": None})])["pipelines"][0]["topic"]
+    assert "columns" not in document([pipeline(topic={"columns": None})])["pipelines"][0]["topic"]["value"]
 
 
 def test_columns_are_those_of_json():
     for of in ("text", "bytes", "avro"):
-        assert "topic.columns" in problems_of(lambda of=of: Topic("orders", value_format=of, columns=("id long",)))
-        found = problems_of(lambda of=of: Topic("orders", value_format="json", key_format=of, key_columns=("id long",)))
-        assert list(found) == ["topic.key_columns"]
-    assert Topic("orders", value_format="connect_json", key_format="connect_json").has_key_schemas_inside
-    assert list(problems_of(lambda: Topic("orders", value_format="json", columns=()))) == ["topic.columns"]
-    found = problems_of(lambda: Topic("orders", value_format="json", columns=("id long", "a b c", "id int")))
-    assert list(found) == ["topic.columns[1]", "topic.columns[2]"]
+        found = problems_of(lambda of=of: topic_of("orders", value_format=of, columns=("id long",)))
+        assert list(found) == [f"{of}.columns"]
+    assert Topic("orders", value="connect_json", key="connect_json").has_key_schemas_inside
+    assert list(problems_of(lambda: Topic("orders", value=Json(columns=())))) == ["json.columns"]
+    found = problems_of(lambda: Topic("orders", value=Json(columns=("id long", "a b c", "id int"))))
+    assert list(found) == ["json.columns[1]", "json.columns[2]"]
 
 
 def test_declared_columns_may_be_a_key_and_a_partition():
@@ -124,8 +126,6 @@ def test_declared_columns_may_be_a_key_and_a_partition():
     assert "a struct" in found["pipeline.table.partition_by[0]"]
     keyed = {"key_format": "json", "key_columns": ("id long",)}
     assert pipeline(topic=keyed, write=Upsert()).write == Upsert()
-    assert list(problems_of(lambda: pipeline(topic={"key_format": "json"}, write=Upsert()))) == [
-        "pipeline.topic.key_format"
-    ]
+    assert list(problems_of(lambda: pipeline(topic={"key_format": "json"}, write=Upsert()))) == ["pipeline.topic.key"]
     found = problems_of(lambda: pipeline(topic=keyed, table={"partition_by": ("_kafka_key",)}))
     assert "a struct" in found["pipeline.table.partition_by[0]"]

@@ -3,11 +3,11 @@ from dataclasses import replace
 import pytest
 
 from frazil.declaration import (
+    Avro,
     Changelog,
     Environment,
     GlueCatalog,
     Kafka,
-    KeyFormat,
     LocalCatalog,
     MetadataColumns,
     Pipeline,
@@ -18,9 +18,9 @@ from frazil.declaration import (
     Table,
     Topic,
     Upsert,
-    ValueFormat,
     check,
 )
+from tests.support.topics import varied
 
 REGISTRY = Registry(url="https://registry")
 LOCAL = LocalCatalog(path="/lake.db", warehouse="/lake")
@@ -29,7 +29,7 @@ GLUE_REST = RestCatalog(uri="https://g", warehouse="1", auth=RestAuth.SIGV4, sig
 
 
 def pipeline(topic: str, table: str, name: str = "", **fields) -> Pipeline:
-    return Pipeline(topic=Topic(topic, value_format=ValueFormat.AVRO), table=Table(table, **fields), name=name)
+    return Pipeline(topic=Topic(topic, value="avro"), table=Table(table, **fields), name=name)
 
 
 def environment(catalog=LOCAL, registry=REGISTRY) -> Environment:
@@ -76,25 +76,25 @@ def test_a_nested_partition_source_is_refused_where_glue_keeps_the_table(catalog
 
 
 def test_a_format_with_a_schema_needs_a_registry():
-    text = Topic("text", value_format=ValueFormat.TEXT)
-    keyed = Topic("keyed", value_format=ValueFormat.TEXT, key_format=KeyFormat.PROTOBUF)
+    text = Topic("text", value="text")
+    keyed = Topic("keyed", value="text", key="protobuf")
     three = [pipeline("a", "x.a"), *(Pipeline(topic=topic, table=Table(f"x.{topic.name}")) for topic in (text, keyed))]
     paths = [problem.path for problem in check(three, environment(registry=None))]
-    assert paths == ["pipelines[0].topic.value_format", "pipelines[2].topic.key_format"]
+    assert paths == ["pipelines[0].topic.value", "pipelines[2].topic.key"]
     assert check(three, environment()) == ()
 
 
 def test_a_declared_schema_needs_no_registry():
     file = SchemaFile(file="o.avsc", content='"long"')
-    topic = Topic("a", value_format="avro", schema=(file,), key_format="avro")
+    topic = Topic("a", value=Avro(schema=(file,)), key="avro")
     (problem,) = check([Pipeline(topic=topic, table=Table("x.a"))], environment(registry=None))
-    assert (problem.path, "or declare key_schema" in problem.do) == ("pipelines[0].topic.key_format", True)
-    both = replace(topic, key_schema=(file,))
+    assert (problem.path, "or declare the schema" in problem.do) == ("pipelines[0].topic.key", True)
+    both = varied(topic, key_schema=(file,))
     assert check([Pipeline(topic=both, table=Table("x.a"))], environment(registry=None)) == ()
 
 
 def test_a_state_and_a_changelog_share_a_topic():
-    topic = Topic("orders", value_format="avro", key_format="text")
+    topic = Topic("orders", value="avro", key="text")
     state = Pipeline(topic=topic, table=Table("x.orders"), write=Upsert())
     log = Pipeline(topic=topic, table=Table("x.order_changes"), write=Changelog(), name="order_changes")
     assert check([state, log]) == ()

@@ -13,24 +13,24 @@ import pytest
 from frazil.declaration import Pipeline, Table, Topic
 from tests.declaration.problems_of import problems_of
 
-ORDERS = Topic("orders", value_format="avro")
+ORDERS = Topic("orders", value="avro")
 
 
 @pytest.mark.parametrize(
     ("make", "found"),
     [
         (
-            lambda: Topic("orders", value_fromat="avro"),
+            lambda: Topic("orders", valeu="avro"),
             {
-                "topic.value_fromat": "there is no such field. Did you mean value_format?",
-                "topic.value_format": "the field is missing. Write one of avro, json_schema, protobuf, json, connect_json, text, bytes",
+                "topic.valeu": "there is no such field. Did you mean value?",
+                "topic.value": "the field is missing. Write Avro(…) or JsonSchema(…) or Protobuf(…) or Json(…) or ConnectJson(…) or Text() or Bytes()",
             },
         ),
         (
             lambda: Topic(),
             {
                 "topic.name": "the field is missing. Write text",
-                "topic.value_format": "the field is missing. Write one of avro, json_schema, protobuf, json, connect_json, text, bytes",
+                "topic.value": "the field is missing. Write Avro(…) or JsonSchema(…) or Protobuf(…) or Json(…) or ConnectJson(…) or Text() or Bytes()",
             },
         ),
         (
@@ -53,16 +53,16 @@ def test_the_other_fields_are_judged_too():
 
 def test_a_value_without_its_name_is_an_error_of_python():
     with pytest.raises(TypeError, match=r"takes 2 positional arguments but 3"):
-        Topic("a", "avro", value_format="avro")
+        Topic("a", "avro", value="avro")
     with pytest.raises(TypeError, match="multiple values for argument 'name'"):
-        Topic("a", name="b", value_format="avro")
+        Topic("a", name="b", value="avro")
 
 
 def test_the_first_part_that_is_made_raises_all_of_its_problems_alone():
     def wrong() -> object:
-        return Pipeline(topic=Topic("a b", value_format="txt"), table=Table("Bad"))
+        return Pipeline(topic=Topic("a b", value="txt"), table=Table("Bad"))
 
-    assert list(problems_of(wrong)) == ["topic.value_format", "topic.name"]
+    assert list(problems_of(wrong)) == ["topic.value", "topic.name"]
 
 
 def test_a_declared_value_is_copied_and_pickled():
@@ -74,10 +74,10 @@ def test_a_type_checker_takes_the_text_and_gives_the_choice(tmp_path):
     file.write_text(
         dedent(
             """
-            from frazil import Topic, ValueFormat
-            Topic("a", value_format="avro", key_format="text").value_format.has_schema
-            Topic("a", value_format=ValueFormat.AVRO)
-            Topic("a", value_format=3)
+            from frazil import Json, Topic
+            Topic("a", value="avro", key="text").value_format.has_schema
+            Topic("a", value=Json(columns=("a long",)))
+            Topic("a", value=3)
             """
         )
     )

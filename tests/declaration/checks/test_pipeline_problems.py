@@ -18,7 +18,7 @@ from tests.declaration.problems_of import problems_of
 def test_a_key_of_a_type_that_is_none_is_refused_with_the_declaration(of, write):
     keyed = {"key_format": "json", "key_columns": ("id long", f"`Other Id` {of}")}
     (path, what), *more = problems_of(lambda: pipeline(topic=keyed, write=write)).items()
-    assert (path, more) == ("pipeline.topic.key_columns[1]", [])
+    assert (path, more) == ("pipeline.topic.key.columns[1]", [])
     assert "which is no key" in what
     assert pipeline(topic=keyed).topic.key_columns
     columns = {"columns": ("id long", f"`Other Id` {of}")}
@@ -27,7 +27,7 @@ def test_a_key_of_a_type_that_is_none_is_refused_with_the_declaration(of, write)
     both = {**keyed, "columns": ("id long", "other_id string")}
     assert pipeline(topic=both, write=replace(write, key="id"))
     found = problems_of(lambda: pipeline(topic=both, write=replace(write, key="other_id")))
-    assert list(found) == ["pipeline.topic.key_columns[1]"]
+    assert list(found) == ["pipeline.topic.key.columns[1]"]
 
 
 def test_columns_of_all_other_types_are_a_key():

@@ -11,7 +11,6 @@ from frazil.declaration import (
     Pipeline,
     Table,
     Topic,
-    ValueFormat,
     canonical,
     digest,
     environment_schema,
@@ -24,7 +23,7 @@ from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import pipelines
 
 ORDERS = Pipeline(
-    topic=Topic("orders", value_format=ValueFormat.AVRO),
+    topic=Topic("orders", value="avro"),
     table=Table("shop.orders", partition_by=("days(event_time)", "bucket(8, user_id)")),
     start=At(datetime(2026, 1, 31, tzinfo=UTC)),
 )
@@ -38,9 +37,8 @@ def test_the_document_of_a_pipeline_is_this():
             {
                 "topic": {
                     "name": "orders",
-                    "value_format": "avro",
-                    "key_format": "bytes",
-                    "subject_strategy": "topic",
+                    "value": {"type": "avro", "subject_strategy": "topic"},
+                    "key": {"type": "bytes"},
                     "transactional": False,
                 },
                 "table": {
@@ -88,7 +86,7 @@ def test_equal_pipelines_have_one_name_whatever_the_order_of_members(pipeline):
 
 
 def test_the_order_of_pipelines_is_kept():
-    two = (ORDERS, Pipeline(topic=Topic("a", value_format=ValueFormat.TEXT), table=Table("x.a")))
+    two = (ORDERS, Pipeline(topic=Topic("a", value="text"), table=Table("x.a")))
     assert parse(canonical(document(two))) == two
 
 
@@ -158,8 +156,8 @@ def test_an_editor_shows_meaning_bounds_choices_and_defaults():
         "description": "The number of newest snapshots.",
         "default": 100,
     }
-    assert definitions["topic"]["properties"]["value_format"]["enum"][0] == "avro"
-    assert definitions["topic"]["required"] == ["name", "value_format"]
+    assert definitions["topic"]["properties"]["value"]["oneOf"][0] == {"$ref": "#/$defs/avro"}
+    assert definitions["topic"]["required"] == ["name", "value"]
     assert definitions["pipeline"]["properties"]["start"]["default"] == {"type": "earliest"}
     assert {"$ref": "#/$defs/offsets"} in definitions["pipeline"]["properties"]["start"]["oneOf"]
     assert definitions["offsets"]["properties"]["type"] == {"const": "offsets"}

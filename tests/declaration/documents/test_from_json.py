@@ -10,7 +10,10 @@ from frazil.declaration.documents.from_json import from_json, members, parsed
 from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import json_values
 
-ORDERS: dict[str, Any] = {"topic": {"name": "orders", "value_format": "avro"}, "table": {"identifier": "shop.orders"}}
+ORDERS: dict[str, Any] = {
+    "topic": {"name": "orders", "value": {"type": "avro"}},
+    "table": {"identifier": "shop.orders"},
+}
 
 
 def pipeline_with(part: str, **members: Any) -> dict[str, Any]:
@@ -23,7 +26,7 @@ def top(**members: Any) -> dict[str, Any]:
 
 def test_what_is_left_out_has_its_default():
     assert from_json(Pipeline, ORDERS, "p").topic == Topic(
-        "orders", value_format=from_json(Pipeline, ORDERS, "p").topic.value_format
+        "orders", value=from_json(Pipeline, ORDERS, "p").topic.value_format
     )
 
 
@@ -31,18 +34,18 @@ def test_what_is_left_out_has_its_default():
     ("value", "path", "told"),
     [
         ([], "p", "this is a list. Write an object of the fields topic, table, name, write"),
-        (ORDERS | {"topic": None}, "p.topic", "this is nothing. Write an object of the fields name, value_format"),
+        (ORDERS | {"topic": None}, "p.topic", "this is nothing. Write an object of the fields name, value, key"),
         ({"table": ORDERS["table"]}, "p.topic", "the field is missing. Write an object"),
         (ORDERS | {"tabel": 1}, "p.tabel", "there is no such field. Did you mean table?"),
         (ORDERS | {"zzz": 1}, "p.zzz", "there is no such field. Remove it; the fields are topic, table, name, write"),
         (top(headers="true"), "p.headers", "'true' is text. Write true or false"),
         (top(headers=1), "p.headers", "1 is a number. Write true or false"),
         (
-            pipeline_with("topic", value_format="Avro"),
-            "p.topic.value_format",
-            "'Avro' is not one of its values. Write one of",
+            pipeline_with("topic", value={"type": "Avro"}),
+            "p.topic.value.type",
+            "'Avro' is not one of its values",
         ),
-        (pipeline_with("topic", value_format={}), "p.topic.value_format", "this is an object. Write one of avro"),
+        (pipeline_with("topic", value="avro"), "p.topic.value", "this is text. Write an object with a type: avro"),
         (pipeline_with("topic", name=["a"]), "p.topic.name", "this is a list. Write text"),
         (
             top(kafka={"options": {"client.rack": 1}}),
@@ -103,9 +106,9 @@ def test_what_is_left_out_has_its_default():
         (top(envelope="debezium"), "p.envelope", "this is text. Write an object with a type: debezium"),
         (top(envelope={}), "p.envelope.type", "the field is missing. Write one of debezium"),
         (
-            pipeline_with("topic", record_nam="a"),
-            "p.topic.record_nam",
-            "there is no such field. Did you mean record_name?",
+            pipeline_with("topic", valu="a"),
+            "p.topic.valu",
+            "there is no such field. Did you mean value?",
         ),
         (ORDERS | {"name": "Orders"}, "p.name", "'Orders' is not a pipeline's name"),
     ],
@@ -138,7 +141,7 @@ def test_everything_wrong_is_told_at_once_on_every_level():
         "p.table.partition_by[1]",
         "p.kafka.options['y']",
         "p.topic.name",
-        "p.topic.value_format",
+        "p.topic.value",
         "p.topic.valueformat",
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import KeyFormat, MetadataColumns, Topic, ValueFormat
+from frazil.declaration import KeyFormat, MetadataColumns, Topic
 from frazil.decode.keys.key_column import Keys, check_bytes
 from frazil.decode.keys.row_key import row_key
 from frazil.errors import IncompatibleSchema, InvalidInput
@@ -30,7 +30,7 @@ def keys(
     registry = FakeRegistry()
     for version in versions:
         registry.register("orders-key", version)
-    topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=key_format)
+    topic = Topic("orders", value="avro", key=key_format)
     made = Keys(topic, registry, layout)  # type: ignore[arg-type]
     made.writers.refresh()
     return made

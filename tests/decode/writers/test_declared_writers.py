@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.declaration import Debezium, Framing, Topic
+from frazil.declaration import Avro, Debezium, Framing, Topic
 from frazil.decode.avro.plain_avro import END
 from frazil.decode.decoded_columns import REASON, ROW, SCHEMA_ID, UNKNOWN
 from frazil.decode.record_decoder import RecordDecoder
@@ -25,6 +25,7 @@ from frazil.schemas.wire_format import VALUE_HEADER, prefixed
 from tests.support.declared_schemas import avsc, descriptors, json_file, single_object
 from tests.support.proto import protobuf
 from tests.support.shop import avro
+from tests.support.topics import topic_of
 
 ORDER: dict[str, Any] = {
     "type": "record",
@@ -41,7 +42,7 @@ JSON = {"type": "object", "properties": {"id": {"type": "integer"}, "note": {"ty
 
 
 def writers(*, keys: bool = False, **topic: Any) -> WriterSchemas:
-    return writer_schemas(Topic("orders", **{"value_format": "avro", **topic}), None, keys=keys)
+    return writer_schemas(topic_of("orders", **{"value_format": "avro", **topic}), None, keys=keys)
 
 
 def decoder(of: WriterSchemas) -> RecordDecoder:
@@ -254,10 +255,10 @@ def test_an_envelope_unwraps_what_a_declared_schema_describes() -> None:
         {"name": "op", "type": "string"},
         {"name": "source", "type": {"type": "record", "name": "S", "fields": [{"name": "ts_ms", "type": "long"}]}},
     ]
-    topic = Topic("orders", value_format="avro", schema=(avsc(event),))
+    topic = Topic("orders", value=Avro(schema=(avsc(event),)))
     of = writer_schemas(topic, None, envelope=DebeziumEvents(Debezium()))
     assert [field.name for field in of.versions[0][1].fields] == ["id", "note"]
-    other = Topic("orders", value_format="avro", schema=(avsc(INTS),))
+    other = Topic("orders", value=Avro(schema=(avsc(INTS),)))
     with pytest.raises(InvalidInput, match="flattened events"):
         writer_schemas(other, None, envelope=DebeziumEvents(Debezium(source_column=True)))
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.declaration import Topic, ValueFormat
+from frazil.declaration import Topic
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
@@ -67,7 +67,7 @@ def decoders(registered: int) -> tuple[RecordDecoder, list[int]]:
     """The decoder of a topic of so many versions, after records of its last three were met."""
     registry = FakeRegistry()
     ids = [registry.register("orders-value", json.dumps(version(number))) for number in range(registered)]
-    writers = writer_schemas(Topic("orders", value_format=ValueFormat.AVRO), registry)  # type: ignore[arg-type]
+    writers = writer_schemas(Topic("orders", value="avro"), registry)  # type: ignore[arg-type]
     writers.refresh()
     writers.learn(SeenFrames(waiting=tuple(prefixed(schema_id, b"") for schema_id in ids[-3:])))
     target = landing(Struct(()), writers.versions[-3:]).target  # of equal width, so that only plans are compared

@@ -13,7 +13,7 @@ import pytest
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Debezium, KeyFormat, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration import Debezium, KeyFormat, Protobuf, SubjectStrategy, Topic, ValueFormat
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.frames.framed import Registered
@@ -29,6 +29,7 @@ from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.wire_format import guid_header, prefixed
 from tests.support.fake_registry import FakeRegistry
 from tests.support.registry_server import RegistryServer
+from tests.support.topics import topic_of
 
 ORDER = {"type": "record", "name": "Order", "namespace": "shop", "fields": [{"name": "id", "type": "int"}]}
 LATER = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string"}]}
@@ -41,7 +42,7 @@ def writers(
     registry: FakeRegistry | Registry, value_format: ValueFormat = ValueFormat.AVRO, **declared: Any
 ) -> WriterSchemas:
     keys = declared.pop("keys", False)
-    return writer_schemas(Topic("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
+    return writer_schemas(topic_of("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
 
 
 def decoder(of: WriterSchemas) -> Registered:
@@ -70,7 +71,7 @@ def test_keys_that_name_rows_are_of_one_message(record_name: str | None, of: int
     registry = FakeRegistry()
     first = registry.register("orders-key", KEYS, SchemaType.PROTOBUF)
     later = registry.register("orders-key", f"{KEYS} message More {{}}", SchemaType.PROTOBUF)
-    topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=KeyFormat.PROTOBUF, key_record_name=record_name)
+    topic = Topic("orders", value="avro", key=Protobuf(record_name=record_name))
     found = writer_schemas(topic, registry, keys=True, of_one_type=True)  # type: ignore[arg-type]
     found.refresh()
     meet(found, *(frame(number, path) for number in (first, later) for path in range(3)))
@@ -91,7 +92,7 @@ def test_keys_that_name_no_rows_are_of_any_message() -> None:
 
 @pytest.mark.parametrize("value_format", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
 def test_a_format_without_a_registry_has_one_column(value_format: ValueFormat) -> None:
-    ((_, row),) = writer_schemas(Topic("orders", value_format=value_format), None).versions
+    ((_, row),) = writer_schemas(Topic("orders", value=value_format), None).versions
     assert [field.name for field in row.fields] == ["value"]
 
 
@@ -276,7 +277,7 @@ def test_a_first_message_that_makes_no_columns_does_not_hide_the_others() -> Non
 def test_a_version_that_the_envelope_cannot_unwrap_stops_nothing_if_another_one_can() -> None:
     registry = FakeRegistry()
     envelope = DebeziumEvents(Debezium(operation_column=True))
-    ours = writer_schemas(Topic("orders", value_format=ValueFormat.AVRO), registry, envelope=envelope)  # type: ignore[arg-type]
+    ours = writer_schemas(Topic("orders", value="avro"), registry, envelope=envelope)  # type: ignore[arg-type]
     first = registry.register("orders-value", json.dumps(ORDER))
     with pytest.raises(InvalidInput, match="flattened events do not have"):
         ours.refresh()
@@ -508,7 +509,7 @@ def test_versions_that_are_read_alike_share_a_decoder() -> None:
 
 def test_a_column_of_any_name_is_in_the_type_of_rows() -> None:
     """Another engine may name a column so; in DDL the name would be a syntax error, at which the topic stops."""
-    writers = writer_schemas(Topic("t", value_format="json"), None)
+    writers = writer_schemas(Topic("t", value="json"), None)
     target = Struct(
         (
             Field("value", Primitive(Kind.STRING)),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import CountsDisagree
 from frazil.ingest.batch.account import check, gaps
 from frazil.ingest.plan.plan import Plan
@@ -21,7 +21,7 @@ WITH_GAPS = Counts(read=8, written=8, gaps={1: 2})
 
 
 def pipeline(*, transactional: bool = False) -> Pipeline:
-    topic = Topic("orders", value_format=ValueFormat.TEXT, transactional=transactional)
+    topic = Topic("orders", value="text", transactional=transactional)
     return Pipeline(topic=topic, table=Table("shop.orders"))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Table, Topic, Upsert
+from frazil.declaration import ConnectJson, Json, Pipeline, Table, Topic, Upsert
 from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
@@ -32,7 +32,7 @@ def said(topic: Topic, writers: WriterSchemas, found: Record, reason: str) -> st
     ("kinds", "column"), [(("int32", "double"), "qty double"), (("int32", "string"), "qty string")]
 )
 def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tuple[str, str], column: str) -> None:
-    topic = Topic("mixed", value_format="connect_json", key_format="text")
+    topic = Topic("mixed", value="connect_json", key="text")
     writers, schemas = writer_schemas(topic, None), []
     for kind in kinds:
         fields = [{"type": kind, "optional": True, "field": "qty"}]
@@ -45,12 +45,12 @@ def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tu
     assert "field qty: int cannot become " in text
     assert f'"{column}"' in text
     assert "1234" not in text
-    assert Topic("mixed", value_format="connect_json", key_format="text", columns=(column,)).columns
+    assert Topic("mixed", value=ConnectJson(columns=(column,)), key="text").columns
 
 
 def test_a_version_is_named_by_number_subject_and_field() -> None:
     registry: Any = FakeRegistry()
-    topic, text = Topic("orders", value_format="avro", key_format="text"), {"name": "amount", "type": "string"}
+    topic, text = Topic("orders", value="avro", key="text"), {"name": "amount", "type": "string"}
     registry.register("orders-value", json.dumps(ORDER))
     other = {**ORDER, "fields": [*ORDER["fields"][:2], text]}
     schema_id = registry.register("orders-value", json.dumps(other))
@@ -63,7 +63,7 @@ def test_a_version_is_named_by_number_subject_and_field() -> None:
 
 
 def test_bytes_that_do_not_fit_name_field_and_type_and_no_value() -> None:
-    topic = Topic("clicks", value_format="json", key_format="json", columns=("id long",), key_columns=("id long",))
+    topic = Topic("clicks", value=Json(columns=("id long",)), key=Json(columns=("id long",)))
     writers = writer_schemas(topic, None)
     assert said(topic, writers, record(b'{"id": "secret"}'), "undecodable") == (
         "field id: the text is not a value of type long"
@@ -73,7 +73,7 @@ def test_bytes_that_do_not_fit_name_field_and_type_and_no_value() -> None:
 
 
 def test_a_null_of_the_key_or_the_order_names_the_declared_columns() -> None:
-    topic = Topic("orders", value_format="json", columns=("id long", "line int", "at timestamptz"))
+    topic = Topic("orders", value=Json(columns=("id long", "line int", "at timestamptz")))
     pipeline = Pipeline(topic=topic, table=Table("shop.t"), write=Upsert(key=("id", "line"), order_by="at"))
     assert fault(pipeline, None, "key_null", None, {}).endswith("(of id, line)")
     assert fault(pipeline, None, "order_missing", None, {}).endswith("(of at)")

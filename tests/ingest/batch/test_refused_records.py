@@ -16,7 +16,7 @@ from frazil.lake.commit.check import StageAgain
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.offsets import Offsets
 
-TOPIC = Topic("orders", value_format="avro", key_format="avro")
+TOPIC = Topic("orders", value="avro", key="avro")
 SUSPENDS = Pipeline(topic=TOPIC, table=Table("shop.orders"), write="upsert", envelope="debezium")
 START, END = Offsets("orders", "T1", {0: 0, 1: 5, 2: 0}), Offsets("orders", "T1", {0: 100, 1: 50, 2: 9})
 BAD = [Refused(0, 7, "undecodable"), Refused(0, 8, "undecodable"), Refused(1, 9, "key_null")]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import SourceTruncated, TooManyLate, TooManyRejected
 from frazil.ingest.batch.rejected_share import check_late, check_share
 from frazil.ingest.plan.planner import accepted
@@ -26,7 +26,7 @@ def check(
     allowed: dict[int, int] | None = None,
     event: str = ledger.REJECTED_SHARE,
 ) -> None:
-    topic = Topic("orders", value_format=ValueFormat.AVRO)
+    topic = Topic("orders", value="avro")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), max_rejected_percent=percent)
     check_share(pipeline, counts, START, END, {event: allowed or {}})
 
@@ -94,7 +94,7 @@ def test_the_decision_has_one_name() -> None:
 
 
 def late(number: int, read: int, allowed: dict[int, int] | None = None) -> None:
-    pipeline = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))
+    pipeline = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))
     check_late(pipeline, Counts(read, read - number, late=number), START, END, {ledger.LATE_RECORDS: allowed or {}})
 
 
@@ -130,7 +130,7 @@ def test_a_decision_counts_for_its_own_event_up_to_the_ends_of_then(event: str) 
 
 
 def test_a_fenced_batch_is_late_because_of_another_driver() -> None:
-    topic = Topic("orders", value_format=ValueFormat.AVRO)
+    topic = Topic("orders", value="avro")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"))
     late = Counts(1000, 0, late=1000)
     with pytest.raises(TooManyLate):

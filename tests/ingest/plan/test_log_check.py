@@ -10,7 +10,7 @@ import pytest
 
 from frazil.clients.kafka import Span, TopicState
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import LogTruncated
 from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.log_check import Compared, LogCheck, compare
@@ -81,7 +81,7 @@ def kafka() -> Answering:
 
 
 def check_of(kafka: Any) -> LogCheck:
-    pipeline = Pipeline(topic=Topic("orders", value_format=ValueFormat.TEXT), table=Table("shop.orders"))
+    pipeline = Pipeline(topic=Topic("orders", value="text"), table=Table("shop.orders"))
     return LogCheck(pipeline, kafka, Reporter(lambda event: None, "p", "orders", "r", lambda: 0.0))
 
 

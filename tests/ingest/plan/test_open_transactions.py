@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.declaration import Pipeline, Reading, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Reading, Table, Topic
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan.planner import held_back
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
 from frazil.lake.ledger.offsets import Offsets
 from tests.support.fake_kafka import FakeKafka
 
-PIPELINE = Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))
+PIPELINE = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))
 KNOWN = LastRecords("T", {0: LastRecord(7, "of the record")})
 
 

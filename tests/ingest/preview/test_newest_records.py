@@ -13,7 +13,7 @@ from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import InvalidInput
 from frazil.ingest.preview.newest_records import MOST_OFFSETS, chosen_records
 
-PIPELINE = Pipeline(topic=Topic("t", value_format="text"), table=Table("s.t"))
+PIPELINE = Pipeline(topic=Topic("t", value="text"), table=Table("s.t"))
 
 
 class Log:

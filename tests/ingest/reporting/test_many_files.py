@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, Table, Topic
+from frazil.declaration import Json, Pipeline, Table, Topic
 from frazil.ingest.reporting import many_files
 
 
 def by(*fields: str) -> Pipeline:
     return Pipeline(
-        topic=Topic("events", value_format="json", columns=("id long", "at timestamptz", "place struct<zip: string>")),
+        topic=Topic("events", value=Json(columns=("id long", "at timestamptz", "place struct<zip: string>"))),
         table=Table("s.events", partition_by=fields),
     )
 

@@ -18,6 +18,7 @@ from frazil.declaration import (
     Changelog,
     Debezium,
     Environment,
+    Json,
     Keep,
     Order,
     Pipeline,
@@ -34,6 +35,7 @@ from frazil.declaration.environment import Kafka
 from frazil.declaration.write_modes import WriteMode
 from tests.audit.audited_table import Landed
 from tests.support.declared_schemas import avsc
+from tests.support.topics import topic_of
 
 COLUMNS = ("id long", "price double", "done boolean", "version int", "extra json")
 FIELDS = [{"name": "id", "type": "long"}, {"name": "price", "type": "double"}, {"name": "_deleted_at", "type": "long"}]
@@ -41,7 +43,7 @@ FIELDS = [{"name": "id", "type": "long"}, {"name": "price", "type": "double"}, {
 
 def pipeline(write: WriteMode, *more: str, **topic: Any) -> Pipeline:
     topic = {"value_format": "json", "columns": (*COLUMNS, *more), "key_format": "text", **topic}
-    return Pipeline(topic=Topic("orders", **topic), table=Table("shop.orders"), write=write)
+    return Pipeline(topic=topic_of("orders", **topic), table=Table("shop.orders"), write=write)
 
 
 def problems(of: Pipeline) -> list[str]:
@@ -61,14 +63,14 @@ AT = "pipelines[0].write"
         (
             Upsert(),
             "_order int",
-            "pipelines[0].topic.columns: the column _order is Frazil's own in upsert tables",
+            "pipelines[0].topic.value.columns: the column _order is Frazil's own in upsert tables",
         ),
         (
             Upsert(),
             "_deleted_at timestamp",
-            "pipelines[0].topic.columns: the column _deleted_at is Frazil's own in upsert tables",
+            "pipelines[0].topic.value.columns: the column _deleted_at is Frazil's own in upsert tables",
         ),
-        (Changelog(), "_op string", "pipelines[0].topic.columns: the column _op is Frazil's own in changelogs"),
+        (Changelog(), "_op string", "pipelines[0].topic.value.columns: the column _op is Frazil's own in changelogs"),
         (Upsert(key="idd"), "", f"{AT}.key: no version of the value has idd; its columns are done, extra, id, price"),
         (Upsert(order_by="updated"), "", f"{AT}.order_by[0]: updated is not a column of the row; there are done"),
         (
@@ -103,7 +105,7 @@ def test_all_problems_of_a_pipeline_are_listed() -> None:
     found = problems(pipeline(Upsert(key="idd", order_by=Order(("price", "updated"))), "_order int"))
     assert [problem.partition(":")[0].removeprefix("pipelines[0].") for problem in found] == [
         "write.key",
-        "topic.columns",
+        "topic.value.columns",
         "write.order_by[0]",
         "write.order_by[1]",
     ]
@@ -127,7 +129,7 @@ def test_a_time_in_the_records_key_is_that_of_the_value() -> None:
 
 def test_no_column_is_missed_where_the_key_does_not_fit_the_value() -> None:
     topic = {"columns": ("id string", "version long"), "key_format": "json", "key_columns": ("id long",)}
-    what = "topic.key_columns: id has another type than in the value: long cannot become string"
+    what = "topic.key.columns: id has another type than in the value: long cannot become string"
     assert problems(pipeline(Upsert(order_by="version"), **topic)) == [f"pipelines[0].{what}"]
 
 
@@ -139,7 +141,7 @@ def test_a_schema_file_has_columns_too() -> None:
     }
     of_key, of_name = problems(pipeline(Upsert(key="price", order_by="id"), **topic))
     assert of_key.startswith(f"{AT}.key: price is of type double, which is no key")
-    assert of_name.startswith("pipelines[0].topic.schema: the column _deleted_at is Frazil's own")
+    assert of_name.startswith("pipelines[0].topic.value.schema: the column _deleted_at is Frazil's own")
 
 
 def test_the_command_prints_the_problems_and_ends_with_2(tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ def test_a_check_compares_with_the_tables_of_a_local_catalog(tmp_path: Path, mon
         assert ended.exit_code == 0, ended.output
         return ended
 
-    text = Topic(landed.pipeline.topic.name, value_format="text")  # without a registry
+    text = Topic(landed.pipeline.topic.name, value="text")  # without a registry
     same = replace(landed.pipeline, topic=text)
     other = of_table(same, snapshots=Keep(7), partition_by=("_kafka_partition",))
     assert "table.partition_by" not in check(same, "--env", "env.json").stdout
@@ -205,7 +207,7 @@ def test_a_check_compares_with_the_tables_of_a_local_catalog(tmp_path: Path, mon
     (facts,) = json.loads(check(other, "--env", "env.json", "--json").stdout)["pipelines"]
     assert [text.partition(":")[0] for text in facts["differences"]] == [
         "table.partition_by",
-        "topic.columns",
+        "topic.value.columns",
         "table.snapshots.newest",
     ]
     assert "table.partition_by" not in check(other).stdout, "there is no local environment"
@@ -228,14 +230,14 @@ def test_a_check_says_that_it_asks_no_service_for_tables(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("more", "path"),
     [
-        ({"write": Append(on_tombstone="null_row")}, "pipeline.topic.columns[0]"),
-        ({"write": Upsert(), "envelope": Debezium()}, "pipeline.topic.columns[0]"),
+        ({"write": Append(on_tombstone="null_row")}, "pipeline.topic.value.columns[0]"),
+        ({"write": Upsert(), "envelope": Debezium()}, "pipeline.topic.value.columns[0]"),
     ],
 )
 def test_no_column_is_required_where_a_record_may_have_no_row(more: dict[str, Any], path: str) -> None:
-    topic = Topic("t", value_format="json", columns=("id long required",), key_format="json", key_columns=("id long",))
+    topic = Topic("t", value=Json(columns=("id long required",)), key=Json(columns=("id long",)))
     with pytest.raises(InvalidDeclaration) as refused:
         Pipeline(topic=topic, table=Table("s.t"), **more)
     assert [problem.path for problem in refused.value.problems] == [path]
     with pytest.raises(InvalidDeclaration, match="only columns of values are required"):
-        Topic("t", value_format="bytes", key_format="json", key_columns=("id long required",))
+        Topic("t", value="bytes", key=Json(columns=("id long required",)))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Changelog, Json, Pipeline, Table, Topic, Upsert
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.errors import InvalidInput
 from frazil.ingest.schema.evolution import Evolution
@@ -21,7 +21,7 @@ from tests.support.fake_registry import FakeRegistry
 
 def test_the_order_of_changes_is_compared_where_columns_are_declared() -> None:
     """Declared columns are known from the start: no schema is asked for, and none is learned."""
-    topic = Topic("orders", value_format="json", columns=("id long", "seq long", "op string"), key_format="text")
+    topic = Topic("orders", value=Json(columns=("id long", "seq long", "op string")), key="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert(key="id"))
     writers = writer_schemas(topic, None, envelope=FieldsEvents(Fields(operation="op", key=("id",), order=("seq",))))
     job: Any = SimpleNamespace(iceberg=None, clock=None, new_id=None)
@@ -46,7 +46,7 @@ def avro(*fields: str) -> str:
 def test_a_later_version_with_a_column_of_frazils_own_does_not_end_its_pipeline(write: Any, name: str) -> None:
     registry: Any = FakeRegistry()
     first = registry.register("orders-value", avro("id"))
-    topic = Topic("orders", value_format="avro", key_format="text")
+    topic = Topic("orders", value="avro", key="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=write)
     writers = writer_schemas(topic, registry)
     job: Any = SimpleNamespace(iceberg=None, clock=None, new_id=None)

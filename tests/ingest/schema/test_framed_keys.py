@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from frazil.clients.registry.client import Registry
-from frazil.declaration import Append, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Append, KeyFormat, Pipeline, Table, Topic, Upsert
 from frazil.declaration.write_modes import WriteMode
 from frazil.errors import InvalidInput, RegistryUnavailable
 from frazil.ingest.reporting.events import Reporter
@@ -35,9 +35,7 @@ def keys(
     clock: Callable[[], float] = lambda: 0.0,
 ) -> tuple[FramedKeys, list[Mapping[str, Any]]]:
     events: list[Mapping[str, Any]] = []
-    pipeline = Pipeline(
-        topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"), write=write or Upsert()
-    )
+    pipeline = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"), write=write or Upsert())
     report = Reporter(events.append, "orders", "orders", "run", lambda: 0.0)
     return FramedKeys(pipeline, cast(Registry, registry), report, clock), events
 
@@ -52,7 +50,7 @@ def keys(
     ],
 )
 def test_only_bytes_that_are_the_key_of_a_row_may_be_framed(write: WriteMode, key_format: KeyFormat, may: bool) -> None:
-    topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=key_format)
+    topic = Topic("orders", value="avro", key=key_format)
     assert may_be_framed(Pipeline(topic=topic, table=Table("shop.orders"), write=write)) is may
 
 

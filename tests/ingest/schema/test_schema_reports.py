@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import KeyFormat, Topic, ValueFormat
+from frazil.declaration import Topic
 from frazil.declaration.options import MetadataColumns
 from frazil.decode.keys.key_column import Keys
 from frazil.decode.writers.topic_writers import writer_schemas
@@ -32,7 +32,7 @@ def test_properties_that_land_in_no_column_are_reported_once_for_values_and_keys
     for subject in ("orders-value", "orders-key"):
         registry.register(subject, schema(), kind=SchemaType.JSON)
         registry.register(subject, schema(more={"type": "integer"}), kind=SchemaType.JSON)
-    topic = Topic("orders", value_format=ValueFormat.JSON_SCHEMA, key_format=KeyFormat.JSON_SCHEMA)
+    topic = Topic("orders", value="json_schema", key="json_schema")
     values = writer_schemas(topic, registry)  # type: ignore[arg-type]
     keys = Keys(topic, registry, MetadataColumns.FLAT)  # type: ignore[arg-type]
     for writers in (values, keys.writers):

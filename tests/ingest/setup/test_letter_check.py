@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.ingest.setup.letter_check import first_replaced
 from tests.support.fake_kafka import FakeKafka
 
 pytestmark = pytest.mark.spark
 TOPIC = "orders"
-PIPELINE = Pipeline(topic=Topic(TOPIC, value_format=ValueFormat.TEXT), table=Table("shop.orders"))
+PIPELINE = Pipeline(topic=Topic(TOPIC, value="text"), table=Table("shop.orders"))
 COLUMNS = "run string, rejected_at timestamp, partition int, offset long, timestamp timestamp, key binary, value binary"
 Letter = tuple[str, int, int, int]  # run, partition, offset, the record's milliseconds
 

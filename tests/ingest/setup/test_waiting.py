@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, ValueFormat
 from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.errors import KafkaUnavailable
 from frazil.ingest.setup.waiting import waiting
 from frazil.schemas.wire_format import GUID_MAGIC
+from tests.support.topics import topic_of
 
 NOW = 1_700_000_000.0
 
@@ -44,7 +45,7 @@ def record(value: bytes | None, *, partition: int = 0, age: float = 60.0, **more
 
 def found(kafka: Kafka, *, topic: Mapping[str, Any] | None = None, lacks_key: bool = False, problem: str = "") -> Any:
     pipeline = Pipeline(
-        topic=Topic("clicks", **{"value_format": ValueFormat.AVRO, **(topic or {})}), table=Table("shop.clicks")
+        topic=topic_of("clicks", **{"value_format": ValueFormat.AVRO, **(topic or {})}), table=Table("shop.clicks")
     )
     spans = {0: Span(3, 10), 1: Span(0, 5), 2: Span(4, 4)}
     return waiting(pipeline, kafka, {0: 0, 1: 2, 2: 4}, spans, now=NOW, lacks_key=lacks_key, problem=problem)
@@ -63,9 +64,9 @@ def test_freshness_is_not_known_where_records_cannot_be_read() -> None:
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        (b'{"a": 1}', "looks like JSON without a schema id: declare value_format json"),
-        (b" [1]", "looks like JSON without a schema id: declare value_format json"),
-        (b"hello", "does not begin with 0x00, so it has no schema id: declare another value_format"),
+        (b'{"a": 1}', "looks like JSON without a schema id: declare the format json"),
+        (b" [1]", "looks like JSON without a schema id: declare the format json"),
+        (b"hello", "does not begin with 0x00, so it has no schema id: declare another format"),
         (b"\x00\x00\x00\x00\x01", None),
         (b"", None),
         (None, None),

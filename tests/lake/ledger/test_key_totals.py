@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.declaration import Append, Debezium, KeyFormat, Order, Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Append, Debezium, Order, Pipeline, Table, Topic, Upsert
 from frazil.declaration.write_modes import WriteMode, identity
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
@@ -41,7 +41,7 @@ def test_late_records_are_accounted_for_and_rows_that_are_marked_are_no_further_
     ],
 )
 def test_a_table_says_for_which_mode_order_and_envelope_it_was_made(mode: WriteMode, envelope: Debezium | None) -> None:
-    topic = Topic("orders", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO)
+    topic = Topic("orders", value="avro", key="avro")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=mode, envelope=envelope)
     kind = envelope.kind if envelope else None
     assert ledger.made_for(ledger.mode_properties(mode.kind, mode.order_columns, kind)) == identity(pipeline)

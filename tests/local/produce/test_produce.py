@@ -126,9 +126,9 @@ def test_the_declaration_gives_format_key_format_and_subject(
 ) -> None:
     file = folder / "pipelines.py"
     file.write_text(
-        "from frazil import Pipeline, Table, Topic\n"
-        f"p = Pipeline(topic=Topic({topic!r}, value_format='avro', key_format='avro', subject_strategy='record',\n"
-        "             record_name='shop.Order'), table=Table('shop.orders'))\n"
+        "from frazil import Avro, Pipeline, Table, Topic\n"
+        f"p = Pipeline(topic=Topic({topic!r}, value=Avro(subject_strategy='record', record_name='shop.Order'), key='avro'),\n"
+        "             table=Table('shop.orders'))\n"
     )
     of_order = {"type": "record", "name": "shop.Order", "fields": [{"name": "id", "type": "int"}]}
     (folder / "order.avsc").write_text(json.dumps(of_order))
@@ -151,8 +151,8 @@ def test_a_declared_schema_file_needs_no_registry_and_no_frame(
     (folder / "order.avsc").write_text(text)
     file = folder / "pipelines.py"
     file.write_text(
-        "from frazil import Pipeline, Table, Topic\n"
-        f"p = Pipeline(topic=Topic({topic!r}, value_format='avro', schema='order.avsc', framing='single_object'),\n"
+        "from frazil import Avro, Pipeline, Table, Topic\n"
+        f"p = Pipeline(topic=Topic({topic!r}, value=Avro(schema='order.avsc', framing='single_object')),\n"
         "             table=Table('shop.orders'))\n"
     )
     assert (

@@ -33,8 +33,8 @@ ROWS = ROWS.set_column(2, "seen", ROWS["seen"].cast(pa.timestamp("us", tz="UTC")
 DECLARED = """
 from frazil import Pipeline, Table, Topic
 pipelines = [
-    Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table("shop.order")),
-    Pipeline(name="later", topic=Topic("later", value_format="json"), table=Table("shop.later")),
+    Pipeline(name="orders", topic=Topic("orders", value="json"), table=Table("shop.order")),
+    Pipeline(name="later", topic=Topic("later", value="json"), table=Table("shop.later")),
 ]
 """
 
@@ -167,8 +167,7 @@ def test_wrong_sql_is_one_line_and_no_other_file_is_read(query: Query, project: 
 
 def test_a_catalog_is_asked_only_for_tables_that_a_statement_names() -> None:
     many = [
-        Pipeline(name=f"t{n}", topic=Topic(f"t{n}", value_format="json"), table=Table(f"shop.orders_{n}"))
-        for n in range(50)
+        Pipeline(name=f"t{n}", topic=Topic(f"t{n}", value="json"), table=Table(f"shop.orders_{n}")) for n in range(50)
     ]
     asked: list[str] = []
 
@@ -186,11 +185,11 @@ def test_a_catalog_is_asked_only_for_tables_that_a_statement_names() -> None:
 
 def test_dead_letters_have_names_too_and_an_identifier_counts_first() -> None:
     state = Pipeline(
-        topic=Topic("a", value_format="avro", key_format="avro"),
+        topic=Topic("a", value="avro", key="avro"),
         table=Table("shop.a"),
         write=Upsert(),
     )
-    other = Pipeline(name="x", topic=Topic("x", value_format="json"), table=Table("main.a"))
+    other = Pipeline(name="x", topic=Topic("x", value="json"), table=Table("main.a"))
     found = {(view.schema, view.name): view.table for view in views([state, other])}
     assert found == {
         **{("shop", name): f"shop.{name}" for name in ("a", "a__dead_letters")},
@@ -210,7 +209,7 @@ def test_tables_in_an_object_store_are_read_with_its_keys(whole_world: LocalServ
     name = f"q{uuid.uuid4().hex[:8]}"
     elsewhere = {"write.data.path": f"s3://{BUCKET}/data/{name}"} if kind == "rest" else {}
     write(environment, f"{name}.orders", **elsewhere)
-    declared = [Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
+    declared = [Pipeline(name="orders", topic=Topic("orders", value="json"), table=Table(f"{name}.orders"))]
     secrets = Secrets({})
     found = answer("select count(*), max(id) from orders", declared, Lake(environment, secrets.read))
     assert found.rows == ((3, 3),)
@@ -230,7 +229,7 @@ def test_without_keys_awss_default_chain_is_used(whole_world: LocalServices, mon
     name = f"q{uuid.uuid4().hex[:8]}"
     write(environment, f"{name}.orders")
     keyless = replace(environment, object_store=replace(store, access_key_id=None, secret_access_key=None))
-    declared = [Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table(f"{name}.orders"))]
+    declared = [Pipeline(name="orders", topic=Topic("orders", value="json"), table=Table(f"{name}.orders"))]
     for variable, value in {"AWS_ACCESS_KEY_ID": key_id, "AWS_SECRET_ACCESS_KEY": key}.items():
         monkeypatch.setenv(variable, value)
     assert answer("select count(*) from orders", declared, Lake(keyless, Secrets({}).read)).rows == ((3,),)
@@ -242,7 +241,7 @@ def test_a_file_that_is_gone_is_an_outage(tmp_path: Path) -> None:
     write(environment, "shop.orders")
     for file in (tmp_path / "lake").rglob("*.parquet"):
         file.unlink()
-    declared = [Pipeline(name="orders", topic=Topic("orders", value_format="json"), table=Table("shop.orders"))]
+    declared = [Pipeline(name="orders", topic=Topic("orders", value="json"), table=Table("shop.orders"))]
 
     def ask() -> Any:
         return answer("select * from orders", declared, Lake(environment, Secrets({}).read))
@@ -281,4 +280,4 @@ def test_a_catalog_that_hangs_is_unavailable(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(table_views, "LONGEST_SECONDS", 0.1)
     lake: Any = Hanging()
     with pytest.raises(CatalogUnavailable, match="no answer within"):
-        table_views.load(lake, views([Pipeline(name="a", topic=Topic("a", value_format="json"), table=Table("s.a"))]))
+        table_views.load(lake, views([Pipeline(name="a", topic=Topic("a", value="json"), table=Table("s.a"))]))

@@ -27,7 +27,6 @@ from frazil.declaration import (
     Spark,
     Table,
     Topic,
-    ValueFormat,
 )
 from policies.documents import fill, placeholders
 from policies.review.acceptance import on_command_line
@@ -38,11 +37,12 @@ from policies.review.review import Review, review
 from tests.policies.example import KEY, PLACES, VALUES, policy
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
 from tests.policies.reviewing import TODAY
+from tests.support.topics import varied
 
 GOLDEN = Path(__file__).parent / "golden"
 DAY_MS = 86_400_000
 BOATS = Pipeline(
-    topic=Topic("boats", value_format=ValueFormat.JSON),
+    topic=Topic("boats", value="json"),
     start=Latest(),
     table=Table("sea.boats", partition_by=("days(_kafka_timestamp)",)),
 )
@@ -115,7 +115,7 @@ def scheduled(job: str, minutes: int) -> dict[str, Any]:
 
 
 def with_topic(pipeline: Pipeline, **changed: Any) -> Pipeline:
-    return replace(pipeline, topic=replace(pipeline.topic, **changed))
+    return replace(pipeline, topic=varied(pipeline.topic, **changed))
 
 
 def with_table(pipeline: Pipeline, **changed: Any) -> Pipeline:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat, canonical
+from frazil.declaration import Pipeline, Table, Topic, canonical
 from frazil.declaration.documents.document import document
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
@@ -14,10 +14,10 @@ from policies.review.review import Review, review
 from tests.policies.reviewing import TODAY
 
 FLIGHTS = Pipeline(
-    topic=Topic("flights", value_format=ValueFormat.AVRO),
+    topic=Topic("flights", value="avro"),
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
-PLANES = Pipeline(topic=Topic("planes", value_format=ValueFormat.PROTOBUF), table=Table("nyc.planes"))
+PLANES = Pipeline(topic=Topic("planes", value="protobuf"), table=Table("nyc.planes"))
 
 _ACTIONS = {
     "replace": ["delete", "create"],

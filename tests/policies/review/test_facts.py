@@ -77,7 +77,7 @@ FACTS = {
         "danger data_effect: flights",
         "danger data_effect: flights",
         "danger data_effect: flights",
-        "stops flights nyc.flights: topic.key_format bytes -> avro",
+        "stops flights nyc.flights: topic.key bytes -> avro subject_strategy=topic",
         "from_now_on flights nyc.flights: kafka.isolation read_committed -> read_uncommitted",
         "from_now_on flights nyc.flights: on_error dead_letter -> skip",
         "rebuild flights nyc.flights: start earliest -> timestamp timestamp=2026-01-01T00:00:00.000Z",

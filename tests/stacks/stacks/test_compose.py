@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, InvalidDeclaration, Pipeline, Table, Topic, Upsert, ValueFormat, WriteMode
+from frazil.declaration import Append, InvalidDeclaration, Pipeline, Table, Topic, Upsert, WriteMode
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Worker, Workers
 from infra.capacity import Capacity
@@ -76,7 +76,7 @@ def test_a_release_for_other_processors_is_refused() -> None:
 
 
 def test_pipelines_that_clash_are_refused_with_all_else_that_is_wrong() -> None:
-    twice = (*EXAMPLE, Pipeline(topic=Topic("x", value_format=ValueFormat.AVRO), table=Table("nyc.flights")))
+    twice = (*EXAMPLE, Pipeline(topic=Topic("x", value="avro"), table=Table("nyc.flights")))
     assert refused(pipelines=twice, topics=(ManagedTopic("a"), ManagedTopic("a"))) == [
         "pipelines[2].table.identifier",
         "topics[1].name",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from frazil.rollout.state import kept_key, state_key
 from policies.evaluate import Request, Verdict, evaluate
 from policies.resource_values import Facts
@@ -167,7 +167,7 @@ def test_a_further_pipeline_gives_a_reader_no_more_than_its_tables(scope: Scope)
     """So that a review of it is not refused."""
     role = "reader"
     deployment = named(dev, reader_principals=(READER,), reconciler_principals=(OPERATOR,), scope=scope)
-    boats = Pipeline(topic=Topic("boats", value_format=ValueFormat.AVRO), table=Table("sea.boats"))
+    boats = Pipeline(topic=Topic("boats", value="avro"), table=Table("sea.boats"))
     before, after = (synthesised(deployment, pipelines)["ingestion"] for pipelines in (EXAMPLE, (*EXAMPLE, boats)))
     was, will = (
         {"name": "x-1", "policy": worked_out(each["policy"], stack, KNOWN)}

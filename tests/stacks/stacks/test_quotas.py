@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from frazil.declaration import Pipeline, Problem, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Problem, Table, Topic
 from infra.alarms import GROUP_ALARMS, PIPELINE_ALARMS
 from infra.confluent.managed_topic import ManagedTopic
 from policies.documents import MANAGED_LIMIT, characters
@@ -19,9 +19,7 @@ DEV = DEPLOYMENTS["dev"]
 
 def in_namespaces(count: int) -> list[Pipeline]:
     return [
-        Pipeline(
-            topic=Topic(f"t{number}", value_format=ValueFormat.AVRO), table=Table(f"sales_of_region_{number:03}.t")
-        )
+        Pipeline(topic=Topic(f"t{number}", value="avro"), table=Table(f"sales_of_region_{number:03}.t"))
         for number in range(count)
     ]
 
@@ -42,7 +40,7 @@ def many(count: int, *, groups: int = 1, prefix: str = "t", namespace: str = "s"
     """Pipelines of one namespace, in groups of equal size; with one group, in none."""
     return [
         Pipeline(
-            topic=Topic(f"{prefix}{number}", value_format=ValueFormat.AVRO),
+            topic=Topic(f"{prefix}{number}", value="avro"),
             table=Table(f"{namespace}.t{number}"),
             name=f"p{number}",
             group=f"g{number % groups}" if groups > 1 else None,

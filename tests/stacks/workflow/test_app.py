@@ -23,7 +23,7 @@ from tests.stacks.synthesised import release
 
 CLASHING = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
-pipelines = [Pipeline(topic=Topic(n, value_format=ValueFormat.AVRO), table=Table("s.t"), name=n) for n in ("a", "b", "c")]
+pipelines = [Pipeline(topic=Topic(n, value="avro"), table=Table("s.t"), name=n) for n in ("a", "b", "c")]
 """
 MOST_SECONDS = 15  # of the processor, imports included
 
@@ -103,7 +103,7 @@ ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL
 DECLARED = """
 from frazil.declaration import Pipeline, Table, Topic, ValueFormat
 from infra.confluent.managed_topic import ManagedTopic
-pipelines = [Pipeline(topic=Topic("orders", value_format=ValueFormat.AVRO), table=Table("shop.orders"))]
+pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 topics = [ManagedTopic("orders")]
 """
 
@@ -136,10 +136,10 @@ def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp
 def test_every_problem_of_an_object_has_its_line(refused: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "pipelines.py").write_text(
         "from frazil import Pipeline, Table, Topic\n"
-        "pipelines = [Pipeline(topic=Topic('a b', value_fromat='avro'), table=Table('a.b'))]\n"
+        "pipelines = [Pipeline(topic=Topic('a b', valeu='avro'), table=Table('a.b'))]\n"
     )
     told = refused(**ALL)
-    for part in ("topic.value_fromat", "topic.value_format", "topic.name"):
+    for part in ("topic.valeu", "topic.value", "topic.name"):
         assert f"pipelines.py:2: {part}: " in told
 
 

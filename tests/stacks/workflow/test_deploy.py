@@ -135,8 +135,7 @@ def grouped(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
             content: Any = {"resource": {"terraform_data": {"b": {"input": "g"}}}, "terraform": place}
             if names := project.pipelines.get(name):
                 made = [
-                    Pipeline(topic=Topic(each, value_format="text"), table=Table(f"pay.{each}"), group=name)
-                    for each in names
+                    Pipeline(topic=Topic(each, value="text"), table=Table(f"pay.{each}"), group=name) for each in names
                 ]
                 text = canonical(document(made)).decode()
                 content["resource"]["aws_s3_object"] = {"p": {"key": "documents/p.json", "content": text}}

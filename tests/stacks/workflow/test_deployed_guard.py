@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
 from infra.confluent.managed_topic import ManagedTopic
@@ -109,7 +109,7 @@ def test_a_cluster_does_not_vanish_by_naming_another(before: Deployed) -> None:
 
 def test_other_pipelines_do_not_take_the_place_of_ones_own(before: Deployed) -> None:
     """The examples, say, because a variable names the wrong file."""
-    others = [Pipeline(topic=Topic("x", value_format=ValueFormat.AVRO), table=Table("other.x"))]
+    others = [Pipeline(topic=Topic("x", value="avro"), table=Table("other.x"))]
     missed = refused(before, pipelines=others, topics=())
     assert {each.split()[0] for each in missed} == {each.type for each in before.objects} - KEPT
 
@@ -147,7 +147,7 @@ def test_changed_pipelines_delete_no_document_that_a_run_may_read(before: Deploy
 
 KEPT = {"aws_kms_key", "aws_secretsmanager_secret", "confluent_environment", "confluent_kafka_cluster"}
 """Whatever is declared, these are."""
-ONE_MORE = Pipeline(topic=Topic("more", value_format=ValueFormat.AVRO), table=Table("nyc.more"))
+ONE_MORE = Pipeline(topic=Topic("more", value="avro"), table=Table("nyc.more"))
 
 
 @pytest.mark.parametrize(

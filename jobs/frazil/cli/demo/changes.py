@@ -13,7 +13,7 @@ from rich.console import Console
 
 from frazil.cli.console import number, say, table
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Debezium, Environment, KeyFormat, Pipeline, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Debezium, Environment, Pipeline, Table, Topic, Upsert
 from frazil.errors import KafkaUnavailable, TopicMissing
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PREFIX = "airline"
 BOOKINGS = Pipeline(
     name="bookings",
-    topic=Topic(f"{PREFIX}.public.bookings", value_format=ValueFormat.AVRO, key_format=KeyFormat.AVRO),
+    topic=Topic(f"{PREFIX}.public.bookings", value="avro", key="avro"),
     table=Table("airline.bookings"),
     write=Upsert(),
     envelope=Debezium(),

@@ -20,7 +20,7 @@ from frazil.cli.demo.land import Landed, fill_and_land, heading
 from frazil.cli.options import AsJson, LocalEnvironment, check_local, command_secrets
 from frazil.cli.pipelines.run import Memory
 from frazil.cli.pipelines.status import SECONDS, snapshot_table
-from frazil.declaration import Environment, Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Environment, Pipeline, Table, Topic
 from frazil.exit_codes import Exit
 from frazil.project.environments import documents_folder
 from frazil.project.project_file import state_folder
@@ -52,14 +52,14 @@ FOLDER = "demo"
 ENVIRONMENT = "demo"
 
 FLIGHTS = Pipeline(
-    topic=Topic("flights", value_format=ValueFormat.AVRO),
+    topic=Topic("flights", value="avro"),
     table=Table("nyc.flights", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
 WEATHER = Pipeline(
-    topic=Topic("weather", value_format=ValueFormat.JSON_SCHEMA),
+    topic=Topic("weather", value="json_schema"),
     table=Table("nyc.weather", partition_by=("months(time_hour)",), sort_by=("time_hour",)),
 )
-PLANES = Pipeline(topic=Topic("planes", value_format=ValueFormat.PROTOBUF), table=Table("nyc.planes"))
+PLANES = Pipeline(topic=Topic("planes", value="protobuf"), table=Table("nyc.planes"))
 PIPELINES = (FLIGHTS, WEATHER, PLANES)
 """What the demo lands; `stacks/pipelines.py` declares the same."""
 

@@ -171,7 +171,7 @@ def _key_problems(pipeline: Pipeline, row: Struct) -> Iterator[Problem]:
     fields = row_meaning(declared_type(keys or ()))
     if problem := merge([(KEY_VERSION, fields), (0, row)]).incompatible.get(0):
         what = f"{problem.where} has another type than in the value: {problem.what}"
-        yield Problem("topic.key_columns", what, "Declare it in one type, or give one of both another name")
+        yield Problem("topic.key.columns", what, "Declare it in one type, or give one of both another name")
 
 
 def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:

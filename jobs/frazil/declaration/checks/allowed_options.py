@@ -51,7 +51,7 @@ _NOT_OURS_TO_SET = (
         "Frazil reads exact offsets, in no consumer group of yours",
         "Remove it",
     ),
-    (r".*\.(de)?serializer(\..*)?|interceptor\..*", "Frazil reads records as bytes", "Use value_format and key_format"),
+    (r".*\.(de)?serializer(\..*)?|interceptor\..*", "Frazil reads records as bytes", "Use the formats of the topic"),
     (
         r"starting.*|ending.*|.*OffsetsPerTrigger|failOnDataLoss|subscribe.*|assign",
         "it is Spark's, and Frazil's to set",

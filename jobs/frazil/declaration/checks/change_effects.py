@@ -14,7 +14,8 @@ from typing import Any
 
 from frazil.declaration.checks.column_notation import NAMED, ColumnType, columns
 from frazil.declaration.checks.constraints import seconds_of
-from frazil.declaration.options import Deletion, ErrorMode, Isolation, KeyFormat, Tombstones, Truncation
+from frazil.declaration.formats import Json, Text
+from frazil.declaration.options import Deletion, ErrorMode, Isolation, Tombstones, Truncation
 
 
 class Outcome(StrEnum):
@@ -118,19 +119,19 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "topic from its beginning; the remaining records of the old topic do not land",
             always,
         ),
-        "topic.value_format": FieldEffect(
+        "topic.value": FieldEffect(
             Outcome.FROM_NOW_ON,
             "records that are not landed yet are read in the new format, and records in the old one are rejected. Existing columns "
             "stay; if the type of a column differs, the new versions are refused",
             always,
         ),
-        "topic.key_format": FieldEffect(
+        "topic.key": FieldEffect(
             Outcome.STOPS,
             "the column of keys has the old format's type, and no column changes its type: nothing can land until the table is "
             "rebuilt. Between text and json the type is the same, and the pipeline continues",
-            lambda before, after: {before, after} != {KeyFormat.TEXT, KeyFormat.JSON},
+            lambda before, after: {before, after} != {Text(), Json()},
         ),
-        "topic.columns": FieldEffect(
+        "topic.value.columns": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a new column is added, and is null in existing rows; a column that is no longer declared stays, and is null in new "
             "rows; a type that the column does not widen to stops the pipeline; records without a column that becomes required are "
@@ -138,25 +139,25 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             always,
             other_readings,
         ),
-        "topic.unknown_fields": FieldEffect(
+        "topic.value.unknown_fields": FieldEffect(
             Outcome.FROM_NOW_ON,
             "with keep, the column _unknown is added, null in existing rows; without it stays, and is null in new rows",
             lambda before, after: after is None,
         ),
-        "topic.key_columns": FieldEffect(
+        "topic.key.columns": FieldEffect(
             Outcome.FROM_NOW_ON,
             "a new field is added to the column of keys, and is null in existing rows. If there were none or are none now, the "
             "column has another type, and nothing lands until the table is rebuilt. No upsert table changes its key",
             always,
             other_readings,
         ),
-        "topic.subject_strategy": FieldEffect(
+        "topic.value.subject_strategy": FieldEffect(
             Outcome.FROM_NOW_ON,
             "schemas are looked up under other subjects: types that exist only there add columns, and records of types that are "
             "no longer found are rejected",
             always,
         ),
-        "topic.record_name": FieldEffect(
+        "topic.value.record_name": FieldEffect(
             Outcome.FROM_NOW_ON,
             f"records of this name land from now on, those of other names are rejected. With a Protobuf schema {_MESSAGE}",
             always,
@@ -166,15 +167,15 @@ FIELDS: Mapping[str, FieldEffect] = MappingProxyType(
             "with true, gaps between offsets are accepted; with false, a gap drops the batch",
             lambda before, after: bool(after),
         ),
-        "topic.schema": FieldEffect(Outcome.FROM_NOW_ON, _SCHEMA, _is_switched),
-        "topic.key_schema": FieldEffect(
+        "topic.value.schema": FieldEffect(Outcome.FROM_NOW_ON, _SCHEMA, _is_switched),
+        "topic.key.schema": FieldEffect(
             Outcome.FROM_NOW_ON, f"{_SCHEMA}. No upsert table changes its key", _is_switched
         ),
-        "topic.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
-        "topic.key_framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
-        "topic.key_record_name": FieldEffect(
+        "topic.value.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
+        "topic.key.framing": FieldEffect(Outcome.FROM_NOW_ON, _FRAMING, always),
+        "topic.key.record_name": FieldEffect(
             Outcome.FROM_NOW_ON,
-            f"keys of this message land from now on, and those of others are rejected. With a key_schema {_MESSAGE}",
+            f"keys of this message land from now on, and those of others are rejected. With a schema {_MESSAGE}",
             always,
         ),
         "write": FieldEffect(

@@ -8,7 +8,7 @@ Types are Iceberg's (https://iceberg.apache.org/spec/#primitive-types), `json` f
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -73,15 +73,22 @@ def is_required(text: str) -> bool:
         return False  # it is refused by itself
 
 
-def column_problems(field: str, texts: Iterable[str]) -> Iterator[Problem]:
-    """Yield names that are declared twice, in texts that are columns."""
+def column_name(text: str) -> str:
+    """Return the name of a text that is a column; nothing of any other text, which is refused by itself."""
+    try:
+        return column(text).name
+    except InvalidDeclaration:
+        return ""
+
+
+def column_problems(field: str, texts: Sequence[str] | None) -> Iterator[Problem]:
+    """Yield names that are declared twice, in texts that are columns, and a declaration without any."""
+    if texts is not None and not texts:
+        yield Problem(field, "no column is declared", "Write one, or leave the field out")
     names: set[str] = set()
-    for index, text in enumerate(texts):
-        try:
-            name = column(text).name
-        except InvalidDeclaration:
-            continue  # it is refused by itself
-        if name in names:
+    for index, text in enumerate(texts or ()):
+        name = column_name(text)
+        if name and name in names:
             yield Problem(f"{field}[{index}]", f"{shown(name)} is declared twice", "Remove one of the two")
         names.add(name)
 

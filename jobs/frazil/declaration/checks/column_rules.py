@@ -149,10 +149,11 @@ def type_refusal(field: PartitionField, kind: str) -> Refusal | None:
 def key_refusal(source: str, key_format: KeyFormat, *, has_columns: bool = False) -> Refusal | None:
     """Return why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
     if source in _KEY_SOURCES and has_columns:
-        return Refusal("a key with columns is a struct", "Choose another column, or key_format bytes, text or json")
+        return Refusal("a key with columns is a struct", "Choose another column, or keys of format bytes, text or json")
     if source in _KEY_SOURCES and key_format.has_schema:
         return Refusal(
-            f"a key of format {key_format} may be a struct", "Choose another column, or key_format bytes, text or json"
+            f"a key of format {key_format} may be a struct",
+            "Choose another column, or keys of format bytes, text or json",
         )
     return None
 

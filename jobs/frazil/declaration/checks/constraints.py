@@ -138,7 +138,13 @@ def unknown(name: object, known: Any, what: str = "field") -> Refusal:
     folded = {each.lower(): each for each in known}
     near = get_close_matches(text.lower(), folded, n=1)
     said = "" if text.isascii() else f"; {text!a} has letters beyond a-z that look like others"
-    do = f"Did you mean {folded[near[0]]}?" if near else f"Remove it; the {what}s are {', '.join(known)}"
+    do = (
+        f"Did you mean {folded[near[0]]}?"
+        if near
+        else f"Remove it; the {what}s are {', '.join(known)}"
+        if known
+        else "Remove it"
+    )
     return Refusal(f"there is no such {what}{said}", do)
 
 

@@ -85,11 +85,11 @@ def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Prob
                 yield Problem(f"{one.path}.table.partition_by[{place}]", what, do)
         if environment.registry is None:
             topic = one.pipeline.topic
-            for side, is_needed in {"": topic.needs_registry, "key_": topic.needs_key_registry}.items():
+            for name, is_needed in {"value": topic.needs_registry, "key": topic.needs_key_registry}.items():
                 if is_needed:
-                    name = f"{side or 'value_'}format"
-                    what = f"format {getattr(topic, name)} needs a schema registry, and the environment {environment.name} has none"
-                    do = f"Add registry to the environment's document, or declare {side}schema"
+                    of = getattr(topic, name).kind
+                    what = f"format {of} needs a schema registry, and the environment {environment.name} has none"
+                    do = "Add registry to the environment's document, or declare the schema"
                     yield Problem(f"{one.path}.topic.{name}", what, do)
 
 

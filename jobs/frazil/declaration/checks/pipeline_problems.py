@@ -54,7 +54,7 @@ def _required_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "with on_tombstone null_row a record without a value is a row of nulls"
     for index, text in enumerate(pipeline.topic.columns or ()):
         if what is not None and is_required(text):
-            yield Problem(f"topic.columns[{index}]", what, "Remove required")
+            yield Problem(f"topic.value.columns[{index}]", what, "Remove required")
 
 
 def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
@@ -68,8 +68,8 @@ def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
     names = mode.key or ()
     if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
-        do = "Declare key_columns, choose text if all producers write a key the same way, or name columns in write.key"
-        yield Problem("topic.key_format", "two texts of JSON can be one key", do)
+        do = "Declare its columns, choose text if all producers write a key the same way, or name columns in write.key"
+        yield Problem("topic.key", "two texts of JSON can be one key", do)
     yield from _key_column_problems(topic, names)
     if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
@@ -93,7 +93,7 @@ def _envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
     yield from _format_problems(pipeline.topic, pipeline.envelope)
     if pipeline.topic.keeps_unknown:
         what = "an event has other fields than those of the row, and the columns are those of the row"
-        yield Problem("topic.unknown_fields", what, "Remove it: a connector writes all columns of the source")
+        yield Problem("topic.value.unknown_fields", what, "Remove it: a connector writes all columns of the source")
     yield from _connector_problems(pipeline.write)
     if isinstance(pipeline.write, Changelog) and pipeline.envelope is not None and pipeline.envelope.operation_column:
         yield Problem("envelope.operation_column", "a changelog has the column _op without it", "Remove it")
@@ -122,21 +122,21 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
                 "converters to Protobuf write null as 0 or empty text by default, and leave out the types of the source"
             )
         yield Problem(
-            "topic.value_format", what, f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns"
+            "topic.value", what, f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns"
         )
     if topic.key_format.value not in _READ:
         what = f"a delete names its row by the fields of the record's key, which {topic.key_format} does not give"
         yield Problem(
-            "topic.key_format",
+            "topic.key",
             what,
-            f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with key_columns",
+            f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns",
         )
     if topic.columns is None and topic.value_format.value != "json":
         return
     if not topic.columns:
         what = f"change data of format {topic.value_format} has the columns that are declared, and none are"
         yield Problem(
-            "topic.columns", what, 'Write those of the source\'s table, like columns=("id long", "name string")'
+            "topic.value.columns", what, 'Write those of the source\'s table, like columns=("id long", "name string")'
         )
     if envelope is not None and envelope.source_column:
         what = "the fields of the source block are known from a schema, and with declared columns none is read"
@@ -147,7 +147,7 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
     for index, each in enumerate(declared):
         if each.type.name == JSON:
             what = f"a connector writes JSON as text, so {each.name} is text, also where its value is left out"
-            yield Problem(f"topic.columns[{index}]", what, f"Write {each.name} string")
+            yield Problem(f"topic.value.columns[{index}]", what, f"Write {each.name} string")
     names = {each.name for each in declared}
     if envelope is not None and envelope.has_before and not names.isdisjoint({"__deleted", "__op"}):
         what = "flattened events do not have the row before a change"
@@ -160,7 +160,7 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
 
 
 _HAS_A_SAY = {
-    "topic": {"name", "value_format", "subject_strategy"},
+    "topic": {"name", "value"},
     "table": {"identifier"},
     "write": set(),
     "": {"topic", "table", "name", "engine", "on_error"},
@@ -173,7 +173,7 @@ def _tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
     topic, table = pipeline.topic, pipeline.table
     if not topic.value_format.has_schema:
         what = f"Tableflow needs a schema, and values of format {topic.value_format} have none"
-        yield Problem("topic.value_format", what, "Choose avro, json_schema or protobuf, or engine spark")
+        yield Problem("topic.value", what, "Choose avro, json_schema or protobuf, or engine spark")
     if not re.fullmatch(GLUE_NAME, topic.name):
         what = f"Tableflow's role may write one table by its name, and Confluent documents no name of a Glue table for {topic.name}"
         do = f"Use a topic with {GLUE_NAME_WORDS} in its name, or choose engine spark, which takes any topic"
@@ -183,7 +183,7 @@ def _tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
         yield Problem("table.identifier", what, "Name the table so, in letters that Glue takes; or choose engine spark")
     if topic.subject_strategy is not SubjectStrategy.TOPIC:
         what = "Tableflow takes a topic's schema from the subject of its name"
-        yield Problem("topic.subject_strategy", what, "Remove it, or choose engine spark")
+        yield Problem("topic.value.subject_strategy", what, "Remove it, or choose engine spark")
     parts: dict[str, Any] = {"topic": topic, "table": table, "": pipeline}
     is_state = isinstance(pipeline.write, Upsert)
     for part, instance in (parts | {"write": pipeline.write} if is_state else parts).items():
@@ -211,7 +211,7 @@ def _key_column_problems(topic: Topic, names: Sequence[str]) -> Iterator[Problem
     """Yield the declared columns of a table's key that cannot be one: those of the record's key, or of the value by `names`."""
     for index, (name, kind) in enumerate(_types(topic.key_columns)):
         if not names or _folded(name) in names:
-            yield from _problem(f"topic.key_columns[{index}]", name, kind, "another key, or write=Append()")
+            yield from _problem(f"topic.key.columns[{index}]", name, kind, "another key, or write=Append()")
     found = {_folded(name): kind for name, kind in _types(topic.columns)}
     for index, name in enumerate(names):
         yield from _problem(f"write.key[{index}]", name, found.get(name, ""), "another column")

@@ -148,7 +148,7 @@ def chosen(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
 def _named_by(hint: Hint, value: Any) -> Any:
     if type(value) is tuple and hint.origin is tuple:
         return read(get_args(hint.type)[0], value)
-    if type(value) is not str:
+    if not isinstance(value, str):
         return value
     if _is_enum(hint):
         return hint.type(value) if value in list(hint.type) else value

@@ -35,7 +35,7 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
     if merged.incompatible:  # the table's columns are not known, and a run reports the versions that do not fit
         return
     row = merged.type
-    yield from _refused(f"topic.{'columns' if topic.columns else 'schema'}", mode_of(pipeline).check_columns, row)
+    yield from _refused(f"topic.value.{'columns' if topic.columns else 'schema'}", mode_of(pipeline).check_columns, row)
     there = {TIMESTAMP, *(name for field in row.fields for name in (field.name, *field.aliases))}
     for index, name in enumerate(pipeline.write.order_columns):
         if fields is not None or name in there:

@@ -259,7 +259,7 @@ class Evolution:
             raise InvalidInput(
                 f"the record's key has the field {problem.where} in another type than the value: {problem.what}",
                 where=f"pipeline {self._pipeline.name}",
-                do="With key_format=bytes the columns come from the value alone. A table keeps its format: name another one",
+                do="With keys of format bytes the columns come from the value alone. A table keeps its format: name another one",
             )
 
     def _check_key_fields(self) -> None:

@@ -34,9 +34,9 @@ class FramedKeys:
         subject = f"{self._pipeline.topic.name}-key"
         if may_be_framed(self._pipeline) and self._registry is not None and self._registry.versions(subject):
             raise InvalidInput(
-                f"the registry has a schema of the topic's keys ({subject}), and key_format is bytes",
+                f"the registry has a schema of the topic's keys ({subject}), and their format is bytes",
                 where=f"pipeline {self._pipeline.name}",
-                do="Declare the key_format of that schema: avro, json_schema or protobuf",
+                do="Declare the format of that schema as key: avro, json_schema or protobuf",
             )
 
     def met(self, ids: tuple[int, int] | None) -> None:
@@ -71,7 +71,7 @@ class FramedKeys:
             schema_id=named,
             message=f"keys begin as a registry's serialiser writes, with schema id {named}, {whose}: if it wrote them, a new "
             "version of the schema makes a second row of a key",
-            hint=f"Register that schema as {self._pipeline.topic.name}-key, too, and declare its key_format; land into a new table",
+            hint=f"Register that schema as {self._pipeline.topic.name}-key, too, and declare its format; land into a new table",
         )
 
     def _why(self, schema_id: int) -> str | None:

@@ -41,7 +41,7 @@ def waiting(
 
     `lag` counts the offsets from `start` on, `freshness_seconds` is the age of the oldest of the first records (0 if none waits,
     absent if Kafka does not give them). `problem` is why a schema that is registered cannot be used. `hint` says that the first
-    record has no schema id, so that another `value_format` may be meant.
+    record has no schema id, so that another format may be meant.
     """
     first = {p: max(start.get(p, 0), span.earliest) for p, span in spans.items()}
     first = {p: offset for p, offset in first.items() if offset < spans[p].stable}
@@ -91,15 +91,15 @@ def _hint(record: Record) -> str:
         return ""
     place = f"The record at partition {record.partition}, offset {record.offset}"
     if value.lstrip()[:1] in (b"{", b"["):
-        return f"{place} looks like JSON without a schema id: declare value_format json"
-    return f"{place} does not begin with 0x00, so it has no schema id: declare another value_format"
+        return f"{place} looks like JSON without a schema id: declare the format json"
+    return f"{place} does not begin with 0x00, so it has no schema id: declare another format"
 
 
 def _hint_of_embedded(record: Record) -> str:
     if not record.value or b'"schema"' in record.value:
         return ""
     place = f"The record at partition {record.partition}, offset {record.offset}"
-    return f"{place} has no schema: set schemas.enable=true in the converter, or declare value_format json with columns"
+    return f"{place} has no schema: set schemas.enable=true in the converter, or declare the format json with columns"
 
 
 def _subject(topic: Topic, *, is_key: bool) -> str:

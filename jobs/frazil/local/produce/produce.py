@@ -15,8 +15,8 @@ from confluent_kafka import admin as kafka_admin
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.declaration import Topic
 from frazil.declaration.checks.constraints import shown
+from frazil.declaration.formats import LARGEST as LARGEST_SCHEMA
 from frazil.declaration.options import KeyFormat, SubjectStrategy, ValueFormat
-from frazil.declaration.schema_file import LARGEST as LARGEST_SCHEMA
 from frazil.errors import InvalidInput, KafkaUnavailable
 from frazil.inference.inferred_schema import avro_schema, record_name
 from frazil.inference.inferred_type import inferred

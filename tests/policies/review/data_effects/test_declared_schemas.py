@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, Pipeline, SchemaFile, Table, Topic, Upsert
+from frazil.declaration import Avro, Debezium, Json, JsonSchema, Pipeline, SchemaFile, Table, Topic, Upsert
 from frazil.declaration.checks.change_effects import Outcome
 from frazil.inference.proposal import proposed
 from frazil.inference.record_file import Line
@@ -16,6 +16,7 @@ from frazil.inference.sample import Sample
 from policies.review.data_effects.declared_schemas import declared_schema_effects
 from policies.review.data_effects.effects import Effect, effects
 from tests.support.declared_schemas import avsc, descriptors, json_file
+from tests.support.topics import topic_of, varied
 
 ID = {"name": "id", "type": "int"}
 NOTE = {"name": "note", "type": ["null", "string"], "default": None}
@@ -26,7 +27,9 @@ def order(*fields: Any, name: str = "orders.avsc", **more: Any) -> SchemaFile:
 
 
 def pipeline(*files: SchemaFile, value_format: str = "avro", **topic: Any) -> Pipeline:
-    return Pipeline(topic=Topic("orders", value_format=value_format, schema=files, **topic), table=Table("shop.orders"))
+    return Pipeline(
+        topic=topic_of("orders", value_format=value_format, schema=files, **topic), table=Table("shop.orders")
+    )
 
 
 def told(before: Pipeline, after: Pipeline) -> list[Effect]:
@@ -37,7 +40,7 @@ def test_a_new_field_of_plain_avro_is_a_column_and_a_danger_for_what_is_not_land
     added, unread = told(pipeline(order(ID)), pipeline(order(ID, NOTE)))
     assert (added.what, added.is_dangerous) == ("column note added, string", False)
     assert unread.is_dangerous
-    assert unread.changed == "topic.schema"
+    assert unread.changed == "topic.value.schema"
     assert "Stop the producers" in unread.what
     assert "declare framing single_object with both versions" in unread.what
 
@@ -63,7 +66,7 @@ TIMES = [{"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{uni
 def test_another_unit_of_a_time_is_a_danger_though_the_fingerprint_is_the_same(framing: str | None) -> None:
     more = {"framing": framing} if framing else {}
     dangers = [e for e in told(*(pipeline(order(time), **more) for time in TIMES)) if e.is_dangerous]
-    assert [e.changed for e in dangers] == ["topic.schema"]
+    assert [e.changed for e in dangers] == ["topic.value.schema"]
     assert "timestamp-millis becomes timestamp-micros" in dangers[0].what
 
 
@@ -71,7 +74,7 @@ def of_json(title: str, **more: Any) -> Pipeline:
     row = {"type": "object", "properties": {"title": {"type": "integer", "title": title}}}
     file = json_file(row if not more else {"type": "object", "properties": {"after": row, "op": {"type": "string"}}})
     key = json_file({"type": "object", "properties": {"id": {"type": "integer"}}}, "key.json")
-    topic = Topic("orders", value_format="json_schema", key_format="json_schema", schema=(file,), key_schema=(key,))
+    topic = Topic("orders", value=JsonSchema(schema=(file,)), key=JsonSchema(schema=(key,)))
     return Pipeline(topic=topic, table=Table("shop.orders"), **more)
 
 
@@ -119,9 +122,7 @@ def test_a_further_field_and_number_of_an_enum_are_none() -> None:
 
 def test_another_key_stops_a_table_that_has_one() -> None:
     def keyed(*fields: Any) -> Pipeline:
-        topic = Topic(
-            "orders", value_format="avro", key_format="avro", schema=(order(ID),), key_schema=(order(*fields),)
-        )
+        topic = Topic("orders", value=Avro(schema=(order(ID),)), key=Avro(schema=(order(*fields),)))
         return Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert())
 
     stops = [e for e in told(keyed(ID), keyed(ID, NOTE)) if e.outcome is Outcome.STOPS]
@@ -255,10 +256,8 @@ def test_a_column_of_the_order_that_is_gone_rejects_all_records() -> None:
 def keyed_by(properties: dict[str, Any], **more: Any) -> Pipeline:
     topic = Topic(
         "orders",
-        value_format="json_schema",
-        key_format="json_schema",
-        schema=(of_properties({"note": TEXT}),),
-        key_schema=(of_properties(properties, "key.json"),),
+        value=JsonSchema(schema=(of_properties({"note": TEXT}),)),
+        key=JsonSchema(schema=(of_properties(properties, "key.json"),)),
     )
     return Pipeline(topic=topic, table=Table("shop.orders"), **more)
 
@@ -268,16 +267,16 @@ def test_keys_whose_fields_change_their_types_stop_the_pipeline(more: dict[str, 
     """Two fields that swap their types keep the set of names."""
     fields = ({"a": INTEGER, "b": TEXT}, {"a": TEXT, "b": INTEGER})
     (stops,) = told(*(keyed_by(each, **more) for each in fields))
-    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_schema")
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key.schema")
     assert "a: long cannot become string" in stops.what
 
 
 def test_a_key_that_is_a_record_instead_of_a_value_stops_the_pipeline() -> None:
     one = keyed_by({"a": TEXT})
-    value = replace(one, topic=replace(one.topic, key_schema=(json_file(TEXT, "key.json"),)))
+    value = replace(one, topic=varied(one.topic, key_schema=(json_file(TEXT, "key.json"),)))
     for before, after in ((one, value), (value, one)):
         (stops,) = told(before, after)
-        assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_schema")
+        assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key.schema")
 
 
 def test_a_new_field_of_keys_is_one_of_their_column() -> None:
@@ -286,7 +285,7 @@ def test_a_new_field_of_keys_is_one_of_their_column() -> None:
 
 
 def of_columns(columns: tuple[str, ...], keys: tuple[str, ...] = ("id long",), **more: Any) -> Pipeline:
-    topic = Topic("orders", value_format="json", key_format="json", columns=columns, key_columns=keys)
+    topic = Topic("orders", value=Json(columns=columns), key=Json(columns=keys))
     return Pipeline(topic=topic, table=Table("shop.orders"), **more)
 
 
@@ -298,14 +297,14 @@ def test_declared_columns_are_predicted_as_a_schema_file_is() -> None:
         "column b stays, and is null in new rows, also in those of waiting records that have it: it is declared no more",
     ]
     (stops,) = told(a, of_columns(("a date", "b string")))
-    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.columns")
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.value.columns")
     assert "a: int cannot become date" in stops.what
 
 
 def test_other_declared_columns_of_a_states_key_stop_the_pipeline() -> None:
     one, two = (of_columns(("a int",), keys, write=Upsert()) for keys in (("id long",), ("id long", "line int")))
     (stops,) = told(one, two)
-    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key_columns")
+    assert (stops.outcome, stops.changed) == (Outcome.STOPS, "topic.key.columns")
     assert "the key is id, line instead of id" in stops.what
 
 
@@ -337,7 +336,7 @@ def test_a_changed_schema_of_keys_is_a_danger_too() -> None:
         "column _kafka_key.note added, string",
         "column _kafka_key.id stays, and is null in new rows: no key has it any more",
     ]
-    assert (unread.changed, unread.is_dangerous) == ("topic.key_schema", True)
+    assert (unread.changed, unread.is_dangerous) == ("topic.key.schema", True)
     assert "declare key_framing single_object" in unread.what
 
 
@@ -345,13 +344,13 @@ def test_other_pipelines_and_equal_schemas_have_no_effect() -> None:
     one = pipeline(order(ID))
     assert told(one, one) == []
     assert told(replace(one, name="other"), one) == []
-    registry = replace(one, topic=Topic("orders", value_format="avro"))
+    registry = replace(one, topic=Topic("orders", value="avro"))
     assert told(registry, one) == told(one, registry) == []
 
 
 def test_the_files_are_shown_by_name_and_not_by_content() -> None:
     (effect,) = effects([pipeline(order(ID))], [pipeline(order(ID, NOTE))])
-    assert effect.changed == "topic.schema"
+    assert effect.changed == "topic.value.schema"
     assert effect.before.startswith("orders.avsc (sha256 ")
     assert effect.before != effect.after
     assert "fields" not in effect.before + effect.after

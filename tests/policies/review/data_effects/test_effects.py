@@ -99,11 +99,11 @@ def test_a_pipeline_by_another_name_stops() -> None:
     ("changed", "field", "outcome", "dangerous"),
     [
         (replace(FLIGHTS, start=Latest()), "start", Outcome.REBUILD, False),
-        (with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA), "topic.value_format", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, key_format=KeyFormat.TEXT), "topic.key_format", Outcome.STOPS, True),
+        (with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA), "topic.value", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, key_format=KeyFormat.TEXT), "topic.key", Outcome.STOPS, True),
         (
             with_topic(FLIGHTS, subject_strategy=SubjectStrategy.RECORD),
-            "topic.subject_strategy",
+            "topic.value.subject_strategy",
             Outcome.FROM_NOW_ON,
             True,
         ),
@@ -182,7 +182,7 @@ def test_another_topic_stops_the_pipeline() -> None:
 
 
 def test_another_engine_leaves_the_table() -> None:
-    plain = Pipeline(topic=Topic("clicks", value_format=ValueFormat.AVRO), table=Table("flow.clicks"))
+    plain = Pipeline(topic=Topic("clicks", value="avro"), table=Table("flow.clicks"))
     effect = only(plain, replace(plain, engine=Tableflow()))
     assert (effect.outcome, effect.is_dangerous) == (Outcome.LEFT, True)
 

@@ -1,4 +1,4 @@
-"""A schema file is read beside the declaration that names it, and a document holds its content."""
+"""A schema file is read next to the declaration that names it, and a document holds its content; options fit their format."""
 
 from __future__ import annotations
 
@@ -9,11 +9,29 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, SchemaFile, Table, Topic, ValueFormat, canonical, parse
+from frazil.declaration import (
+    Avro,
+    ConnectJson,
+    Framing,
+    Json,
+    JsonSchema,
+    Pipeline,
+    Protobuf,
+    SchemaFile,
+    SubjectStrategy,
+    Table,
+    Text,
+    Topic,
+    ValueFormat,
+    canonical,
+    parse,
+)
 from frazil.declaration.checks.problems import Refusal
+from frazil.declaration.checks.validation import root_of
 from frazil.declaration.documents.document import document
-from frazil.declaration.schema_file import LARGEST
+from frazil.declaration.formats import LARGEST
 from tests.declaration.problems_of import problems_of
+from tests.support.topics import topic_of
 
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 
@@ -27,21 +45,21 @@ def here(tmp_path: Path) -> Path:
 
 def pipeline(schema: Any, value_format: str = "avro", **topic: Any) -> Pipeline:
     return Pipeline(
-        topic=Topic("orders", value_format=value_format, schema=schema, **topic), table=Table("shop.orders")
+        topic=topic_of("orders", value_format=value_format, schema=schema, **topic), table=Table("shop.orders")
     )
 
 
 def declared(folder: Path, text: str) -> Any:
     """The value of an expression in a file of this folder."""
-    names: dict[str, Any] = {"__name__": "mine", "Topic": Topic}
+    names: dict[str, Any] = {"__name__": "mine", "Topic": Topic, "Avro": Avro}
     exec(compile(f"made = {text}", str(folder / "mine.py"), "exec"), names)
     return names["made"]
 
 
 def test_a_path_begins_at_the_folder_of_the_file_that_declares_it(here: Path) -> None:
-    made = declared(here, 'Topic("orders", value_format="avro", schema="schemas/orders.avsc")')
+    made = declared(here, 'Topic("orders", value=Avro(schema="schemas/orders.avsc"))')
     assert made.schema == (SchemaFile(file="orders.avsc", content=json.dumps(ORDER, separators=(",", ":"))),)
-    assert declared(here, f'Topic("orders", value_format="avro", schema="{here}/schemas/orders.avsc")') == made
+    assert declared(here, f'Topic("orders", value=Avro(schema="{here}/schemas/orders.avsc"))') == made
 
 
 def test_a_document_holds_the_content_and_needs_no_file(here: Path) -> None:
@@ -49,7 +67,7 @@ def test_a_document_holds_the_content_and_needs_no_file(here: Path) -> None:
     written = canonical(document([one]))
     (here / "schemas" / "orders.avsc").unlink()
     assert parse(written) == (one,)
-    assert json.loads(json.loads(written)["pipelines"][0]["topic"]["schema"][0]["content"]) == ORDER
+    assert json.loads(json.loads(written)["pipelines"][0]["topic"]["value"]["schema"][0]["content"]) == ORDER
 
 
 def test_spaces_are_no_other_document_and_the_order_of_names_is(tmp_path: Path) -> None:
@@ -118,8 +136,8 @@ def test_a_file_that_is_not_read_is_named_with_the_remedy(
 
 
 def test_a_file_that_is_not_read_hides_no_other_problem(here: Path) -> None:
-    found = problems_of(lambda: pipeline(("none.avsc", str(here / "schemas" / "orders.avsc")), key_format="x"))
-    assert sorted(found) == ["topic.key_format", "topic.schema[0]"]
+    found = problems_of(lambda: Avro(schema=("none.avsc", str(here / "schemas" / "orders.avsc")), framing="x"))
+    assert sorted(found) == ["avro.framing", "avro.schema[0]"]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +150,8 @@ def test_a_document_is_checked_like_a_file(file: str, content: str, path: str) -
 
 def test_a_text_in_a_document_is_no_path(here: Path) -> None:
     members = document([pipeline(str(here / "schemas" / "orders.avsc"))])
-    members["pipelines"][0]["topic"]["schema"] = [str(here / "schemas" / "orders.avsc")]
-    assert list(problems_of(lambda: parse(members))) == ["pipelines[0].topic.schema[0]"]
+    members["pipelines"][0]["topic"]["value"]["schema"] = [str(here / "schemas" / "orders.avsc")]
+    assert list(problems_of(lambda: parse(members))) == ["pipelines[0].topic.value.schema[0]"]
 
 
 def test_two_contents_of_one_name_are_told_apart() -> None:
@@ -141,3 +159,55 @@ def test_two_contents_of_one_name_are_told_apart() -> None:
     assert str(one) == "o.avsc (sha256 6b86b273)"
     assert str(one) != str(other)
     assert one.format is ValueFormat.AVRO
+
+
+V1, V2 = (SchemaFile(file=f"v{n}.avsc", content=f'"{kind}"') for n, kind in ((1, "int"), (2, "long")))
+JSON, MORE = SchemaFile(file="o.json", content="{}"), SchemaFile(file="p.json", content="{}")
+DESC = SchemaFile(file="o.desc", content="CgA=")
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        Avro(schema=(V1,)),
+        Avro(schema=(V1,), framing="single_object"),
+        Avro(schema=(V1, V2), framing=Framing.SINGLE_OBJECT),
+        JsonSchema(schema=(JSON,)),
+        Protobuf(schema=(DESC,), record_name="shop.Order"),
+    ],
+)
+def test_a_declared_schema_needs_no_registry(of: Any) -> None:
+    made = Topic("orders", value=of, key=of)
+    assert (made.needs_registry, made.needs_key_registry) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "wrong"),
+    [
+        (Avro, {"schema": ()}, "schema"),
+        (Avro, {"schema": (JSON,)}, "schema[0]"),
+        (Avro, {"schema": (V1, V1), "framing": "single_object"}, "schema[1]"),
+        (Avro, {"schema": (V1, V2)}, "schema"),
+        (JsonSchema, {"schema": (JSON, MORE)}, "schema"),
+        (Avro, {"framing": "single_object"}, "framing"),
+        (Avro, {"schema": (V1,), "record_name": "shop.Order"}, "record_name"),
+        (JsonSchema, {"schema": (JSON,), "record_name": "An order"}, "record_name"),
+        (Protobuf, {"schema": (DESC,)}, "record_name"),
+        (Protobuf, {"schema": (DESC,), "record_name": "1"}, "record_name"),
+        (Protobuf, {"schema": (SchemaFile(file="o.pb", content="é"),), "record_name": "O"}, "schema[0].content"),
+        (Avro, {"schema": (V1,), "subject_strategy": SubjectStrategy.RECORD}, "subject_strategy"),
+        (JsonSchema, {"unknown_fields": "keep"}, "unknown_fields"),
+        (Json, {"unknown_fields": "keep"}, "unknown_fields"),
+        (Json, {"columns": ("a long", "_Unknown string"), "unknown_fields": "keep"}, "columns[1]"),
+        (Json, {"columns": ()}, "columns"),
+        (Json, {"schema": (V1,)}, "schema"),
+        (Text, {"subject_strategy": "record"}, "subject_strategy"),
+        (ConnectJson, {"unknown_fields": "keep"}, "unknown_fields"),
+    ],
+)
+def test_an_option_that_does_not_fit_its_format_is_refused(kind: Any, options: dict[str, Any], wrong: str) -> None:
+    assert list(problems_of(lambda: kind(**options))) == [f"{root_of(kind)}.{wrong}"]
+
+
+def test_the_remedy_of_two_plain_versions_is_the_fingerprint() -> None:
+    assert "framing single_object" in problems_of(lambda: Avro(schema=(V1, V2)))["avro.schema"]
