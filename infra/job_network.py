@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from infra.given_network import GivenNetwork
-from infra.network_plan import NetworkPlan, PrivateLink
+from infra.network_plan import GivenNetwork, NetworkPlan, PrivateLink
 from infra.tf import (
     Construct,
     Eip,

@@ -1,4 +1,4 @@
-"""A job run started by the clock, by EventBridge Scheduler itself."""
+"""The schedules of EventBridge Scheduler, which start a job run or call a function."""
 
 from __future__ import annotations
 

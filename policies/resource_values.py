@@ -14,8 +14,7 @@ from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.rollout.desired import Worker, Workers
-from policies.metric_alarms import TYPE, watch
-from policies.resources import Json, Reviewed, policy
+from policies.resources import TYPE, Json, Reviewed, policy, watch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A Kafka topic, and who may read it."""
+"""A Kafka topic with its schema, and who may read it: the resources of Confluent, and the construct."""
 
 from __future__ import annotations
 

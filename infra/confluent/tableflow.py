@@ -2,12 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from frazil.declaration.checks.constraints import matching
 from infra.confluent.checks import member_of, milliseconds
 from infra.confluent.resource import Arguments, Block, Credentials, Empty, Id
+from infra.execution_role import ExecutionRole
+from infra.names import Names
+from infra.protection import Protection
+from infra.tf import Construct
+
+
+class ConfluentRole(Construct):
+    """Integration and role: one object, because one name is both the role's and in the integration's ARN."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        names: Names,
+        what: str,
+        environment_id: str,
+        trust: Callable[[str, str], Mapping[str, Any]],
+        policy: Mapping[str, Any],
+        protection: Protection,
+    ) -> None:
+        """`trust` makes the role's trust policy of Confluent's role ARN and the external id."""
+        super().__init__(scope, name)
+        integration = ProviderIntegration(
+            display_name=names.role(what),
+            environment=Id(id=environment_id),
+            aws=CustomerRole(customer_role_arn=names.role_arn(what)),
+        ).declare(self, "integration", is_kept=protection.is_kept)
+        role = ExecutionRole(
+            self,
+            "role",
+            role=names.role(what),
+            path=names.path,
+            boundary_arn=names.boundary_arn,
+            trust=trust(integration.computed("aws[0].iam_role_arn"), integration.computed("aws[0].external_id")),
+            policy=policy,
+            description="Confluent's Tableflow writes tables and registers them in Glue.",
+        )
+        self.id = integration.id
+        self.ready: tuple[Construct, ...] = (integration, *role.ready)
+        """What a table must wait for."""
+
 
 _SEVEN_DAYS_MS = "604800000"
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from policies.metric_alarms import TYPE, Watch, watch
-from policies.resources import Resource
+from policies.resources import TYPE, Resource, Watch, watch
 from policies.review.data_effects.job_runs import Landed, Run, Size, documents, pipelines, runs
 from policies.review.prices import Prices
 

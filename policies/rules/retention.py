@@ -1,4 +1,4 @@
-"""Rules about how long Kafka retains records that are not landed yet."""
+"""Rules about lost data: what a plan deletes, and how long Kafka retains records that are not landed yet."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The environments: accounts, sizes and protection of each. Values only; stacks read them.
+"""The environments: accounts, applications, sizes and protection of each. Values only; stacks read them.
 
 Accounts and Confluent ids are examples. Replace them before the first deployment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -13,18 +13,16 @@ from frazil.declaration.checks.constraints import between, matching
 from frazil.declaration.checks.problems import Problem
 from frazil.declaration.checks.validation import FrozenMap, validate
 from frazil.declaration.environment import PUBLIC_KEY
-from frazil.release.emr_labels import NEWEST
+from frazil.release.emr_labels import LABELS, NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode
-from infra.given_network import GivenNetwork
+from infra.capacity import Capacity
 from infra.names import Names
-from infra.network_plan import NetworkPlan
+from infra.network_plan import GivenNetwork, NetworkPlan
 from policies.table_resources import Scope
 from stacks.spec.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP, foreign_principals, reader_problems
 from stacks.spec.access_settings import GitHub as GitHub
 from stacks.spec.access_settings import Workgroup as Workgroup
-from stacks.spec.application_settings import APPLICATION_NAME, LABEL, application_problems
-from stacks.spec.application_settings import Application as Application
 from stacks.spec.confluent_settings import ClusterKind as ClusterKind
 from stacks.spec.confluent_settings import Confluent as Confluent
 from stacks.spec.existing import IAM_PATH, NOTHING, TAG_KEY, TAG_VALUE, account_problems
@@ -34,6 +32,44 @@ from stacks.spec.job_settings import SMALL as SMALL
 from stacks.spec.job_settings import AlarmsOf as AlarmsOf
 from stacks.spec.job_settings import Jobs as Jobs
 from stacks.spec.job_settings import Runs as Runs
+
+LABEL = matching("|".join(row.name for row in LABELS), "a label", "See labels.py")
+APPLICATION_NAME = matching(
+    "|[a-z][a-z0-9-]{0,19}", "an application's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"
+)
+IDLE_MINUTES = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """An application of an environment. EMR Serverless changes none that is started, so jobs move to another one instead."""
+
+    name: Annotated[str, "Its name within the environment; the first one has none.", APPLICATION_NAME] = ""
+    label: Annotated[str, "The EMR release label.", LABEL] = NEWEST
+    architecture: Annotated[Architecture, "The processors."] = Architecture.ARM64
+    capacity: Annotated[Capacity, "Its bounds, all runs together."]
+    idle_minutes: Annotated[int, "Minutes without a run after which it stops.", between(1, 10_080)] = IDLE_MINUTES
+    network: Annotated[NetworkPlan | GivenNetwork | None, "Its network, if not that of the deployment."] = None
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+def application_problems(
+    name: str, network: NetworkPlan | GivenNetwork, formers: Sequence[Application]
+) -> Iterator[Problem]:
+    """Find former applications and networks with the name of another one. `name` and `network` are those of the jobs."""
+    names, networks = {name}, {network.name: network}
+    for index, former in enumerate(formers):
+        own = former.network or network
+        if former.name in names:
+            do = "Give the application on which jobs run another name: `application`"
+            yield Problem(f"former_applications[{index}].name", f"{former.name!r} names another application", do)
+        if networks.setdefault(own.name, own) != own:
+            do = "Give the network in which jobs run another name: `network`"
+            yield Problem(f"former_applications[{index}].network.name", f"{own.name!r} names another network", do)
+        names.add(former.name)
+
 
 NO_RELEASE = "none"
 """The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""

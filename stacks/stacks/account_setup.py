@@ -8,8 +8,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from infra.execution_role import ExecutionRole
-from infra.given_network import GivenNetwork
-from infra.network_plan import NetworkPlan
+from infra.network_plan import GivenNetwork, NetworkPlan
 from infra.tf import CloudwatchLogGroup, Construct, FlowLog, IamOpenidConnectProvider, IamPolicy
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value

@@ -9,9 +9,9 @@ from frazil.declaration import Pipeline, Spark, Tableflow
 from infra.confluent.cloud import ManagedResource
 from infra.confluent.kafka_topic import Topic
 from infra.confluent.managed_topic import ManagedTopic
-from infra.confluent.provider_integration import ConfluentRole
 from infra.confluent.resource import Declared
 from infra.confluent.service_account import Account, StoredKeys
+from infra.confluent.tableflow import ConfluentRole
 from infra.confluent.tableflow_topic import TableflowTopic, publish_to_glue
 from infra.protection import Protection
 from infra.table_grants import LANDS, TableGrants

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from infra.given_network import GivenNetwork
+from infra.network_plan import GivenNetwork
 from policies.documents import fill
 from stacks.spec.deployments import DEPLOYMENTS, NO_RELEASE, Deployment
 from stacks.spec.reader_keys import READER_KEYS

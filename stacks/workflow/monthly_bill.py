@@ -20,8 +20,7 @@ from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Workers
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN
-from policies.metric_alarms import TYPE
-from policies.resources import Resource
+from policies.resources import TYPE, Resource
 from policies.review.cost import SERVICES, Estimate, estimate, service_lines
 from policies.review.prices import NotAssumed, Prices, price_table
 from stacks.spec.job_settings import SMALL

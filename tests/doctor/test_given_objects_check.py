@@ -13,7 +13,7 @@ from moto import mock_aws
 from frazil.clients.aws_account import GivenObjects, account_clients
 from frazil.declaration import InvalidDeclaration
 from frazil.doctor.deployment_account import names, refuse_wrong
-from infra.given_network import GivenNetwork
+from infra.network_plan import GivenNetwork
 from stacks.spec.deployments import Deployment, Existing
 from stacks.spec.existing import Buckets
 from stacks.workflow.describe import described

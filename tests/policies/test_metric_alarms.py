@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.metric_alarms import TYPE, Watch, watch
-from policies.resources import Resource
+from policies.resources import TYPE, Resource, Watch, watch
 from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf
 from tests.stacks.synthesised import named, resources, synthesised
 

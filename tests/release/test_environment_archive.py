@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from frazil.release import environment_archive, wheels
-from frazil.release.environment_archive import write_environment
+from frazil.release import build as environment_archive
+from frazil.release import wheels
+from frazil.release.build import write_environment
 from tests.support.small_release import wheel
 
 NAME = "environment-x86_64.tar.gz"

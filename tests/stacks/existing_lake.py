@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from frazil.declaration import Pipeline
-from infra.given_network import GivenNetwork
+from infra.network_plan import GivenNetwork
 from infra.tf import App
 from stacks.spec.deployments import Deployment, Existing, dev
 from stacks.spec.existing import Buckets

@@ -15,7 +15,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic
-from infra.given_network import GivenNetwork
+from infra.network_plan import GivenNetwork
 from infra.tf import App
 from stacks.spec.deployments import Deployment, Existing, Workgroup
 from stacks.spec.existing import Buckets

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.given_network import GivenNetwork
+from infra.network_plan import GivenNetwork
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings

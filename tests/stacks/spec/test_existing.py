@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from infra.given_network import GivenNetwork
-from infra.network_plan import NetworkPlan
+from infra.network_plan import GivenNetwork, NetworkPlan
 from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
 from policies.resources import read, together

@@ -15,7 +15,7 @@ import pytest
 from frazil.errors import EmrUnavailable, FrazilError
 from frazil.rollout.desired import Mode
 from frazil.rollout.job_run_request import run_settings
-from stacks.stacks.job_requests import for_scheduler
+from stacks.stacks.landing_jobs import for_scheduler
 from tests.standin.aws.instant_emr import pretended_aws
 from tests.standin.aws.scheduler import run_schedule
 from tests.support.rollout_world import desired, release
