@@ -13,26 +13,6 @@ from frazil.release.manifest import Runtime
 from frazil.version import VERSION
 
 
-class Jvm(Protocol):
-    """What is asked of the running session."""
-
-    def spark_version(self) -> str:
-        """Return Spark's own version."""
-        ...
-
-    def iceberg_version(self) -> str:
-        """Return the version of the Iceberg that the catalog's classes are from."""
-        ...
-
-    def has_class(self, name: str) -> bool:
-        """Return whether the class path has a class."""
-        ...
-
-    def place_of(self, name: str) -> str:
-        """Return the jar that a class was loaded from, as far as it is known."""
-        ...
-
-
 def check_python(wanted: Runtime | None, *, version: tuple[int, int] = sys.version_info[:2]) -> None:
     """Refuse another Python than the one that the packages are for. Raises `RuntimeDiffers`."""
     found = ".".join(map(str, version))
@@ -42,7 +22,7 @@ def check_python(wanted: Runtime | None, *, version: tuple[int, int] = sys.versi
         raise RuntimeDiffers(what, where="start", do=do)
 
 
-def check_jvm(wanted: Runtime | None, jvm: Jvm) -> None:
+def check_jvm(wanted: Runtime | None, jvm: SessionJvm) -> None:
     """Refuse another Spark or Iceberg, or one that lacks a class that we use. Raises `RuntimeDiffers` with all of it."""
     found = list(_differences(wanted, jvm)) if wanted is not None else []
     if found:
@@ -50,7 +30,7 @@ def check_jvm(wanted: Runtime | None, jvm: Jvm) -> None:
         raise RuntimeDiffers("; ".join(found), where="start", do=do)
 
 
-def _differences(wanted: Runtime, jvm: Jvm) -> Iterator[str]:
+def _differences(wanted: Runtime, jvm: SessionJvm) -> Iterator[str]:
     spark, iceberg = jvm.spark_version(), jvm.iceberg_version()
     if not _same(spark, wanted.spark):
         yield f"Spark is {spark}, not {wanted.spark}"
@@ -66,7 +46,7 @@ def _same(found: str, wanted: str) -> bool:
     return found == wanted or found.startswith(f"{wanted}-amzn-")
 
 
-def versions(jvm: Jvm) -> dict[str, str]:
+def versions(jvm: SessionJvm) -> dict[str, str]:
     """Return the versions that this job runs on, by name. To know them, it has imported its packages."""
     python = platform.python_version()
     return {"frazil": VERSION, "python": python, "spark": jvm.spark_version(), "iceberg": jvm.iceberg_version()}

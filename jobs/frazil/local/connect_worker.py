@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from frazil.errors import LocalPartFailed
 from frazil.local.ports import HOST, kept_ports
-from frazil.local.process import await_ready, start
+from frazil.local.process import answers, await_ready, start
 from frazil.local.registry import CONFLUENT_API
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
@@ -58,7 +58,7 @@ def start_connect(home: Path, *, bootstrap: str) -> str:
         settings = _settings(folder, bootstrap=bootstrap, url=url)
         arguments = (*_JAVA_OPTIONS, "-cp", classpath, "org.apache.kafka.connect.cli.ConnectStandalone")
         worker = start("connect", [java(), *arguments, settings], home=home)
-        await_ready(worker, lambda: _answers(url), seconds=READY_SECONDS)
+        await_ready(worker, lambda: answers(f"{url}/health"), seconds=READY_SECONDS)
     return url
 
 
@@ -90,14 +90,6 @@ def _link_plugins(folder: Path) -> None:
             (place / jar.name).symlink_to(jar)
     with zipfile.ZipFile(folder / "avro-converter" / "service-files.jar", "w") as written:
         written.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", f"{AVRO_CONVERTER}\n")
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:  # noqa: S310 - a local address
-            return bool(answer.status == 200)
-    except (OSError, ValueError):
-        return False
 
 
 _POLL_SECONDS = 0.05

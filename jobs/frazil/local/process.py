@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -136,6 +137,15 @@ def await_ready(process: Process, is_ready: Callable[[], bool], *, seconds: floa
         f"{process.name} ended before it was ready{_status(process)}. The end of its log:\n{tail(process.log)}",
         where=str(process.log),
     )
+
+
+def answers(url: str) -> bool:
+    """Return whether a local server answers a request with 200."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - a local address
+            return bool(answer.status == 200)
+    except (OSError, ValueError):
+        return False
 
 
 def stop(process: Process, *, seconds: float = 10) -> None:

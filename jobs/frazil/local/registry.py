@@ -7,14 +7,12 @@ Schema without `type` or `properties` at its top needs `$schema`, else it is ref
 
 from __future__ import annotations
 
-import json
 import tarfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.ports import HOST, kept_ports
-from frazil.local.process import await_ready, start
+from frazil.local.process import answers, await_ready, start
 from frazil.local.toolchain.jars import cache_folder, jars, unpacked
 from frazil.local.toolchain.java import java
 
@@ -42,9 +40,9 @@ def start_registry(home: Path, *, compatibility: str | None = None) -> str:
         }
         registry = start("registry", [java(), *_JAVA_OPTIONS, "-jar", program], home=home, environment=environment)
         url = f"http://{HOST}:{port}{CONFLUENT_API}"
-        await_ready(registry, lambda: _answers(url), seconds=READY_SECONDS)
+        await_ready(registry, lambda: answers(f"{url}/subjects"), seconds=READY_SECONDS)
     if compatibility is not None:
-        _set_compatibility(url, compatibility)
+        RegistryAdmin(url).set_compatibility(compatibility)
     return url
 
 
@@ -58,20 +56,3 @@ def _unpacked() -> Path:
             content.extractall(folder, filter="data")
 
     return unpacked(cache_folder() / "registry" / name, f"{name}-runner.jar", unpack)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{url}/subjects", timeout=2) as answer:  # noqa: S310 - a local address
-            return bool(answer.status == 200)
-    except (OSError, ValueError):
-        return False
-
-
-def _set_compatibility(url: str, level: str) -> None:
-    body = json.dumps({"compatibility": level}).encode()
-    request = urllib.request.Request(  # noqa: S310 - a local address
-        f"{url}/config", data=body, method="PUT", headers={"Content-Type": "application/vnd.schemaregistry.v1+json"}
-    )
-    with urllib.request.urlopen(request, timeout=10):  # noqa: S310 - a local address
-        pass

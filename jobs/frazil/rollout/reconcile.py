@@ -6,20 +6,20 @@ reconciler finds everything that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
-from frazil.clients.emr import NotAllowed, Run
+from frazil.clients.emr import Emr, NotAllowed, Run
 from frazil.errors import InvalidInput, LockHeld, RolloutFailed
 from frazil.release.manifest import Release
 from frazil.release.signature import signature_key, verify
 from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.group_jobs import without_moved
 from frazil.rollout.job_run_request import TAG_JOB, names_of_runs, run_settings
-from frazil.rollout.readiness import Readiness, stored_release
+from frazil.rollout.readiness import ProofReadiness, Readiness, stored_release
 from frazil.rollout.state import Lease, RolloutState, Store, keep_documents, stored_state
 from frazil.rollout.steps import (
     Cancel,
@@ -65,14 +65,6 @@ def needs_time(steps: Sequence[Step]) -> bool:
     return any(isinstance(step, Wait | Cancel | Start | Leave) for step in steps)
 
 
-class ListedRuns(Protocol):
-    """The call to EMR Serverless that lists runs."""
-
-    def runs(self, application: str, tags: Mapping[str, str], *, names: str) -> Sequence[Run]:
-        """Return the runs of an application that have these tags."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class RunsEverywhere:
     """The runs of a job, and the applications that the job has left and that are deleted."""
@@ -81,7 +73,7 @@ class RunsEverywhere:
     deleted: tuple[str, ...]
 
 
-def runs_everywhere(emr: ListedRuns, desired: Desired, state: RolloutState) -> RunsEverywhere:
+def runs_everywhere(emr: Emr, desired: Desired, state: RolloutState) -> RunsEverywhere:
     """Return the runs of a job on every application that may have some.
 
     Rights cover the declared applications. One that the job has left, and that may not be listed, is no longer declared: it is
@@ -108,26 +100,6 @@ LEASE_SECONDS, ASK_SECONDS = 30.0, 3.0
 """How long a reconciler waits for a lease that another one holds, and between two requests: a pass takes some seconds."""
 
 
-class Runs(ListedRuns, Protocol):
-    """The calls to EMR Serverless that the reconciler makes."""
-
-    def start(self, request: Mapping[str, Any], *, token: str) -> str:
-        """Start a run and return its id."""
-        ...
-
-    def cancel(self, run: Run, *, grace_seconds: int) -> None:
-        """Ask a run to end."""
-        ...
-
-
-class ReadinessCheck(Protocol):
-    """The check of a generation's proofs that the reconciler makes."""
-
-    def of(self, desired: Desired) -> Readiness:
-        """Return how far the drivers of a generation have come."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
     """What a pass found. `target` is the generation that should run: None if the job is stopped, another one after a rollback."""
@@ -151,8 +123,8 @@ class Reconciler:
 
     store: Store
     bucket: str
-    emr: Runs
-    readiness: ReadinessCheck
+    emr: Emr
+    readiness: ProofReadiness
     clock: Callable[[], float]
     wait: Callable[[float], None]
     on_step: Callable[[Step], None] = lambda step: None

@@ -5,11 +5,10 @@ It would go on landing pipelines that have moved to another job, and both would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from frazil.clients.emr import NotAllowed, Run, RunState
+from frazil.clients.emr import Emr, NotAllowed, Run, RunState
 from frazil.errors import RolloutFailed
 from frazil.rollout.desired import desired_key, parse_desired
 from frazil.rollout.group_jobs import ingest_jobs
@@ -17,22 +16,6 @@ from frazil.rollout.job_run_request import TAG_JOB, names_of_runs
 from frazil.rollout.state import Lease, Store, kept_key, state_key, stored_state
 
 _AT_REST = (None, "CREATED", "STOPPED")
-
-
-class Applications(Protocol):
-    """The calls to EMR Serverless that concern an application as such."""
-
-    def active(self, application: str) -> Sequence[str]:
-        """Return the ids of its runs that have not ended, whoever started them."""
-        ...
-
-    def application_state(self, application: str) -> str | None:
-        """Return its state; None if it does not exist."""
-        ...
-
-    def stop_application(self, application: str) -> None:
-        """Ask it to stop."""
-        ...
 
 
 def need_of(store: Store, application: str) -> str:
@@ -54,7 +37,7 @@ def need_of(store: Store, application: str) -> str:
 def stop_former(
     application: str,
     store: Store,
-    emr: Applications,
+    emr: Emr,
     *,
     clock: Callable[[], float],
     wait: Callable[[float], None],
@@ -92,27 +75,7 @@ _KEPT = kept_key("").split("/")[1]
 """The folder of documents' copies is beside those of jobs."""
 
 
-class Runs(Protocol):
-    """The calls to EMR Serverless that concern runs which exist."""
-
-    def runs(self, application: str, tags: Mapping[str, str], *, names: str) -> Sequence[Run]:
-        """Return the runs of an application that have these tags."""
-        ...
-
-    def cancel(self, run: Run, *, grace_seconds: int) -> None:
-        """Ask a run to end."""
-        ...
-
-
-class JobStore(Store, Protocol):
-    """The operations on the artifact bucket that are needed."""
-
-    def folders(self, prefix: str) -> tuple[str, ...]:
-        """Return the names of the folders directly below a prefix."""
-        ...
-
-
-def removed_jobs(store: JobStore) -> tuple[str, ...]:
+def removed_jobs(store: Store) -> tuple[str, ...]:
     """Return the jobs whose runs have written proofs, and that have no desired state any longer."""
     below = state_key("").partition("/")[0]
     return tuple(job for job in store.folders(f"{below}/") if job not in (*ingest_jobs(store), _KEPT))
@@ -122,8 +85,8 @@ def removed_jobs(store: JobStore) -> tuple[str, ...]:
 class RemovedJobs:
     """The runs of removed jobs. `on_wait` is called with each reason to wait."""
 
-    store: JobStore
-    emr: Runs
+    store: Store
+    emr: Emr
     clock: Callable[[], float]
     wait: Callable[[float], None]
     on_wait: Callable[[str], None]

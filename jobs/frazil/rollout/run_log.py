@@ -9,10 +9,9 @@ import gzip
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from frazil.clients.emr import Run
-from frazil.clients.object_store import Stored
+from frazil.clients.object_store import ObjectStore
 
 
 class Stream(StrEnum):
@@ -20,18 +19,6 @@ class Stream(StrEnum):
 
     STDOUT = "stdout"
     STDERR = "stderr"
-
-
-class Logs(Protocol):
-    """The operations on the log bucket that are needed."""
-
-    def keys(self, prefix: str) -> tuple[str, ...]:
-        """Return the keys with this prefix."""
-        ...
-
-    def read(self, key: str) -> Stored | None:
-        """Return an object; None if it does not exist."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +45,7 @@ def run_log_prefix(run: Run) -> str:
     return f"{applications_prefix(run.log_uri)[1]}{run.application}/jobs/{run.id}/"
 
 
-def run_log(run: Run, logs: Logs, stream: Stream) -> tuple[Part, ...]:
+def run_log(run: Run, logs: ObjectStore, stream: Stream) -> tuple[Part, ...]:
     """Return what the driver has written, the first attempt first; nothing before EMR Serverless has uploaded it."""
     found = [key for key in logs.keys(run_log_prefix(run)) if re.search(rf"/SPARK_DRIVER/{stream}[^/]*\.gz$", key)]
     parts = []

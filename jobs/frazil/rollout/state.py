@@ -103,17 +103,13 @@ class RolloutState:
 
 
 class Stored(Protocol):
-    """An object of the store, as read."""
+    """An object of the store, as read; `version` names exactly this content."""
 
     @property
-    def data(self) -> bytes:
-        """Its bytes."""
-        ...
+    def data(self) -> bytes: ...  # noqa: D102 - its bytes
 
     @property
-    def version(self) -> str:
-        """The version of these bytes."""
-        ...
+    def version(self) -> str: ...  # noqa: D102
 
 
 class Store(Protocol):
@@ -125,6 +121,10 @@ class Store(Protocol):
 
     def keys(self, prefix: str) -> tuple[str, ...]:
         """Return the keys with this prefix, sorted."""
+        ...
+
+    def folders(self, prefix: str) -> tuple[str, ...]:
+        """Return the names of the folders directly below a prefix."""
         ...
 
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:

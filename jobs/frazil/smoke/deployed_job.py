@@ -10,6 +10,7 @@ from typing import Protocol
 
 from frazil.clients.deployed_resources import DeployedResources
 from frazil.clients.emr import Run, RunState
+from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Environment, Pipeline, parse, parse_environment
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release
@@ -17,7 +18,6 @@ from frazil.rollout.desired import Desired, desired_key, parse_desired
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, names_of_runs
 from frazil.rollout.readiness import stored_proofs, stored_release
-from frazil.rollout.run_log import Logs
 from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import RolloutState, Store, stored_state
 from frazil.rollout.stopped_pipelines import with_stops
@@ -63,7 +63,7 @@ class Services:
     environment: Environment
     names: Names
     store: Store
-    bucket: Callable[[str], Logs]
+    bucket: Callable[[str], ObjectStore]
     emr: Runs
     resources: DeployedResources
     now: datetime

@@ -14,7 +14,7 @@ SCHEMA = RegisteredSchema(id=7, type=SchemaType.JSON, text='{"a": "ü"}', refere
 
 @pytest.fixture
 def files(tmp_path: Path) -> SchemaFiles:
-    return SchemaFiles(tmp_path, ["http://registry"])
+    return SchemaFiles(tmp_path, "http://registry")
 
 
 def the_file(folder: Path) -> Path:
@@ -33,7 +33,7 @@ def test_what_was_not_kept_is_not_found(files: SchemaFiles) -> None:
 
 def test_another_registrys_ids_are_other_ids(files: SchemaFiles, tmp_path: Path) -> None:
     files.write(SCHEMA)
-    assert SchemaFiles(tmp_path, ["http://other"]).read(7) is None
+    assert SchemaFiles(tmp_path, "http://other").read(7) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"null", b"\xff", b"{}", b"[" * 200_000])
@@ -69,7 +69,7 @@ def test_writers_at_once_leave_one_whole_file(files: SchemaFiles, tmp_path: Path
 
 def test_a_folder_that_cannot_be_made_costs_nothing_but_speed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    files = SchemaFiles(tmp_path / "file" / "folder", ["http://registry"])
+    files = SchemaFiles(tmp_path / "file" / "folder", "http://registry")
     files.write(SCHEMA)
     assert files.read(7) is None
 

@@ -35,7 +35,8 @@ class Asked:
 
     def __init__(
         self,
-        *bases: str,
+        base: str,
+        *,
         login: Login | None = None,
         time: FakeTime | None = None,
         ca: str | None = None,
@@ -43,7 +44,7 @@ class Asked:
     ) -> None:
         self.time, self.redactor = time or FakeTime(), Redactor()
         self.http = RegistryHttp(
-            bases,
+            base,
             login or NoLogin(),
             self.redactor,
             retry=RetryPolicy(**retry),
@@ -87,7 +88,7 @@ class TestPatience:
         server.misbehaviours.append(says(500))
         time = FakeTime()
         http = RegistryHttp(
-            [server.url],
+            server.url,
             NoLogin(),
             Redactor(),
             retry=RetryPolicy(),

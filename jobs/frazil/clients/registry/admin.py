@@ -22,7 +22,7 @@ class RegistryAdmin:
 
     def __init__(self, url: str, *, login: Login | None = None, ca: str | None = None) -> None:
         self._http = RegistryHttp(
-            [url],
+            url,
             login or NoLogin(),
             Redactor(),
             retry=RetryPolicy(),

@@ -69,9 +69,8 @@ class Registry:
         random: Callable[[], float] = system_random,
     ) -> Registry:
         """Return the registry that an environment names. `cache` is the folder that keeps schemas between runs, if any."""
-        bases = [settings.url]
         http = RegistryHttp(
-            bases,
+            settings.url,
             login_of(settings, secrets, now=now, sleep=sleep),
             secrets.redactor,
             retry=retry or RetryPolicy(),
@@ -80,7 +79,7 @@ class Registry:
             random=random,
             ca=settings.ca,
         )
-        return cls(http, files=SchemaFiles(cache, bases) if cache else None, known=known)
+        return cls(http, files=SchemaFiles(cache, settings.url) if cache else None, known=known)
 
     def __repr__(self) -> str:
         return f"Registry({self._http.where!r})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import ssl
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -142,14 +142,14 @@ class Answer(NamedTuple):
 
 
 class RegistryHttp:
-    """Requests to the registry at `bases` (several addresses of one registry: the next is tried when one fails).
+    """Requests to the registry at `base`.
 
     `clock` is monotonic, in seconds; `random` gives numbers from 0 to 1. Safe to share between threads.
     """
 
     def __init__(
         self,
-        bases: Sequence[str],
+        base: str,
         login: Login,
         redactor: Redactor,
         *,
@@ -159,10 +159,9 @@ class RegistryHttp:
         random: Callable[[], float],
         ca: str | None = None,
     ) -> None:
-        self._bases = tuple(base.rstrip("/") for base in bases)
+        self._base = base.rstrip("/")
         self._login, self._redactor, self._retry = login, redactor, retry
         self._clock, self._sleep, self._random = clock, sleep, random
-        self._preferred = 0
         if ca is not None and not os.access(ca, os.R_OK):
             raise RegistryUnavailable(
                 "the file of trusted authorities cannot be read", where=ca, do="Correct registry.ca of the environment"
@@ -171,8 +170,8 @@ class RegistryHttp:
 
     @property
     def where(self) -> str:
-        """The registry's first address, as messages name it: without credentials."""
-        return display_address(self._bases[0])
+        """The registry's address, as messages name it: without credentials."""
+        return display_address(self._base)
 
     def get(self, path: str) -> Answer:
         """Send GET to a path below the base, query included. Raises `RegistryUnavailable`."""
@@ -189,35 +188,31 @@ class RegistryHttp:
         is_login_fresh = False
         last = "no attempt fitted into the time"
         for attempt in range(self._retry.attempts):
-            which = (self._preferred + attempt) % len(self._bases)
             try:
-                answer = self._attempt(method, self._bases[which], path, body, deadline)
+                answer = self._attempt(method, path, body, deadline)
                 if answer.status == 401 and self._login.references and not is_login_fresh:
                     # A rotated secret: read it again and ask once more, at once.
                     self._login.forget()
                     is_login_fresh = True
-                    answer = self._attempt(method, self._bases[which], path, body, deadline)
+                    answer = self._attempt(method, path, body, deadline)
             except PassingError as passing:
                 last = str(passing)
-                pause = passing.pause_seconds
-                if (attempt + 1) % len(self._bases) == 0:  # each address has failed
-                    pause = max(pause, self._retry.longest_pause(attempt // len(self._bases)) * self._random())
+                pause = max(passing.pause_seconds, self._retry.longest_pause(attempt) * self._random())
                 if self._clock() + pause >= deadline:
                     break
                 if attempt + 1 < self._retry.attempts:
                     self._sleep(pause)
             else:
-                self._preferred = which
-                return self._accepted(answer, self._bases[which])
+                return self._accepted(answer)
         seconds = self._clock() - start
         raise self._unavailable(
             f"it did not answer within {seconds:.1f} s; the last failure: {last}",
             "Check that it runs and can be reached from here; nothing is rejected meanwhile",
         )
 
-    def _attempt(self, method: str, base: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Answer:
+    def _attempt(self, method: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Answer:
         """Send one request, and follow redirects within the same origin. Raises `PassingError` or `RegistryUnavailable`."""
-        address = base + path
+        address = self._base + path
         for _ in range(_MOST_REDIRECTS + 1):
             left = min(self._retry.attempt_seconds, deadline - self._clock())
             if left <= 0:
@@ -291,7 +286,7 @@ class RegistryHttp:
                 "Check registry.url: a proxy or a login page may be in front of the registry",
             ) from None
 
-    def _accepted(self, answer: Answer, base: str) -> Answer:
+    def _accepted(self, answer: Answer) -> Answer:
         """Return the answer, unless it is a refusal that no caller can handle."""
         if answer.status not in (401, 403, 407):
             return answer
@@ -300,7 +295,7 @@ class RegistryHttp:
         secrets = self._login.references
         raise RegistryRefused(
             f"{what} ({answer.status}){message}",
-            where=display_address(base),
+            where=self.where,
             do=f"Check {secrets}"
             if secrets
             else "Give the environment's registry a login: username and password, or oauth",

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -183,8 +183,8 @@ class SchemaFiles:
     file that is damaged counts as none. A disk that is full or read-only costs speed only: it raises nothing.
     """
 
-    def __init__(self, folder: Path, bases: Iterable[str]) -> None:
-        name = hashlib.sha256("\n".join(bases).encode()).hexdigest()[:16]
+    def __init__(self, folder: Path, base: str) -> None:
+        name = hashlib.sha256(base.encode()).hexdigest()[:16]
         self._folder = folder / f"registry-{name}"
 
     def read(self, schema_id: int) -> RegisteredSchema | None:
