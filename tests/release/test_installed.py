@@ -146,7 +146,7 @@ def test_a_changed_file_of_an_installed_wheel_makes_no_release(own_wheel: Path, 
         archive.extractall(tmp_path)
     (metadata,) = tmp_path.glob("frazil-*.dist-info")
     assert installed_wheel.Installed.of_this_python(Distribution.at(metadata)).commit is None
-    (tmp_path / "frazil" / "errors" / "outages.py").write_text("raise SystemExit\n")
+    (tmp_path / "frazil" / "errors" / "failures.py").write_text("raise SystemExit\n")
     with pytest.raises(ReleaseIncomplete, match="errors/failures.py: the file is not that of the wheel"):
         installed_wheel.Installed.of_this_python(Distribution.at(metadata))
 

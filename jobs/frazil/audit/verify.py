@@ -16,11 +16,10 @@ from frazil.audit.accounts.balance import PartitionAccount, TopicAccount, accoun
 from frazil.audit.accounts.pending_dead_letters import Tables, as_of, load_tables, pending_files, wrong_state
 from frazil.audit.accounts.state_rows import State, of_remembered_deletes
 from frazil.audit.files import manifests
-from frazil.audit.files.count import Counted, Counting, Estimate, Read
+from frazil.audit.files.count import Counted, Counting, Estimate, Read, files_of
 from frazil.audit.files.file_scan import Columns, Source
 from frazil.audit.files.page_checksums import read_pages
 from frazil.audit.files.proofs import RULE, ProofFolder, Remembered
-from frazil.audit.files.snapshot_files import files_of
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
 from frazil.audit.verification import Verification

@@ -261,11 +261,9 @@ class Connection:
         try:
             return Client(options, login)
         except KafkaException as error:
-            raise KafkaUnavailable(
-                f"these settings make no connection: {self._redacted(error.args[0])}",
-                where=self._settings.bootstrap,
-                do="Check the environment's kafka, certificates and keys above all",
-            ) from None
+            what = f"these settings make no connection: {self._redacted(error.args[0])}"
+            do = "Check the environment's kafka, certificates and keys above all"
+            raise KafkaUnavailable(what, where=self._settings.bootstrap, do=do) from None
 
     def _options(self) -> tuple[dict[str, Any], TokenLogin | None]:
         """Return librdkafka's options, and the login with a token if the mechanism is one of tokens."""
@@ -297,17 +295,11 @@ class Connection:
         """Return the error for people. `failure` of the connection says more than a request's timeout."""
         code = problem.code()
         if code in _MISSING:
-            return TopicMissing(
-                "the cluster has no such topic, or does not let us see it",
-                where=where,
-                do="Check its name; check that we may DESCRIBE it",
-            )
+            what = "the cluster has no such topic, or does not let us see it"
+            return TopicMissing(what, where=where, do="Check its name; check that we may DESCRIBE it")
         if code in _FORBIDDEN:
-            return KafkaUnavailable(
-                f"the broker does not allow it ({problem.name()})",
-                where=where,
-                do="Allow READ, DESCRIBE and DESCRIBE_CONFIGS on the topic to our user",
-            )
+            do = "Allow READ, DESCRIBE and DESCRIBE_CONFIGS on the topic to our user"
+            return KafkaUnavailable(f"the broker does not allow it ({problem.name()})", where=where, do=do)
         if code in SILENT_ERRORS:
             why = f"; last failure: {self._redacted(failure)}" if failure is not None else ""
             return KafkaUnavailable(
@@ -320,11 +312,8 @@ class Connection:
     def _login_refused(self) -> KafkaRefused:
         failure = self._client.failure
         why = f" ({self._redacted(failure)})" if failure is not None else ""
-        return KafkaRefused(
-            f"the broker does not accept our login{why}",
-            where=self._settings.bootstrap,
-            do=f"Check {kafka_security.references(self._settings) or 'whether the cluster wants a login'}",
-        )
+        do = f"Check {kafka_security.references(self._settings) or 'whether the cluster wants a login'}"
+        return KafkaRefused(f"the broker does not accept our login{why}", where=self._settings.bootstrap, do=do)
 
     def _redacted(self, problem: KafkaError) -> str:
         return self._secrets.redactor.redact(f"{problem.name()}, {problem.str()}")

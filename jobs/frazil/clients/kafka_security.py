@@ -171,11 +171,8 @@ def _authorities(path: str, member: str = "kafka.ca") -> str:
         return Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not a PEM text"
-        raise KafkaUnavailable(
-            f"the file of trusted authorities cannot be read ({why})",
-            where=path,
-            do=f"Correct {member} of the environment",
-        ) from None
+        what = f"the file of trusted authorities cannot be read ({why})"
+        raise KafkaUnavailable(what, where=path, do=f"Correct {member} of the environment") from None
 
 
 def _private_key(key: Secret, secrets: Secrets) -> str:
@@ -196,9 +193,7 @@ def _java_key(key: Secret, secrets: Secrets) -> str:
     _, is_encrypted, rest = text.partition("-----BEGIN ENCRYPTED PRIVATE KEY-----")
     body = "".join(rest.partition("-----END")[0].split())
     if is_encrypted and _PBES2 in b64decode(body + "=" * (-len(body) % 4)):
-        raise SecretUnavailable(
-            "it is encrypted in a way (PBES2) that Kafka's Java client cannot read on Java 17",
-            where=f"secret {reference(key)}",
-            do="Keep it there without a password, or: openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES -in KEY -out KEY.pkcs8",
-        )
+        what = "it is encrypted in a way (PBES2) that Kafka's Java client cannot read on Java 17"
+        do = "Keep it there without a password, or: openssl pkcs8 -topk8 -v1 PBE-SHA1-3DES -in KEY -out KEY.pkcs8"
+        raise SecretUnavailable(what, where=f"secret {reference(key)}", do=do)
     return text

@@ -116,11 +116,8 @@ class ObjectStore:
             if held == sha256:
                 return False
             if held is not None:  # None: another writer's put had only begun, and failed
-                raise ObjectDiffers(
-                    "the key is there with other content",
-                    where=f"s3://{self.bucket}/{key}",
-                    do="Nothing was overwritten. Keys name their content: look who wrote this one",
-                )
+                do = "Nothing was overwritten. Keys name their content: look who wrote this one"
+                raise ObjectDiffers("the key is there with other content", where=f"s3://{self.bucket}/{key}", do=do)
         raise ObjectStoreUnavailable(
             f"the key could not be written in {ATTEMPTS} attempts", where=f"s3://{self.bucket}/{key}"
         )

@@ -186,11 +186,8 @@ class TokenEndpoint:
     ) -> None:
         self._settings, self._secrets, self._now, self._sleep = settings, secrets, now, sleep
         if settings.ca is not None and not os.access(settings.ca, os.R_OK):
-            raise TokenUnavailable(
-                "the file of trusted authorities cannot be read",
-                where=settings.ca,
-                do="Correct oauth.ca of the environment",
-            )
+            what = "the file of trusted authorities cannot be read"
+            raise TokenUnavailable(what, where=settings.ca, do="Correct oauth.ca of the environment")
         self._pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_REQUIRED", ca_certs=settings.ca)
 
     @property
@@ -212,11 +209,8 @@ class TokenEndpoint:
             self.forget()
             answer = self._asked()
         if isinstance(answer, str):
-            raise TokenRefused(
-                f"it does not accept our client ({answer})",
-                where=self._where,
-                do=f"Check {self.references}" + (" and the scope" if self._settings.scope else ""),
-            )
+            do = f"Check {self.references}" + (" and the scope" if self._settings.scope else "")
+            raise TokenRefused(f"it does not accept our client ({answer})", where=self._where, do=do)
         return answer
 
     def _asked(self) -> Token | str:

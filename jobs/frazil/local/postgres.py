@@ -99,11 +99,9 @@ def _purpose() -> str:
     """Return the purpose of this platform's binaries in the lock."""
     found = postgres_purpose()
     if found is None:
-        raise LocalPartFailed(
-            "there are no locked PostgreSQL binaries for this platform",
-            where=f"{platform.system()} {platform.machine()}",
-            do="Start the local services without PostgreSQL, and use a server of your own",
-        )
+        what = "there are no locked PostgreSQL binaries for this platform"
+        do = "Start the local services without PostgreSQL, and use a server of your own"
+        raise LocalPartFailed(what, where=f"{platform.system()} {platform.machine()}", do=do)
     return found
 
 
@@ -158,11 +156,8 @@ def _as_other_user(command: Sequence[str | Path]) -> list[str]:
         return arguments
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        raise LocalPartFailed(
-            "PostgreSQL does not run as root",
-            where="PATH",
-            do="Run as another user, or install setpriv (util-linux), which starts it as `nobody`",
-        )
+        do = "Run as another user, or install setpriv (util-linux), which starts it as `nobody`"
+        raise LocalPartFailed("PostgreSQL does not run as root", where="PATH", do=do)
     nobody = pwd.getpwnam("nobody")
     user = (f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups")
     # Without the bit, access(2) ignores capabilities, and PostgreSQL does not find its own programs.

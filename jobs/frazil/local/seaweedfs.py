@@ -32,14 +32,6 @@ class KeyFiles:
     access_key_id: Path
     secret_access_key: Path
 
-    @classmethod
-    def of(cls, home: Path, part: str) -> KeyFiles:
-        """Return the paths of a part's files in a `.frazil` folder. The files need not exist."""
-        folder = home / "secrets"
-        return cls(
-            access_key_id=folder / f"{part}-access-key-id", secret_access_key=folder / f"{part}-secret-access-key"
-        )
-
     def make(self) -> None:
         """Create a pair if none exists: stored data may refer to the old one."""
         self.access_key_id.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -117,8 +109,10 @@ def _started(home: Path) -> StoreAddress:
 
 
 def key_files(home: Path) -> KeyFiles:
-    """Return the paths of a `.frazil` folder's key pair."""
-    return KeyFiles.of(home, "object-store")
+    """Return the paths of a `.frazil` folder's key pair. The files need not exist."""
+    names = ("access-key-id", "secret-access-key")
+    key_id, key = (home / "secrets" / f"object-store-{name}" for name in names)
+    return KeyFiles(access_key_id=key_id, secret_access_key=key)
 
 
 def _arguments(home: Path, ports: dict[str, int]) -> list[str]:

@@ -207,11 +207,8 @@ class LocalServices:
     def address(self, part: Part) -> Address:
         """Return the address of a part. Raises `LocalPartFailed` if it does not run."""
         if part not in self.addresses:
-            raise LocalPartFailed(
-                f"the local part {part} does not run",
-                where=str(self.home),
-                do=f"Start it: `frazil local up{_OPTIONS.get(part, '')}`",
-            )
+            what = f"the local part {part} does not run"
+            raise LocalPartFailed(what, where=str(self.home), do=f"Start it: `frazil local up{_OPTIONS.get(part, '')}`")
         return self.addresses[part]
 
     def _registry_url_if_up(self) -> str | None:

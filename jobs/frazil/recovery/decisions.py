@@ -81,11 +81,9 @@ class Acceptance:
         """Raise `InvalidInput` if what is given up is no number of records of one topic: no ledger may hold such a gap."""
         is_foreign = self.before.topic_id != self.after.topic_id
         if self.lost and (is_foreign or any(n <= 0 for n in self.lost.values())):
-            raise InvalidInput(
-                f"{self.event} would record a wrong number of abandoned records, by partition: {dict(self.lost)}",
-                where=f"topic {self.after.topic}",
-                do="Nothing was changed. `frazil verify PIPELINE --deep` counts rows and dead letters",
-            )
+            what = f"{self.event} would record a wrong number of abandoned records, by partition: {dict(self.lost)}"
+            do = "Nothing was changed. `frazil verify PIPELINE --deep` counts rows and dead letters"
+            raise InvalidInput(what, where=f"topic {self.after.topic}", do=do)
 
     @property
     def goes_back(self) -> bool:
@@ -204,11 +202,8 @@ def can_happen(event: Accepted, write: WriteMode) -> bool:
 
 def not_happened(event: Accepted, where: str) -> InvalidInput:
     """Return the error for an event that has not happened."""
-    return InvalidInput(
-        f"there is nothing to accept: {event} has not happened, or was accepted and no run has followed",
-        where=where,
-        do="Run the pipeline; a refusal names the command that decides it",
-    )
+    what = f"there is nothing to accept: {event} has not happened, or was accepted and no run has followed"
+    return InvalidInput(what, where=where, do="Run the pipeline; a refusal names the command that decides it")
 
 
 def _happened(is_so: bool, event: Accepted, committed: Offsets) -> None:

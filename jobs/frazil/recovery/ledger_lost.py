@@ -26,11 +26,8 @@ def ledger_lost(pipeline: Pipeline, job: JobContext, look: Look) -> Acceptance:
     """
     table, topic = pipeline.table, pipeline.topic.name
     if look.last is not None:
-        raise InvalidInput(
-            "the ledger is not lost: a snapshot says which offsets the table holds",
-            where=f"table {table.identifier}",
-            do="Nothing is to be decided",
-        )
+        what = "the ledger is not lost: a snapshot says which offsets the table holds"
+        raise InvalidInput(what, where=f"table {table.identifier}", do="Nothing is to be decided")
     if pipeline.write.replaces_rows:
         raise InvalidInput(
             "the rows of an upsert table do not say which records were landed",

@@ -60,11 +60,8 @@ def check_lands_again(
     """
     topic, table = pipeline.topic.name, pipeline.table.dead_letters
     if job.kafka.topic(topic).topic_id != held.topic_id:
-        raise InvalidInput(
-            "the topic was re-created or replaced by another, so the undone records cannot be landed again",
-            where=f"topic {topic}",
-            do=do,
-        )
+        what = "the topic was re-created or replaced by another, so the undone records cannot be landed again"
+        raise InvalidInput(what, where=f"topic {topic}", do=do)
     if found.side is None or not batches:
         return
     first = {p: span.earliest for p, span in job.kafka.offsets(topic, pipeline.isolation).items()}

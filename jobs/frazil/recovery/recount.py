@@ -48,11 +48,9 @@ def recount(pipeline: Pipeline, lake: Lake, reason: str, job: JobContext) -> Rec
         )
     fewer = _excess(found.findings)
     if not fewer or last is None or last.end is None:
-        raise InvalidInput(
-            f"there is nothing to accept: {ledger.RECOUNT} has not happened: no record was counted as a gap and has a row",
-            where=where,
-            do=f"`frazil verify {pipeline.name} --deep` says what is wrong, if anything is",
-        )
+        what = f"there is nothing to accept: {ledger.RECOUNT} has not happened: no record was counted as a gap and has a row"
+        do = f"`frazil verify {pipeline.name} --deep` says what is wrong, if anything is"
+        raise InvalidInput(what, where=where, do=do)
     at = datetime.fromtimestamp(job.clock(), UTC).isoformat()
     corrected = {str(p): -n for p, n in fewer.items()}
     # A row that another engine deleted may have been put back: then it is no gap that is too many.

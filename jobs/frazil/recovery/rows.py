@@ -88,11 +88,9 @@ def _expected(pipeline: Pipeline, entry: Entry, end: Offsets) -> dict[int, int]:
 
 def _too_many(pipeline: Pipeline, lost: Mapping[int, int]) -> InvalidInput:
     table = pipeline.table
-    return InvalidInput(
-        f"there are more rows and dead letters than the ledger accounts for, by partition: {dict(lost)}",
-        where=f"tables {table.identifier} and {table.dead_letters}",
-        do=f"`frazil verify {pipeline.name} --deep` says what is wrong; repair that first",
-    )
+    what = f"there are more rows and dead letters than the ledger accounts for, by partition: {dict(lost)}"
+    do = f"`frazil verify {pipeline.name} --deep` says what is wrong; repair that first"
+    return InvalidInput(what, where=f"tables {table.identifier} and {table.dead_letters}", do=do)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +127,9 @@ class Recovery:
         head = self.found.side.currentSnapshot()
         kept = {int(s.snapshotId()) for s in lineage(self.job.iceberg, self.found.side, self.found.newest.snapshot_id)}
         if head is None or int(head.snapshotId()) not in kept:
-            raise InvalidInput(
-                "the dead-letter table got other commits since it was rolled back, so its last commit cannot be restored",
-                where=f"table {self.pipeline.table.dead_letters}",
-                do=f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps it as it is",
-            )
+            what = "the dead-letter table got other commits since it was rolled back, so its last commit cannot be restored"
+            do = f"`frazil accept {self.pipeline.name} rolled-back-hold --reason …` keeps it as it is"
+            raise InvalidInput(what, where=f"table {self.pipeline.table.dead_letters}", do=do)
         return Acceptance(event, self._committed, self._committed), {"restore": True, **pending}
 
     def side_table_replaced(self) -> Acceptance:
@@ -144,11 +140,8 @@ class Recovery:
         lost = self._lacking(self._last, self._committed, pending={})
         side, newest = self.found.side, self.found.newest
         if lost and side is not None and newest is not None and not belongs(str(self.found.main.uuid()), newest):
-            raise InvalidInput(
-                "the dead-letter table belongs to another table, and its rows are not those that are missing here",
-                where=f"table {table.dead_letters}",
-                do="Rename or drop it, then accept again",
-            )
+            what = "the dead-letter table belongs to another table, and its rows are not those that are missing here"
+            raise InvalidInput(what, where=f"table {table.dead_letters}", do="Rename or drop it, then accept again")
         return Acceptance(Accepted.SIDE_TABLE_REPLACED, self._committed, self._committed, lost)
 
     def _table_rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
@@ -169,11 +162,8 @@ class Recovery:
             is_known = is_complete and found.are_exact and not found.gave_up
             lost = {} if is_known else self._lacking(head, head.end, pending={}, without=found.batches)
             if is_complete and lost and not (is_safe and found.gave_up):  # some are of commits that stay
-                raise InvalidInput(
-                    f"without the dead letters behind the table's offsets records would be missing, by partition: {lost}",
-                    where=f"table {self.pipeline.table.dead_letters}",
-                    do=do,
-                )
+                what = f"without the dead letters behind the table's offsets records would be missing, by partition: {lost}"
+                raise InvalidInput(what, where=f"table {self.pipeline.table.dead_letters}", do=do)
             decided = decisions.rolled_back_replay(head.end, lost)
             return decided, {"remove": found.batches, "over_rollback": True} if has_part else None
         if is_complete and not found.gave_up and (is_safe or not has_part):
@@ -195,11 +185,9 @@ class Recovery:
         """
         last, table = self._last, self.pipeline.table.identifier
         if event is Accepted.ROLLED_BACK_REPLAY or last.keys is not None:  # no account of keys is that of other rows
-            raise InvalidInput(
-                "no snapshot in the table's history says where to begin again",
-                where=f"table {table}",
-                do=head_or_hold(self.pipeline, last) if last.keys is None else head_again(last),
-            )
+            what = "no snapshot in the table's history says where to begin again"
+            do = head_or_hold(self.pipeline, last) if last.keys is None else head_again(last)
+            raise InvalidInput(what, where=f"table {table}", do=do)
         decided, part = self._counted_hold(last, self._committed)
         if decided.lost and last.totals is not None and last.totals.closed:
             raise InvalidInput(

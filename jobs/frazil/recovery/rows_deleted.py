@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from frazil.audit.accounts.state_rows import read_keys
+from frazil.audit.files.count import files_of
 from frazil.audit.files.manifests import undecided_commits
-from frazil.audit.files.snapshot_files import files_of
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Flaw
 from frazil.audit.verification import Verification

@@ -197,11 +197,9 @@ class Lease:
 
     def _held(self, state: RolloutState) -> LockHeld:
         seconds = max(0, (state.until_ms - self._now_ms()) // 1000)
-        return LockHeld(
-            f"{state.holder or 'another reconciler'} holds the lease for {seconds} s at most",
-            where=f"job {self._job}",
-            do="Wait until it ends; the lease of a crashed reconciler expires",
-        )
+        what = f"{state.holder or 'another reconciler'} holds the lease for {seconds} s at most"
+        do = "Wait until it ends; the lease of a crashed reconciler expires"
+        return LockHeld(what, where=f"job {self._job}", do=do)
 
 
 def _read(store: Store, job: str) -> tuple[RolloutState, str | None]:

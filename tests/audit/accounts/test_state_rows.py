@@ -18,8 +18,8 @@ from pyiceberg.typedef import Record
 
 from frazil.audit.accounts import state_rows
 from frazil.audit.accounts.state_rows import StateRows, by_manifest, read_keys
+from frazil.audit.files.count import files_of
 from frazil.audit.files.file_scan import Source
-from frazil.audit.files.snapshot_files import files_of
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Finding, Flaw, Outcome
 from frazil.audit.verify import FLAT

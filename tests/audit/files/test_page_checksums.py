@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
 
+from frazil.audit.files.count import files_of
 from frazil.audit.files.file_scan import Source
 from frazil.audit.files.page_checksums import Columns, check_vectors, is_with_checksum, read_pages
-from frazil.audit.files.snapshot_files import files_of
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Flaw, Outcome
 from frazil.audit.verify import FLAT

@@ -156,12 +156,6 @@ class TestPatience:
         with pytest.raises(RegistryUnavailable, match=r"registry http://registry\.invalid:8081"):
             Asked("http://registry.invalid:8081", attempts=1).get()
 
-    def test_the_next_address_is_tried_without_a_pause_and_kept(self, server: RegistryServer) -> None:
-        asked = Asked("http://127.0.0.1:1", server.url)
-        assert asked.get() == ["s"]
-        assert asked.get() == ["s"]
-        assert asked.sleeps == [0.0]
-
     def test_one_connection_serves_many_requests(self, server: RegistryServer) -> None:
         asked = Asked(server.url)
         for _ in range(5):

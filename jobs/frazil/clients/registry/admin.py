@@ -46,11 +46,9 @@ class RegistryAdmin:
             body["references"] = [{"name": r.name, "subject": r.subject, "version": r.version} for r in references]
         answer = self._http.request("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
         if answer.status in _WRONG_SCHEMA:
-            raise InvalidInput(
-                f"the registry refuses the schema ({answer.status}): {answer.message[:300]}",
-                where=f"subject {subject}",
-                do="Correct the schema, or lower the subject's compatibility level",
-            )
+            what = f"the registry refuses the schema ({answer.status}): {answer.message[:300]}"
+            do = "Correct the schema, or lower the subject's compatibility level"
+            raise InvalidInput(what, where=f"subject {subject}", do=do)
         return int(self._answered(answer)["id"])
 
     def delete_version(self, subject: str, version: int) -> None:

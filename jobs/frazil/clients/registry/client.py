@@ -225,11 +225,9 @@ class Registry:
         """Compare with the schema that the id had before; remember a new one."""
         before = self._known.setdefault(schema.id, schema.fingerprint)
         if before != schema.fingerprint:
-            raise SchemaChanged(
-                f"{source} has another schema for it than before ({schema.fingerprint[:12]}, was {before[:12]})",
-                where=f"schema {schema.id} of {self._http.where}",
-                do="An id never changes in one registry: check that registry.url is still the one of these topics",
-            )
+            what = f"{source} has another schema for it than before ({schema.fingerprint[:12]}, was {before[:12]})"
+            do = "An id never changes in one registry: check that registry.url is still the one of these topics"
+            raise SchemaChanged(what, where=f"schema {schema.id} of {self._http.where}", do=do)
 
 
 def schema_of(answer: Answer, schema_id: int) -> RegisteredSchema:

@@ -134,11 +134,8 @@ class Answer(NamedTuple):
     def strange(self, what: str) -> RegistryUnavailable:
         """Return the error for an answer that no registry gives."""
         code = f", code {self.error_code}" if self.error_code is not None else ""
-        return RegistryUnavailable(
-            f"it answered {self.status}{code}: {what}",
-            where=f"registry {self.where}",
-            do="Check that registry.url is the base of a Confluent-compatible API",
-        )
+        do = "Check that registry.url is the base of a Confluent-compatible API"
+        return RegistryUnavailable(f"it answered {self.status}{code}: {what}", where=f"registry {self.where}", do=do)
 
 
 class RegistryHttp:

@@ -130,11 +130,8 @@ def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSc
             if following in done:
                 continue
             if any(_same(following, above) for above, _, _ in path):
-                raise UnreadableSchema(
-                    f"its references go in a circle at {_named(following)}",
-                    where=place,
-                    do="Register it without the circle",
-                )
+                do = "Register it without the circle"
+                raise UnreadableSchema(f"its references go in a circle at {_named(following)}", where=place, do=do)
             if len(done) + len(path) > MOST_REFERENCES:
                 raise UnreadableSchema(f"it uses more than {MOST_REFERENCES} other schemas", where=place)
             found = fetch(following)
@@ -154,11 +151,8 @@ def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSc
         if characters > MOST_CHARACTERS:
             raise UnreadableSchema(f"the schemas it uses have more than {MOST_CHARACTERS} characters", where=place)
         if texts.setdefault(reference.name, current.text) != current.text:
-            raise UnreadableSchema(
-                f"the name {reference.name!r} names two schemas among those it uses",
-                where=place,
-                do="Let all of them use one version",
-            )
+            what = f"the name {reference.name!r} names two schemas among those it uses"
+            raise UnreadableSchema(what, where=place, do="Let all of them use one version")
     return texts
 
 
