@@ -106,7 +106,7 @@ class Kafka:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._settings, self._secrets = settings, secrets
+        self._settings, self._secrets, self._clock = settings, secrets, clock
         self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
         self._partitions: dict[str, int] = {}
 

@@ -243,11 +243,7 @@ class Connection:
             finally:
                 consumer.close()
         except KafkaException as error:
-            raise self._error_of(error.args[0], None, where) from None
-
-    def explained(self, problem: KafkaError, where: str) -> KafkaUnavailable:
-        """Return the error of one part of an answer, for people."""
-        return self._error_of(problem, None, where)
+            raise self.explained(error.args[0], where) from None
 
     def renew(self) -> None:
         """Connect again, with the current secrets."""
@@ -288,10 +284,10 @@ class Connection:
                 may_pass = problem.code() in _PASSING
                 until = min(deadline, start + _MISSING_SECONDS) if problem.code() in _MISSING else deadline
                 if not may_pass or self._clock() + _PAUSE_SECONDS >= until:
-                    raise self._error_of(problem, client.failure, where) from None
+                    raise self.explained(problem, where, client.failure) from None
             self._sleep(_PAUSE_SECONDS)
 
-    def _error_of(self, problem: KafkaError, failure: KafkaError | None, where: str) -> KafkaUnavailable:
+    def explained(self, problem: KafkaError, where: str, failure: KafkaError | None = None) -> KafkaUnavailable:
         """Return the error for people. `failure` of the connection says more than a request's timeout."""
         code = problem.code()
         if code in _MISSING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicPartition
 
 from frazil.clients import kafka_records
-from frazil.clients.kafka import OffsetSpec, list_offsets
-from frazil.clients.kafka_connection import Connection, Request
+from frazil.clients.kafka import Kafka, OffsetSpec, list_offsets
+from frazil.clients.kafka_connection import Request
 from frazil.clients.kafka_records import Record
-from frazil.clients.secrets import Secrets
-from frazil.declaration import environment
 from frazil.declaration.options import Isolation
 
 NEWEST = 3
@@ -42,20 +39,8 @@ class TopicSpans:
         return sum(end - start for start, end in known) if len(known) == len(self.spans) else None
 
 
-class KafkaListing:
-    """The topics that the login of an environment may see. Raises what `Kafka` raises."""
-
-    def __init__(
-        self,
-        settings: environment.Kafka,
-        secrets: Secrets,
-        *,
-        timeout_seconds: float = 10.0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._clock = clock
-        self._connection = Connection(settings, secrets, timeout_seconds=timeout_seconds, clock=clock, sleep=sleep)
+class KafkaListing(Kafka):
+    """A cluster with the topics that the login of an environment may see. Raises what `Kafka` raises."""
 
     def topics(self, is_wanted: Callable[[str], bool]) -> tuple[TopicSpans, ...]:
         """Return the wanted topics by name, in three round trips: all topics, and the first and last offsets."""

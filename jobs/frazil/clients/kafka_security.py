@@ -92,21 +92,17 @@ def jaas(mechanism: Mechanism, username: str, password: str) -> str:
     return f'{_LOGIN_MODULES[mechanism]} required username="{_escaped(username)}" password="{_escaped(password)}";'
 
 
-def tokens_of(
-    settings: environment.Kafka,
-    secrets: Secrets,
-    *,
-    now: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Tokens | None:
-    """Return the tokens that librdkafka logs in with, if the mechanism is one of tokens. `now`: seconds since 1970.
+def tokens_of(settings: environment.Kafka, secrets: Secrets, *, sleep: Callable[[float], None]) -> Tokens | None:
+    """Return the tokens that librdkafka logs in with, if the mechanism is one of tokens.
 
     Raises `TokenUnavailable` if the file of the endpoint's authorities cannot be read.
     """
     if settings.oauth is not None:
-        return Tokens(TokenEndpoint(settings.oauth, secrets, now=now, sleep=sleep), secrets.redactor, now=now)
+        return Tokens(
+            TokenEndpoint(settings.oauth, secrets, now=time.time, sleep=sleep), secrets.redactor, now=time.time
+        )
     if settings.mechanism is Mechanism.AWS_MSK_IAM and settings.region is not None:
-        return Tokens(MskTokens(settings.region), secrets.redactor, now=now)
+        return Tokens(MskTokens(settings.region), secrets.redactor, now=time.time)
     return None
 
 

@@ -133,9 +133,8 @@ class Secrets:
         environment: Mapping[str, str],
         *,
         manager: Callable[[str | None], SecretsManager] = secrets_manager,
-        redactor: Redactor | None = None,
     ) -> None:
-        self.redactor = redactor or Redactor()
+        self.redactor = Redactor()
         self._environment = environment
         self._manager = manager
         self._managers: dict[str | None, SecretsManager] = {}

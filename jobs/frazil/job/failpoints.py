@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from frazil.errors import FrazilError, InvalidInput
 
@@ -69,15 +69,10 @@ class Failed(FrazilError):
 
 
 class Failpoints:
-    """What to do at which of `steps`. `jvm_pid` returns the process id of Spark's JVM once there is one."""
+    """What to do at which step. `jvm_pid` returns the process id of Spark's JVM once there is one."""
 
-    def __init__(
-        self,
-        settings: str,
-        jvm_pid: Callable[[], int],
-        steps: Sequence[str] = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS, *STATE_STEPS, *STATE_UPKEEP_STEPS),
-    ) -> None:
-        self._steps = steps
+    def __init__(self, settings: str, jvm_pid: Callable[[], int]) -> None:
+        self._steps = steps = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS, *STATE_STEPS, *STATE_UPKEEP_STEPS)
         self._actions: dict[tuple[str, int], str] = {}
         self._hits: Counter[str] = Counter()
         self._lock = threading.Lock()

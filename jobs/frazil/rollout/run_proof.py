@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from frazil.declaration.checks.constraints import at_least, matching
 from frazil.declaration.checks.validation import FrozenMap, validate
@@ -99,23 +99,7 @@ class RunName:
         """The key of its proof in the artifact bucket."""
         return f"{proof_prefix(self.job)}{self.run}.json"
 
-    def proof(
-        self,
-        pipelines: Mapping[str, Reached],
-        *,
-        at_ms: int,
-        began_ms: int | None = None,
-        reported: Mapping[str, int] = FrozenMap(),
-        driver: Driver | None = None,
-    ) -> RunProof:
-        """Return its proof."""
-        return RunProof(
-            run=self.run,
-            generation=self.generation,
-            digest=self.digest,
-            at_ms=at_ms,
-            pipelines=dict(pipelines),
-            began_ms=began_ms,
-            reported=dict(reported),
-            driver=driver,
-        )
+    def proof(self, pipelines: Mapping[str, Reached], *, at_ms: int, **found: Any) -> RunProof:
+        """Return its proof, written at `at_ms`. `found` are further fields of it."""
+        own: dict[str, Any] = {"run": self.run, "generation": self.generation, "digest": self.digest}
+        return RunProof(**own, at_ms=at_ms, pipelines=dict(pipelines), **found)

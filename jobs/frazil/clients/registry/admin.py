@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from frazil.clients.registry.auth import Login, NoLogin
+from frazil.clients.registry.auth import NoLogin
 from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.clients.secrets import Redactor
@@ -20,16 +20,15 @@ _WRONG_SCHEMA = (409, 422)  # incompatible with earlier versions, invalid
 class RegistryAdmin:
     """Registers and deletes schemas at `url`. Raises `RegistryUnavailable`, also when the registry refuses a request."""
 
-    def __init__(self, url: str, *, login: Login | None = None, ca: str | None = None) -> None:
+    def __init__(self, url: str) -> None:
         self._http = RegistryHttp(
             url,
-            login or NoLogin(),
+            NoLogin(),
             Redactor(),
             retry=RetryPolicy(),
             clock=time.monotonic,
             sleep=time.sleep,
             random=random.random,
-            ca=ca,
         )
 
     def register(
