@@ -77,7 +77,7 @@ class Facts:
         self.subjects |= {
             "*"
             for each in pipelines
-            if each["topic"].get("subject_strategy", SubjectStrategy.TOPIC) != SubjectStrategy.TOPIC
+            if each["topic"].get("value", {}).get("subject_strategy", SubjectStrategy.TOPIC) != SubjectStrategy.TOPIC
         }
         self._pipelines = pipelines
         self._groups = {_pipeline_name(each): each.get("group") for each in pipelines}
@@ -179,7 +179,7 @@ class Facts:
 
 
 def _pipeline_name(pipeline: Json) -> str:
-    return str(pipeline.get("name") or re.sub("[^a-z0-9_]", "_", str(pipeline["topic"]["name"]).lower()))
+    return str(pipeline.get("name") or str(pipeline["table"]["identifier"]).partition(".")[2])
 
 
 def _workers(settings: Any) -> Workers:

@@ -84,7 +84,7 @@ def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
         return  # that change says more
     try:
         there, kept = ({avro.fingerprint(file.content): file for file in each or ()} for each in files)
-    except (ValueError, KeyError, TypeError):
+    except (FrazilError, ValueError, KeyError, TypeError):
         return  # a schema that is not read is refused by itself, and `_of_readings` says that nothing is known
     gone = [file for mark, file in there.items() if mark not in kept]
     if not gone:

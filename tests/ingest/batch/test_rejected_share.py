@@ -85,7 +85,7 @@ def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:
     with pytest.raises(TooManyRejected) as caught:
         check(counts(6504, wrong_magic=6000, undecodable=503))
     assert "6,503 of 6,504 records cannot be landed: 6,000 wrong_magic, 503 undecodable" in str(caught.value)
-    assert "another value_format may be meant" in str(caught.value)
+    assert "another format may be meant" in str(caught.value)
     assert "`frazil accept orders rejected-share --reason …`" in str(caught.value)
 
 

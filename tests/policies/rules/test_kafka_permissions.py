@@ -74,7 +74,11 @@ def planned(values: dict[str, Any], before: dict[str, Any] | None = None, verb: 
 PIPELINES = {
     "version": 2,
     "pipelines": [
-        {"name": "flights", "topic": {"name": "flights", "subject_strategy": "topic"}, "table": {"identifier": "n.f"}}
+        {
+            "name": "flights",
+            "topic": {"name": "flights", "value": {"subject_strategy": "topic"}},
+            "table": {"identifier": "n.f"},
+        }
     ],
 }
 BY_RECORD = json.loads(json.dumps(PIPELINES).replace('"subject_strategy": "topic"', '"subject_strategy": "record"'))

@@ -78,6 +78,7 @@ def test_a_release_for_other_processors_is_refused() -> None:
 def test_pipelines_that_clash_are_refused_with_all_else_that_is_wrong() -> None:
     twice = (*EXAMPLE, Pipeline(topic=Topic("x", value="avro"), table=Table("nyc.flights")))
     assert refused(pipelines=twice, topics=(ManagedTopic("a"), ManagedTopic("a"))) == [
+        "pipelines[2].name",
         "pipelines[2].table.identifier",
         "topics[1].name",
     ]
