@@ -51,7 +51,7 @@ SAME_NAME = {
     "wire_format": "the bytes of a frame, and how Spark reads them",
 }
 """The only names of two modules outside `cli`: in these pairs the folder says the rest."""
-MOST_ASK = 10
+MOST_ASK = 3
 """So many lines outside of `declaration` and `write` may ask for a write mode or an envelope by its type."""
 LONGEST = 400  # lines; a longer module is split
 
