@@ -176,7 +176,8 @@ def test_pipelines_of_one_connector_land_each_of_its_tables(
         namespace="captured",
         write=Upsert(),
         overrides={f"public.{items.name}": {"partition_by": ("bucket(4, id)",), "format_version": 3}},
-        **FORMATS[Converter.AVRO],
+        value="avro",
+        key="avro",
     )
     shops = []
     for source, pipeline in zip(sources, declared, strict=True):
