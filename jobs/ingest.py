@@ -29,9 +29,9 @@ from frazil.exit_codes import Exit, exit_of_all
 from frazil.ingest import runner
 from frazil.ingest.reporting import metrics, proof_writer
 from frazil.ingest.reporting.events import Event
-from frazil.job import entry_point, shutdown, startup
+from frazil.job import entry_point, startup
 from frazil.job import startup as missing_objects
-from frazil.job.session import open_job
+from frazil.job.session import heed_the_jvm, open_job
 from frazil.release.manifest import expected as expected_runtime
 from frazil.rollout.run_proof import Driver
 
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
         ) as job:
             jvm = startup.SessionJvm(job.spark, job.iceberg)
             startup.check_jvm(expected, jvm)
-            shutdown.heed_the_jvm(job.spark, stopping)
+            heed_the_jvm(job.spark, stopping)
             log = entry_point.log(secrets, lambda event: metrics.lines(event, environment.metrics_namespace))
             names = [pipeline.name for pipeline in pipelines]
             versions = startup.versions(jvm)

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 from frazil.clients.secrets import Secrets
 from frazil.declaration.documents.document import parse, parse_environment
-from frazil.job import entry_point, shutdown, startup
-from frazil.job.session import open_job
+from frazil.job import entry_point, startup
+from frazil.job.session import heed_the_jvm, open_job
 from frazil.maintain.orphans import check_age
 from frazil.maintain.run import maintain, prepare
 from frazil.maintain.target import Policy, exit_code
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
         ) as job:
             jvm = startup.SessionJvm(job.spark, job.iceberg)
             startup.check_jvm(expected, jvm)
-            shutdown.heed_the_jvm(job.spark, stopping)
+            heed_the_jvm(job.spark, stopping)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: stopping.set())
             log = entry_point.log(secrets)

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 from frazil.clients.aws_session import aws_client, unanswered
@@ -106,18 +106,9 @@ LONG_USERNAME = 12
 _OPEN_TO_OTHERS = stat.S_IRGRP | stat.S_IWGRP | stat.S_IROTH | stat.S_IWOTH
 
 
-class SecretsManager(Protocol):
-    """What is needed of boto3's Secrets Manager client."""
-
-    def get_secret_value(self, *, SecretId: str) -> Mapping[str, Any]:  # noqa: N803 - boto3's name
-        """Return the secret's current version: `SecretString` or `SecretBinary`."""
-        ...
-
-
-def secrets_manager(region: str | None) -> SecretsManager:
+def secrets_manager(region: str | None) -> Any:
     """Return a Secrets Manager client with short timeouts (5 s to connect, 10 s to answer, 3 attempts)."""
-    client: SecretsManager = aws_client("secretsmanager", answer_seconds=10, attempts=3, region_name=region)
-    return client
+    return aws_client("secretsmanager", answer_seconds=10, attempts=3, region_name=region)
 
 
 class Secrets:
@@ -132,12 +123,12 @@ class Secrets:
         self,
         environment: Mapping[str, str],
         *,
-        manager: Callable[[str | None], SecretsManager] = secrets_manager,
+        manager: Callable[[str | None], Any] = secrets_manager,
     ) -> None:
         self.redactor = Redactor()
         self._environment = environment
         self._manager = manager
-        self._managers: dict[str | None, SecretsManager] = {}
+        self._managers: dict[str | None, Any] = {}
         self._values: dict[tuple[str, str], str] = {}
 
     def __repr__(self) -> str:

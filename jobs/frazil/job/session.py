@@ -98,3 +98,43 @@ _TIME_DIGITS = 12
 def run_name(prefix: str, *, now: float, unique_id: str) -> str:
     """Return the name of a run that begins now, in seconds since 1970. `unique_id` has 32 hexadecimal digits."""
     return f"{prefix}{round(now * 1000):0{_TIME_DIGITS}x}{unique_id[_TIME_DIGITS:]}"
+
+
+LONGEST_SECONDS = 1800
+"""How long the JVM waits for the job at most: the longest grace there is. Whoever asked has a shorter one in mind, or not."""
+_BEFORE_SPARK = 1000  # hooks with a higher priority are run first; Spark ends its own session at 50
+
+
+class _Hook:
+    """Java's `Runnable`, called in a thread of the JVM that ends."""
+
+    def __init__(self, stopping: threading.Event) -> None:
+        self._stopping = stopping
+
+    def run(self) -> None:
+        """Ask the job to end, and keep the JVM until this process has ended, which ends the call too."""
+        self._stopping.set()
+        threading.Event().wait(LONGEST_SECONDS)
+
+    class Java:
+        """What py4j reads."""
+
+        implements = ("java.lang.Runnable",)
+
+
+def heed_the_jvm(spark: Any, stopping: threading.Event) -> None:
+    """Set `stopping` when Spark's JVM is asked to end, and let it end only after this process has.
+
+    With spark-submit the JVM is the parent, and a signal to a container's first process reaches only the JVM. Python would see that
+    its JVM no longer runs, in the middle of a batch. EMR Serverless gives the grace period to the JVM's shutdown hooks:
+    https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/job-cancellation-grace-period.html
+    """
+    from pyspark import SparkContext, java_gateway
+
+    callbacks: Any = java_gateway
+    callbacks.ensure_callback_server_started(SparkContext._gateway)
+    jvm = spark._jvm
+    hook = jvm.java.lang.Thread(_Hook(stopping))  # has Java's own hashCode, by which hooks are kept
+    jvm.org.apache.hadoop.util.ShutdownHookManager.get().addShutdownHook(
+        hook, _BEFORE_SPARK, LONGEST_SECONDS, jvm.java.util.concurrent.TimeUnit.SECONDS
+    )

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 JOB = """
 import sys, threading
 from pyspark.sql import SparkSession
-from frazil.job.shutdown import heed_the_jvm
+from frazil.job.session import heed_the_jvm
 spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
 stopping = threading.Event()
 heed_the_jvm(spark, stopping)
