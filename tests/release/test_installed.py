@@ -24,7 +24,7 @@ from tests.support import quickstart, small_release
 from tests.support.rollout_world import release
 
 DECLARED = """
-from frazil import Pipeline, Table, Topic
+from frazil import Json, Pipeline, Table, Topic
 
 pipelines = [Pipeline(topic=Topic("orders", value=Json(columns=("id long",))), table=Table("shop.orders"))]
 """
