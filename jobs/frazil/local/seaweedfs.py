@@ -32,6 +32,12 @@ class KeyFiles:
     access_key_id: Path
     secret_access_key: Path
 
+    @classmethod
+    def of(cls, home: Path, part: str) -> KeyFiles:
+        """Return the paths of a part's files in a `.frazil` folder. The files need not exist."""
+        key_id, key = (home / "secrets" / f"{part}-{name}" for name in ("access-key-id", "secret-access-key"))
+        return cls(access_key_id=key_id, secret_access_key=key)
+
     def make(self) -> None:
         """Create a pair if none exists: stored data may refer to the old one."""
         self.access_key_id.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -109,10 +115,8 @@ def _started(home: Path) -> StoreAddress:
 
 
 def key_files(home: Path) -> KeyFiles:
-    """Return the paths of a `.frazil` folder's key pair. The files need not exist."""
-    names = ("access-key-id", "secret-access-key")
-    key_id, key = (home / "secrets" / f"object-store-{name}" for name in names)
-    return KeyFiles(access_key_id=key_id, secret_access_key=key)
+    """Return the paths of a `.frazil` folder's key pair."""
+    return KeyFiles.of(home, "object-store")
 
 
 def _arguments(home: Path, ports: dict[str, int]) -> list[str]:
