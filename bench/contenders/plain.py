@@ -13,7 +13,6 @@ from bench.shapes import Format, Shape
 from bench.topics import Job
 from frazil.lake.catalogs import spark_options
 from frazil.local.toolchain import class_path
-from frazil.local.toolchain import class_path as local_files
 
 COORDINATES = ("topic", "partition", "offset", "timestamp")
 
@@ -26,7 +25,7 @@ def session(job: Job) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        **local_files.SETTINGS,
+        **class_path.LOCAL_FILES,
         **spark_options(job.environment, lambda secret: ""),
         **job.spark_settings,
     }
