@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.decode.writers.writer_schemas import WriterSchemas
+from frazil.decode.writers.registered_writers import RegisteredWriters
 from frazil.errors import (
     DeadLetterTableMismatch,
     FrazilError,
@@ -153,13 +153,13 @@ def test_a_replayed_record_with_another_verdict_is_in_one_place_only(
     shop = shop_of(partitions=1)
     first = shop.register()
     second = shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]})
-    decoding = WriterSchemas.decoding
+    decoder = RegisteredWriters.decoder
     unfit: list[int] = []
 
-    def judging(self: WriterSchemas, target: Any, _: Any, *more: Any) -> Any:
-        return decoding(self, target, dict.fromkeys(unfit, "as the test says"), *more)
+    def judging(self: RegisteredWriters, target: Any, _: Any, **more: Any) -> Any:
+        return decoder(self, target, dict.fromkeys(unfit, "as the test says"), **more)
 
-    monkeypatch.setattr(WriterSchemas, "decoding", judging)
+    monkeypatch.setattr(RegisteredWriters, "decoder", judging)
     shop.drain()
     shop.produce([*shop.orders(3, first), *(frame(second, v[5:] + b"\x00") for v in shop.orders(4, second))])
     unfit[:] = [first]
