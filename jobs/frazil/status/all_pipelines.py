@@ -66,10 +66,15 @@ def _made(pipeline: Pipeline, answer: Future[PipelineStatus]) -> PipelineStatus:
 
 
 def totals(found: Iterable[PipelineStatus]) -> dict[str, int]:
-    """Return the sums over all pipelines, of what is known."""
-    names = ("lag", "rejected_24h", "rows", "bytes", "data_files", "delete_files")
-    listed = list(found)
-    return {name: sum(getattr(one, name) or 0 for one in listed) for name in names}
+    """Return the sums over all pipelines, of what is known; a record that several pipelines of one topic read counts once."""
+    listed, of_records = list(found), ("lag", "rejected_24h")
+    sums = dict.fromkeys((*of_records, "rows", "bytes", "data_files", "delete_files"), 0)
+    for name in sums:
+        parts: dict[str, list[int]] = {}
+        for one in listed:
+            parts.setdefault(one.topic if name in of_records else one.pipeline, []).append(getattr(one, name) or 0)
+        sums[name] = sum(map(max, parts.values()))
+    return sums
 
 
 def states(found: Iterable[PipelineStatus]) -> Mapping[str, int]:

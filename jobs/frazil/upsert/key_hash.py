@@ -1,4 +1,4 @@
-"""The hash of a row's key as `spark_key_hash` has it, without Spark: XXH64, one column after the other.
+"""The hash of a row's key as `resolver.key_hash` has it, without Spark: XXH64, one column after the other.
 
 A column's hash is the seed of the next one, 42 is the first seed. The algorithm is doc/xxhash_spec.md of
 https://github.com/Cyan4973/xxHash. Integers are hashed as Spark's `XXH64.hashLong` and `hashInt` do, which is the same on their
