@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from frazil.declaration.checks.constraints import matching
 from infra.confluent.checks import member_of, milliseconds
 from infra.confluent.resource import Arguments, Block, Credentials, Empty, Id
-from infra.execution_role import ExecutionRole
+from infra.iam_role import ExecutionRole
 from infra.names import Names
 from infra.protection import Protection
 from infra.tf import Construct

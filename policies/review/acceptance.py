@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.review.plan.normal_form import DIGITS
+from policies.review.plan.compared_plans import DIGITS
 
 ALL = "all"
 

@@ -11,7 +11,7 @@ from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import touched
 from policies.review.data_effects.effects import Effect
 from policies.review.interruptions import interruptions
-from policies.review.plan.plan_changes import Planned, Verb
+from policies.review.plan.resource_changes import Planned, Verb
 from policies.review.policy_diff import PolicyChange, follows_from
 
 _WIDENED, _LOST, _LOWERED = "policy_widened", "data_lost", "partitions_lowered"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from policies.review.danger import Danger
-from policies.review.plan.plan_changes import Planned, Verb
+from policies.review.plan.resource_changes import Planned, Verb
 
 _ACCESS = {
     # type: the arguments that say who may do what

@@ -10,7 +10,7 @@ from typing import Any
 from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed, policy
-from policies.review.plan.plan_changes import Planned, Verb
+from policies.review.plan.resource_changes import Planned, Verb
 from policies.review.role_permissions import TYPES, RoleRights
 from policies.rules import new_permissions as lake_grants
 from policies.rules.new_permissions import policy_widened

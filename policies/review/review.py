@@ -22,11 +22,11 @@ from policies.review.data_effects.desired_effects import desired_effects
 from policies.review.data_effects.effects import Effect, effects
 from policies.review.data_effects.job_runs import documents
 from policies.review.new_trusts import trust_dangers
+from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
-from policies.review.plan.normal_form import NormalForm, form_of_cleaned
-from policies.review.plan.plan_changes import Difference, Planned, Verb, as_declared, drifted, planned
 from policies.review.plan.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
 from policies.review.plan.planned_resources import planned_resources
+from policies.review.plan.resource_changes import Difference, Planned, Verb, as_declared, drifted, planned
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import explainable, role_rights, with_roles

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
-from infra.execution_role import ExecutionRole
+from infra.iam_role import ExecutionRole
 from infra.network_plan import GivenNetwork, NetworkPlan
 from infra.tf import CloudwatchLogGroup, Construct, FlowLog, IamOpenidConnectProvider, IamPolicy
 from policies.documents import fill, placeholders

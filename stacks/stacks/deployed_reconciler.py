@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Mode
 from frazil.rollout.function_settings import EXECUTION, Settings
-from infra.execution_role import ExecutionRole
+from infra.iam_role import ExecutionRole
 from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
 from infra.schedules import EXECUTION_ID, FunctionSchedule
 from infra.tf import Construct, TerraformResource

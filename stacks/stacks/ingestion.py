@@ -10,7 +10,7 @@ from frazil.declaration import digest
 from frazil.release.manifest import Release
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from infra.alarms import ScheduleAlarm
-from infra.execution_role import ExecutionRole
+from infra.iam_role import ExecutionRole
 from infra.tf import (
     CloudwatchLogGroup,
     Construct,

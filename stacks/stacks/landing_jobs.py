@@ -15,7 +15,7 @@ from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
 from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import GroupAlarms, PipelineAlarms, Watched
-from infra.execution_role import ExecutionRole
+from infra.iam_role import ExecutionRole
 from infra.schedules import JobSchedule
 from infra.table_grants import LANDS, MAINTAINS, TableGrants
 from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle

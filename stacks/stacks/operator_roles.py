@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline, digest
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
-from infra.execution_role import ExecutionRole
+from infra.iam_role import ExecutionRole
 from infra.table_grants import READS, TableGrants
 from infra.tf import (
     AthenaWorkgroup,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from frazil.declaration import Pipeline, Problem, Spark, Tableflow
 from infra.alarms import GROUP_ALARMS, PIPELINE_ALARMS
 from infra.confluent.managed_topic import ManagedTopic
-from infra.execution_role import QUOTAS
+from infra.iam_role import QUOTAS
 from policies.documents import MANAGED_LIMIT, characters
 from stacks.spec.deployments import AlarmsOf, ClusterKind, Confluent, Deployment
 from stacks.spec.groups import groups_of

@@ -20,7 +20,7 @@ from typing import Any
 from frazil.exit_codes import Exit
 from policies.review.markdown.escaping import code, prose
 from policies.review.markdown.page import markdown
-from policies.review.plan.normal_form import SHOWN, NormalForm, differences, is_empty, read_form
+from policies.review.plan.compared_plans import SHOWN, NormalForm, differences, is_empty, read_form
 from policies.review.review import Review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow.deployed import file_of

@@ -27,8 +27,8 @@ from frazil.rollout.group_jobs import INGEST, job_name
 from policies.resources import read
 from policies.review.data_effects.job_runs import documents, pipelines
 from policies.review.markdown.page import markdown
-from policies.review.plan.normal_form import SHOWN, is_empty
-from policies.review.plan.plan_changes import Verb
+from policies.review.plan.compared_plans import SHOWN, is_empty
+from policies.review.plan.resource_changes import Verb
 from policies.review.review import Review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.spec.reader_keys import VARIABLE

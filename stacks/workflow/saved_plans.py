@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import hidden
-from policies.review.plan.normal_form import NormalForm, normal_form
-from policies.review.plan.plan_changes import is_complete
-from policies.review.plan.plan_changes import planned as changes_of
 from policies.review.plan.plan_gaps import StackPlan
+from policies.review.plan.resource_changes import is_complete
+from policies.review.plan.resource_changes import planned as changes_of
 from stacks.workflow.terraform_command import PLAN, TerraformCommand
 from stacks.workflow.terraform_plans import plans
 

@@ -22,7 +22,7 @@ from frazil.ingest.plan.plan import Restage
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.spark_errors import TimestampOverflow
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger

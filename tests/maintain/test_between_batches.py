@@ -24,7 +24,7 @@ from frazil.maintain.between_batches import (
     Counted,
     is_due,
 )
-from frazil.maintain.selection import Why
+from frazil.maintain.choose_upkeep import Why
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status
 
 PIPELINE = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"), write=Upsert())

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
 from tests.support.ledgers import Crash, Ledgers, crash_at

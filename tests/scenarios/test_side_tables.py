@@ -12,7 +12,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.lake import metadata_expiry
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry

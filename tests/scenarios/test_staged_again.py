@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration import Limits
 from frazil.ingest.loop import ATTEMPTS, Ingestion
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from tests.support.registry_server import RegistryServer
 from tests.support.shop import ORDER, Shop
 

@@ -146,7 +146,7 @@ def test_a_path_gets_the_name_that_the_cdk_gives_it() -> None:
 
 # ── No id is a number of a place in a list ──────────────────────────────────────────────────────
 EXCUSED = {
-    "infra/execution_role.py": "IAM bounds a policy's size; its parts are numbered, and change in place",
+    "infra/iam_role.py": "IAM bounds a policy's size; its parts are numbered, and change in place",
     "stacks/workflow/monthly_bill.py": "it estimates a price, and deploys nothing",
 }
 

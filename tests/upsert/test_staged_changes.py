@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.lake import tables
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import TableWriter
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -29,8 +29,8 @@ from frazil.ingest.setup.waiting import waiting_now
 from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import Committed
 from frazil.lake.ledger.offsets import Offsets
 from frazil.lake.spark_session import infer_no_constraints

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.errors import SparkFailed
-from frazil.ingest.batch.account import commit_request
+from frazil.ingest.batch.offset_account import commit_request
 from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.refused_records import check_mode
 from frazil.ingest.batch.rejected_share import check_keys
@@ -20,7 +20,7 @@ from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
 from frazil.lake import tables
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.stage import Staged
 from frazil.upsert.key_changes import KeyChanges

@@ -21,9 +21,9 @@ from frazil.job.context import JobContext
 from frazil.lake.iceberg_java import said
 from frazil.lake.java_classes import Java, entries
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
+from frazil.maintain.choose_upkeep import Why
 from frazil.maintain.compact import compact, merge_deletes
 from frazil.maintain.lease import PROPERTY, Lease
-from frazil.maintain.selection import Why
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Status, Target
 
 MIB = 1 << 20

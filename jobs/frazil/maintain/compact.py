@@ -21,8 +21,8 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.rewrite import MANY_DELETE_FILES, Group, Rewritten
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import order
+from frazil.maintain.choose_upkeep import Closing, Why, marks_of, why
 from frazil.maintain.lease import Lease
-from frazil.maintain.selection import Closing, Why, marks_of, why
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
 
 CONFLICTS = {"CommitFailedException", "ValidationException", "NotFoundException"}

@@ -14,7 +14,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.snapshot_retention import History
 from frazil.lake.stage import empty_commit
-from frazil.maintain.selection import to_carry, to_expire
+from frazil.maintain.choose_upkeep import to_carry, to_expire
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
 
 FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.STAGED_AT)

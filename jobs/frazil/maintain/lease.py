@@ -21,7 +21,7 @@ from py4j.protocol import Py4JJavaError
 from frazil.job.context import JobContext
 from frazil.lake.iceberg_java import failed
 from frazil.lake.java_classes import Java, entries
-from frazil.maintain.selection import Mark, remembered
+from frazil.maintain.choose_upkeep import Mark, remembered
 
 PROPERTY = "frazil.upkeep"
 TAG = "frazil-maintainer-"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from frazil.errors import RememberedDeletesLost
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entries import entry

@@ -19,10 +19,10 @@ from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.iceberg_java import Iceberg, said
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.upsert.index.head_changes import commits_between, follow
-from frazil.upsert.index.keyed_files import KeyColumns, RowsLacking, keyed_rows
-from frazil.upsert.index.places import NOWHERE, Places, PlacesOfKeys
-from frazil.upsert.index.sorted_entries import BYTES
+from frazil.upsert.key_index.head_changes import commits_between, follow
+from frazil.upsert.key_index.keyed_files import KeyColumns, RowsLacking, keyed_rows
+from frazil.upsert.key_index.places import NOWHERE, Places, PlacesOfKeys
+from frazil.upsert.key_index.sorted_entries import BYTES
 from frazil.upsert.resolver import (
     FILE,
     HASH,

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from frazil.errors import KeysMoved
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.stage import Staged, TableWriter
 from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.compared_rows import rows_to_write, unresolved_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from policies.resources import HOLDS_DATA
-from policies.review.plan.plan_changes import Planned
+from policies.review.plan.resource_changes import Planned
 
 _NAMED_BY = {
     "aws_s3_bucket": "bucket",

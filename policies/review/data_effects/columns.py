@@ -20,7 +20,7 @@ from frazil.schemas.json_columns import with_variants
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 from policies.review.data_effects.effects import Effect
-from policies.review.plan.plan_changes import Planned, Verb
+from policies.review.plan.resource_changes import Planned, Verb
 
 _SUBJECT_OF = "{topic}-value"
 

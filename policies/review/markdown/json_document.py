@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from policies.review.cost import SERVICES, Estimate
-from policies.review.plan.plan_changes import LATER, Difference, Planned
+from policies.review.plan.resource_changes import LATER, Difference, Planned
 from policies.review.review import Review
 
 VERSION = 1

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from policies.review.acceptance import Acceptance
 from policies.review.markdown import sections
 from policies.review.markdown.escaping import code, prose
-from policies.review.plan.normal_form import SHOWN
-from policies.review.plan.plan_changes import Verb
+from policies.review.plan.compared_plans import SHOWN
+from policies.review.plan.resource_changes import Verb
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Review, Verdict
 

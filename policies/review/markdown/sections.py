@@ -14,7 +14,7 @@ from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import MOST_NAMED, shortened
 from policies.review.data_effects.effects import Effect
 from policies.review.markdown.escaping import cell, code, prose
-from policies.review.plan.plan_changes import LATER, Difference, Planned
+from policies.review.plan.resource_changes import LATER, Difference, Planned
 from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.review.danger import Danger
-from policies.review.plan.plan_changes import is_complete
+from policies.review.plan.resource_changes import is_complete
 
 Json = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from frazil.cli.pipelines.maintain import ACTIONS, REASONS, print_results
-from frazil.maintain.selection import Why
+from frazil.maintain.choose_upkeep import Why
 from frazil.maintain.target import Action, Outcome, Status
 
 PLANNED = Status.DRY_RUN

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.ingest.batch import account, record_counts
+from frazil.ingest.batch import offset_account, record_counts
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
 
@@ -37,7 +37,7 @@ def test_a_thousand_partitions_are_counted_exactly_however_tasks_divide_them(spa
     seen = observed(spark, ranges, tasks=7)
     counts = record_counts.counts(seen["partitions"])
     assert counts == dict.fromkeys(range(MANY), 30)
-    assert account.gaps(counts, ranges) == dict.fromkeys(range(MANY), 10)
+    assert offset_account.gaps(counts, ranges) == dict.fromkeys(range(MANY), 10)
     assert seen["read"] == ROWS
 
 

@@ -12,7 +12,7 @@ from frazil.ingest.batch import refused_records
 from frazil.ingest.batch.record_counts import Rejected
 from frazil.ingest.batch.refused_records import Refused, check_mode, ranges
 from frazil.ingest.plan.plan import Plan
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.offsets import Offsets
 

@@ -12,8 +12,8 @@ from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import layout, tables
 from frazil.lake.commit.catalog_check import check_catalog
-from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.commit import commit
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger

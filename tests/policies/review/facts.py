@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.review.plan.plan_changes import Difference
+from policies.review.plan.resource_changes import Difference
 from policies.review.review import Review
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from frazil.release.manifest import Architecture, manifest
 from policies.review.markdown.page import marker
-from policies.review.plan.normal_form import normal_form, read_form
+from policies.review.plan.compared_plans import normal_form, read_form
 from policies.review.plan.plan_gaps import StackPlan
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow import review

@@ -14,7 +14,7 @@ from frazil.decode.decoded_columns import DETAIL, REASON, SCHEMA_ID
 from frazil.errors import RejectedRecords
 from frazil.ingest.batch.record_counts import Rejected
 from frazil.ingest.plan.plan import Plan
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.ledger.entry import Ranges
 from frazil.schemas.reasons import Reason
 

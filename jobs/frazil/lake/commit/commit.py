@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 
 from frazil.errors import CatalogUnavailable
 from frazil.lake.commit.carried_on import carried_on
-from frazil.lake.commit.check import StageAgain, Verdict, check, refusal
+from frazil.lake.commit.fence import StageAgain, Verdict, check, refusal
 from frazil.lake.commit.other_commits import OtherCommit, OtherCommits
 from frazil.lake.commit.replaced_rows import ReplacedRows, RowChanges, row_delta
 from frazil.lake.commit.request import NOTHING, CommitRequest, Committed, Committer, Extra

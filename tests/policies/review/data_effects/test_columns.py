@@ -12,7 +12,7 @@ from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upser
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.effects import Effect
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_changes import planned
+from policies.review.plan.resource_changes import planned
 from tests.policies.review.cases import ID, avro, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, change, plan
 

@@ -17,12 +17,12 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch
-from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.commit import commit
 from frazil.lake.commit.dead_letters import side_table
-from frazil.lake.commit.dead_letters.finish import finish
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
+from frazil.lake.commit.dead_letters.write_dead_letters import finish
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.replaced_rows import RowChanges
 from frazil.lake.commit.request import CommitRequest, Committed, Committer, Extra

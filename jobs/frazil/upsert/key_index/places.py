@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from frazil.upsert.index.sorted_entries import BYTES, GONE, U64, Numbers, SortedEntries, on_disk
+from frazil.upsert.key_index.sorted_entries import BYTES, GONE, U64, Numbers, SortedEntries, on_disk
 
 NOWHERE = -1
 """The Kafka partition of a row that has none, or whose partition does not count."""

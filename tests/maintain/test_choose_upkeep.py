@@ -9,7 +9,7 @@ import pytest
 
 from frazil.lake.rewrite import Group
 from frazil.lake.snapshot_retention import History, Past
-from frazil.maintain.selection import (
+from frazil.maintain.choose_upkeep import (
     DAY_MS,
     HOUR_MS,
     MARKS,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from frazil.errors import Fenced
-from frazil.lake.commit.check import StageAgain, Verdict, check, refusal
+from frazil.lake.commit.fence import StageAgain, Verdict, check, refusal
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.commit.table_state import TableState
 from frazil.lake.ledger import entry as ledger

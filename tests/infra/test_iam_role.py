@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from infra import tf
-from infra.execution_role import MOST_ATTACHED, ExecutionRole
+from infra.iam_role import MOST_ATTACHED, ExecutionRole
 from infra.tf import TerraformStack
 from policies.documents import MANAGED_LIMIT, characters
 from policies.table_resources import Scope

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frazil.upsert.index import places, sorted_entries
-from frazil.upsert.index.places import NOWHERE, KeyedRows, PlacesOfKeys
-from frazil.upsert.index.sorted_entries import SortedEntries
+from frazil.upsert.key_index import places, sorted_entries
+from frazil.upsert.key_index.places import NOWHERE, KeyedRows, PlacesOfKeys
+from frazil.upsert.key_index.sorted_entries import SortedEntries
 
 KEYS = 12
 """So few keys that files have several rows of one, and one half of the hash is that of other keys."""

@@ -8,7 +8,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import CountsDisagree
-from frazil.ingest.batch.account import check, gaps
+from frazil.ingest.batch.offset_account import check, gaps
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.offsets import Offsets

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 from frazil.lake.row_offsets import tasks_read
-from frazil.upsert.index.places import NOWHERE, KeyedRows
 from frazil.upsert.key_hash import U64, hashes
+from frazil.upsert.key_index.places import NOWHERE, KeyedRows
 from frazil.upsert.resolver import FILE, POSITION, key_hash
 
 ROWS_AT_ONCE = 1_000_000

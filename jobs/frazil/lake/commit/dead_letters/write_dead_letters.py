@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch, Fenced
-from frazil.lake.commit.check import StageAgain
 from frazil.lake.commit.commit import commit
 from frazil.lake.commit.dead_letters import of_batches as letters
 from frazil.lake.commit.dead_letters.side_state import SideState, compare
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest, Committer, Extra
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_changes import LATER, Difference, Verb, drifted, is_complete, planned
+from policies.review.plan.resource_changes import LATER, Difference, Verb, drifted, is_complete, planned
 from tests.policies.review.planning import change, plan
 
 

@@ -15,7 +15,7 @@ from frazil.ingest.plan.lost_deletes import caught_up, check_deletes
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.job.context import JobContext
-from frazil.lake.commit.check import StageAgain
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger.last_records import LastRecords
 from frazil.lake.ledger.totals import Counts

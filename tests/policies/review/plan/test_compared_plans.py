@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from policies.review.plan.normal_form import differences, normal_form, read_form
+from policies.review.plan.compared_plans import differences, normal_form, read_form
 from tests.policies.review.planning import change, plan, stays
 
 SECRET = "pw-1"
