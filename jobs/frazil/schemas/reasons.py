@@ -70,7 +70,7 @@ MESSAGES = {
     Reason.KEY_MISSING: "the record has no key, and each row of the table has one",
     Reason.TOMBSTONE_NAMES_NO_ROW: "the record has no value, and its key lacks a column of the table's key",
     Reason.KEY_REGISTRY_FRAME: "the key begins as a registry's serialiser writes, so two versions of one key differ: declare "
-    "the key_format of its schema, for a new table",
+    "the key's format with its schema, for a new table",
     Reason.KEY_NULL: "a field of the key is null, and no row of the table has such a key",
     Reason.KEY_MISMATCH: "the value's key columns differ from the record's key",
     Reason.ORDER_MISSING: "a field of the record's order is null, or the record has no value and so lacks it",

@@ -49,7 +49,7 @@ class EmbeddedWriters(FramedWriters):
             raise InvalidInput(
                 f"the records have more than {MOST} schemas, so each may have another one",
                 where="the member schema of records of format connect_json",
-                do="Declare columns or key_columns: then the schema in the record is not read",
+                do="Declare the columns of the format: then the schema in the record is not read",
             )
         try:
             made = self._unwrapped(embedded_type(text.decode()))
