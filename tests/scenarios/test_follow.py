@@ -116,7 +116,7 @@ def test_a_topic_whose_first_schema_comes_later_is_landed_then(shop: Shop) -> No
         (idle, *_) = run.until("idle", message=f"waiting for a schema in subject {shop.topic}-value")
         assert idle["lag"] == 5
         assert 3600 <= idle["freshness_seconds"] < 3700
-        assert idle["hint"].endswith("offset 0 looks like JSON without a schema id: declare value_format json")
+        assert idle["hint"].endswith("offset 0 looks like JSON without a schema id: declare the format json")
         shop.produce(shop.orders(3, shop.register()))
         run.until("batch_committed")  # there is a table now
         landed(shop, 3)

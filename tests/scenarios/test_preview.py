@@ -122,7 +122,7 @@ def test_a_topic_without_a_schema_says_what_it_waits_for(shop: Shop) -> None:
     found = previewed(shop)
     assert (found.rows, found.columns) == ((), ())
     assert f"waiting for a schema in subject {shop.topic}-value" in found.waiting
-    assert "declare value_format json" in found.waiting
+    assert "declare the format json" in found.waiting
 
 
 def test_a_partition_field_without_a_column_is_refused_as_by_a_run(shop_of: ShopOf) -> None:
