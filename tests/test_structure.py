@@ -54,6 +54,7 @@ SAME_NAME = {
 MOST_ASK = 3
 """So many lines outside of `declaration` and `write` may ask for a write mode or an envelope by its type."""
 LONGEST = 400  # lines; a longer module is split
+MOST_MODULES = 15  # of one folder
 
 
 def modules(root: Path) -> list[Path]:
@@ -103,6 +104,11 @@ def test_no_module_is_two_modules(root: Path) -> None:
     for module in modules(root):
         lines = len(module.read_text().splitlines())
         assert lines <= LONGEST, f"{module} has {lines} lines"
+
+
+def test_no_folder_is_a_heap(root: Path) -> None:
+    counts = Counter(module.parent for module in modules(root) if module.stem != "__init__")
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
 
 
 def test_few_places_ask_which_write_mode_or_envelope_a_pipeline_has(root: Path) -> None:
