@@ -189,6 +189,15 @@ def test_the_columns_of_all_versions_are_those_that_a_table_would_have() -> None
     keyed = pipeline(write=Upsert(), key_format="avro")
     found = of_columns(keyed, topic_rows(keyed, registry), None)
     assert (found.found, found.columns[0]) == ("5 columns from 2 versions of t-value", ("order_no", "int"))
+    key_fields = Struct(
+        (Field("order_no", Primitive(Kind.INT), required=True),)
+    )  # as the table of an upsert has its key
+    of_json = {"value_format": "json", "columns": ("id long",), "key_format": "json", "key_columns": ("order_no int",)}
+    declared = pipeline(write=Upsert(), **of_json)
+    same = of_columns(
+        declared, topic_rows(declared, None), Struct((*key_fields.fields, Field("id", Primitive(Kind.LONG))))
+    )
+    assert same.found == "2 columns, all in the table"
     table = Struct((Field("order_id", Primitive(Kind.INT)), Field("user", Primitive(Kind.STRING))))
     assert "column order_id widened from int to long" in of_columns(pipeline(), rows, table).found
 

@@ -56,6 +56,14 @@ def check(shop: Shop, found: Preview) -> None:
     assert all(r.message for r in found.rejected)
 
 
+def test_the_records_key_is_shown_where_it_is_the_rows_key(shop_of: ShopOf) -> None:
+    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop.produce(shop.orders(1, shop.register()), key=b"k1", partition=0)
+    shop.produce([None], key=b"k2", partition=0)
+    found = previewed(shop)
+    assert [(row.operation, row.values["_kafka_key"]) for row in found.rows] == [("write", "k1"), ("delete", "k2")]
+
+
 @pytest.mark.long
 def test_rows_and_reasons_are_those_of_a_run_and_nothing_is_written(shop: Shop) -> None:
     schema_id = shop.register(ORDER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -53,9 +54,11 @@ def of_columns(pipeline: Pipeline, rows: TopicRows, table: Struct | None) -> Che
             return Check.failed(name, f"no schema can be read: {rows.problems[0]}", remedy, exit=Exit.FAILED)
         what = f"no schema in subject {subjects}" if subjects else "no subject is known before a record names one"
         return Check.warning(name, what, "The pipeline waits until a producer registers a schema")
-    evolution = pipeline.table.schema_evolution
+    evolution, there = pipeline.table.schema_evolution, table or Struct(())
+    if pipeline.write.has_key:  # its required columns are the key, and stay so
+        there = Struct(tuple(replace(field, required=False) for field in there.fields))
     found = landing(
-        table or Struct(()),
+        there,
         rows.versions,
         may_add=table is None or evolution is not SchemaEvolution.FREEZE,
         may_widen=table is None or evolution is SchemaEvolution.WIDEN,

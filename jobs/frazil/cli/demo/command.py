@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from frazil.lake.read.stored_tables import Lake
     from frazil.status.pipeline_status import PipelineStatus
 
+DOCUMENT = ".frazil/demo/pipelines.json"
 NEXT = (
     ("frazil status flights --env demo", "offsets, schema, snapshots"),
     ("frazil dead-letters list flights --env demo", "rejected records, with reasons"),
@@ -36,15 +37,18 @@ NEXT = (
     ("stacks/pipelines.py", "the declarations of these tables; add yours beside them"),
     ("README.md", "a pipeline on your own broker"),
 )
+ELSEWHERE = tuple((f"{command} --pipelines {DOCUMENT}", what) for command, what in NEXT[:3])
+"""The same outside of a checkout, whose declarations are the demo's document."""
 
 
 def next_steps(command: str | None, python: Path) -> tuple[tuple[str, str], ...]:
     """Return what to look at next. If `frazil` is no command of the shell, first how to make it one."""
+    steps = NEXT if Path("stacks/pipelines.py").exists() else ELSEWHERE
     if command is not None:
-        return NEXT
+        return steps
     activate = python.parent / "activate"
     shown = activate.relative_to(Path.cwd()) if activate.is_relative_to(Path.cwd()) else activate
-    return ((f"source {shown}", "puts frazil on the PATH"), *NEXT)
+    return ((f"source {shown}", "puts frazil on the PATH"), *steps)
 
 
 FOLDER = "demo"
@@ -149,12 +153,14 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
 
 
 def _kept(environment: Environment) -> Environment:
-    """Write the demo's environment where `--env demo` finds it, and return it."""
-    from frazil.declaration import environment_document
+    """Write the demo's environment where `--env demo` finds it, and its declarations; return the environment."""
+    from frazil.declaration import canonical, environment_document
+    from frazil.declaration.documents.document import document
 
     named, folder = replace(environment, name=ENVIRONMENT), documents_folder()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{ENVIRONMENT}.json").write_text(json.dumps(environment_document(named), indent=2) + "\n")
+    (state_folder() / FOLDER / Path(DOCUMENT).name).write_bytes(canonical(document(PIPELINES)))
     return named
 
 

@@ -16,6 +16,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.decoded_columns import REASON, ROW, SCHEMA_ID
 from frazil.decode.keys.key_column import KeyLanding, key_column
+from frazil.decode.keys.row_key import KEY_COLUMN
 from frazil.decode.record_decoder import RecordDecoder, with_bytes_as_read
 from frazil.ingest.batch import record_counts
 from frazil.ingest.batch.read import HEADERS, consumer_options, read
@@ -60,6 +61,10 @@ class Staging:
             columns |= self.layout.key.values()
         problem = self.limits.problem(columns)
         return None if problem is None else self.mode.unplaced(problem, self.layout)
+
+    def kafka_key(self) -> list[Column]:
+        """Return the record's key as the column of the rows' key, where it is one; it is a metadata column of the rows."""
+        return [key_column(self.key).alias(KEY_COLUMN)] if self.key and KEY_COLUMN in self.layout.key_names else []
 
     def stage(self, planned: Plan, by_driver: Sequence[Record] = ()) -> StagedRecords:
         """Stage the rows of a plan, and count its records as they are read."""

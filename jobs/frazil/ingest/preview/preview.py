@@ -195,7 +195,7 @@ def _refused(
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
     thorough, write = staging.decoding.thorough, staging.pipeline.write
     decoded = thorough.rows(_frame(staging, records), staging.unplaced())
-    values = staging.mode.values(staging.layout)
+    values = [*staging.mode.values(staging.layout), *staging.kafka_key()]
     deletes = is_delete(has_changes=thorough.has_changes)
     operation = F.when(deletes, "delete").otherwise("write")
     left_out: Column = F.lit(None).cast("array<string>")
