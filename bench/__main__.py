@@ -114,7 +114,11 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--way", action="append", default=[], choices=list(CAPTIONS), help="a contender")
     parser.add_argument(
-        "--only", action="append", default=[], choices=(*OTHERS, *ASKED_FOR), help="one of what is no race of shapes"
+        "--only",
+        action="append",
+        default=[],
+        choices=(*OTHERS, *ASKED_FOR),
+        help="run one part that is not a race of shapes",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
     parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")

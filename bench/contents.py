@@ -1,4 +1,4 @@
-"""What a table of a topic must hold, from the records as they were sent: counts, and sums that a row of an older record changes."""
+"""The expected content of a topic's table, from the records as they were sent: counts, and sums that a row of an older record changes."""
 
 from __future__ import annotations
 

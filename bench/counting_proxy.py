@@ -22,7 +22,7 @@ _PIECE = 1 << 16
 
 
 class Kind(StrEnum):
-    """What a request does. `CATALOG` is an operation of Glue, whose name replaces the class of the key."""
+    """The operation of a request. `CATALOG` is an operation of Glue, whose name replaces the class of the key."""
 
     PUT = "PUT"
     GET = "GET"

@@ -29,7 +29,7 @@ class Parts:
     decode: float
     write: float
     rest: float
-    """What `read`, `decode` and `write` do not explain: counts and routing, within tasks."""
+    """The rest of the time within tasks: counts and routing, besides `read`, `decode` and `write`."""
     fixed: float
     """The CPU of a batch without rows: plan, table, commit. One thread does it."""
     waiting: float
@@ -46,7 +46,7 @@ class Parts:
 def parts_of(landings: Sequence[Mapping[str, Any]], record_bytes: float, *, has_broker: bool) -> Parts:
     """Return the parts from landings on one core: of Frazil with many and with few rows, and of its steps.
 
-    The CPU of a batch without rows follows from the two sizes. It is none if the few rows cost less than their share.
+    The CPU of a batch without rows follows from the two sizes. It is 0 if the few rows cost less than their share.
     """
     many, few = _of(landings, "ours", max), _of(landings, "ours", min)
     fixed = max((few["cpu"] * many["rows"] - many["cpu"] * few["rows"]) / (many["rows"] - few["rows"]), 0.0)
@@ -110,7 +110,7 @@ class Setting:
     commit_seconds: float
     commit_price: Decimal
     start_seconds: float
-    """How long a run is billed before its first batch."""
+    """Seconds that a run is billed for before its first batch."""
     start_price: Decimal
     """The price of the requests of a run's start."""
     most_rows: float

@@ -42,7 +42,7 @@ def create(iceberg: Iceberg, table: str, version: int, *, copy_on_write: bool = 
 def rows(ids: DataFrame, version: int) -> DataFrame:
     """Return the rows of some ids in a version; other columns of `ids` follow.
 
-    A literal would have the code of each batch compiled again, which is no part of what a commit takes.
+    A literal would have the code of each batch compiled again, and a commit does not need that.
     """
     of_batch = constant(F.lit(version).cast("int"), F.col("id").cast("int"))
     made = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MERGE_SETTINGS = {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"}
-"""What suits a `MERGE` best on few cores."""
+"""The settings that suit a `MERGE` best on few cores."""
 
 
 def merge_statement(table: str, batch: str, columns: Sequence[str], *, key: str, is_delete: str) -> str:

@@ -55,7 +55,7 @@ def test_an_option_that_is_not_the_topics_is_refused_with_whose_it_is(name, why)
     ],
 )
 def test_a_value_that_kafka_would_refuse_is_refused_here(name, value):
-    assert "is no value of it" in told(name, value)
+    assert "is not one of its values" in told(name, value)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,6 @@ from frazil.cli.options import (
     flag,
 )
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Environment
 from frazil.errors import FrazilError, RolloutFailed
 from frazil.exit_codes import Exit
 from frazil.project import environments

@@ -72,13 +72,17 @@ def _bad_value(name: str, value: str) -> Refusal | None:
     if name in _WORDS:
         choices = _WORDS[name]
         return (
-            None if value in choices else Refusal(f"{shown(value)} is no value of it", f"Write {' or '.join(choices)}")
+            None
+            if value in choices
+            else Refusal(f"{shown(value)} is not one of its values", f"Write {' or '.join(choices)}")
         )
     if name in _NUMBERS:
         lowest = _NUMBERS[name]
         if re.fullmatch(r"-?[0-9]{1,10}", value, re.ASCII) and lowest <= int(value) <= INT_MAX:
             return None
-        return Refusal(f"{shown(value)} is no value of it", f"Write a whole number from {lowest} to {INT_MAX}, as text")
+        return Refusal(
+            f"{shown(value)} is not one of its values", f"Write a whole number from {lowest} to {INT_MAX}, as text"
+        )
     return None if value.strip() else Refusal("the value is empty", "Remove the option, or give it a value")
 
 
