@@ -16,7 +16,7 @@ from typing import Any
 
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
 
 PARTS = ledger.MAY_BE_COMPACT

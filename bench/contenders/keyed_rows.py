@@ -16,7 +16,7 @@ from frazil.lake import layout, tables
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import constant
 from frazil.schemas.types import Field, Kind, Primitive, Struct
-from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.resolver_protocol import IS_DELETE
 
 ROWS_A_FILE = 500_000
 BATCH = 30_000

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from bench.contenders.keyed_rows import NAMES
 from bench.contenders.merge_text import merge_statement
-from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.resolver_protocol import IS_DELETE
 
 RECORDS = 10_000
 """Of a batch: `maxOffsetsPerTrigger` in many an example."""

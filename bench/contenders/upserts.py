@@ -24,16 +24,16 @@ from bench.contenders.product import driver
 from bench.contenders.staged_merge import staged_merge
 from bench.topics import Job
 from frazil.job.context import JobContext
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged, TableWriter, empty_commit
 from frazil.upsert.index_resolver import IndexResolver
 from frazil.upsert.key_changes import UpsertBatch
-from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.resolver_protocol import IS_DELETE
 from frazil.upsert.scan_resolver import ScanResolver
 from frazil.upsert.staged_changes import StagedChanges, stage_changes
 from tests.support.agreeing_index import Free

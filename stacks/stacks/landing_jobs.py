@@ -13,19 +13,17 @@ from frazil.release.manifest import Release, Role
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
-from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import GroupAlarms, PipelineAlarms, Watched
-from infra.iam_role import ExecutionRole
 from infra.schedules import JobSchedule
 from infra.table_grants import LANDS, MAINTAINS, TableGrants
 from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
-from policies.documents import fill, placeholders
 from stacks.spec.deployments import AlarmsOf, Deployment
 from stacks.spec.groups import Group
 from stacks.stacks.confluent import ConfluentOutputs
 from stacks.stacks.deployed_reconciler import deploy_reconciler
 from stacks.stacks.environment_document import APPLICATION, ENVIRONMENT_DIGEST, filled
 from stacks.stacks.foundation import FoundationOutputs
+from stacks.stacks.job_roles import job_role
 from stacks.stacks.operator_roles import places
 
 
@@ -167,10 +165,7 @@ def artifact(
     )
 
 
-ARTIFACTS = ("artifacts", "releases", "documents")
-"""The prefixes of the artifact bucket that jobs read."""
 _LONGEST_MAINTENANCE_MINUTES = 720
-_POLICIES = {INGEST: "ingest_job", MAINTAIN: "maintenance_job"}
 
 
 class GroupJobs:
@@ -185,11 +180,14 @@ class GroupJobs:
         confluent: ConfluentOutputs,
     ) -> None:
         self._scope, self._group, self._deployment, self._names = scope, group.name, deployment, deployment.names
-        self._foundation, self._confluent = foundation, confluent
+        self._foundation = foundation
         self._pipelines = group.pipelines
         own = places(deployment, foundation, group.pipelines)
         self._places = replace(own, shared=frozenset(group.shared) | own.shared)
-        self._roles = [self._role(kind) for kind in (INGEST, MAINTAIN)]
+        self._roles = [
+            job_role(scope, kind, group.name, deployment, foundation, confluent, self._places)
+            for kind in (INGEST, MAINTAIN)
+        ]
         self._grants = self._granted() if deployment.lake_formation else []
         self._document = PipelineDocument(
             scope, "pipelines", pipelines=group.pipelines, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
@@ -225,34 +223,6 @@ class GroupJobs:
             return
         for pipeline in self._pipelines:
             PipelineAlarms(self._scope, f"alarms-{pipeline.name}", pipeline=pipeline.name, watched=watched)
-
-    def _role(self, kind: str) -> ExecutionRole:
-        """Declare the role of a job, with access to its own tables, secret and log."""
-        document, job = _POLICIES[kind], job_name(kind, self._group)
-        more = {
-            "artifact_bucket": self._foundation.artifact_bucket,
-            "artifact_prefixes": ARTIFACTS,
-            "proof_prefix": proof_prefix(job).rstrip("/"),
-            "log_bucket": self._foundation.log_bucket,
-            "log_prefix": job,
-            "log_group": self._names.log_group(job),
-            "key": self._foundation.key_arn,
-            "secrets": [self._confluent.secret_arn],
-        }
-        wanted = placeholders(document)
-        values = self._places.values(document, **{key: value for key, value in more.items() if key in wanted})
-        applications = {"applications": self._foundation.application_ids}
-        where = {"account": self._deployment.account, "region": self._deployment.region}
-        return ExecutionRole(
-            self._scope,
-            f"{kind}-role",
-            role=self._names.role(job),
-            path=self._names.path,
-            boundary_arn=self._names.boundary_arn,
-            trust=fill("job_trust", {**where, **applications}, partition=self._names.partition),
-            policy=fill(document, values, partition=self._names.partition),
-            description=f"The {job} job's runs.",
-        )
 
     def _granted(self) -> list[TerraformResource]:
         """Declare Lake Formation's grants of both roles. Return what a run must wait for."""

@@ -26,7 +26,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.lake import layout
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.iceberg import schema_json
@@ -123,7 +123,7 @@ class Landed:
         accepted: str | None = None,
         topic_id: str | None = None,
     ) -> None:
-        """Commit files as `lake/commit/commit.py` does, and their dead letters as `lake/commit/dead_letters/decide.py` does."""
+        """Commit files as `lake/commit/commit_rows_and_offsets.py` does, and their dead letters as `lake/commit/dead_letters/decide.py` does."""
         start = Offsets(self.pipeline.topic.name, self.topic_id, dict(self.held))
         self.topic_id = topic_id or self.topic_id
         self.held = {**({} if topic_id else self.held), **end}

@@ -19,7 +19,7 @@ from frazil.audit.finding import Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.errors import CatalogUnavailable
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from tests.audit.audited_table import Landed, path, rewrite
 

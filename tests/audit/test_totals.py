@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from frazil.audit.accounts.balance import by_topic
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Closed, Counts, Total, Totals
 
 number = st.integers(0, 2**62)

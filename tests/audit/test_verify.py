@@ -19,7 +19,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.errors import CatalogUnavailable
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Total, Totals
 from tests.audit.audited_table import Landed, path, rewrite
 from tests.support.busy_lake import BusyLake

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from bench.contenders.keyed_rows import BATCH, Changes, Held, rows
 from bench.contenders.upserts import NotWhatWasChangedError, check
-from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.resolver_protocol import IS_DELETE
 
 
 def held() -> Held:

@@ -19,7 +19,7 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, ErrorMode, Keep, KeyFormat, Limits, Upsert
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.environment import Environment
-from frazil.lake.commit import commit as append
+from frazil.lake.commit import commit_rows_and_offsets as append
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.local.duckdb_query import ask

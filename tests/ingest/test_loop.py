@@ -27,7 +27,7 @@ from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.schemas.types import Struct
 from frazil.schemas.wire_format import prefixed

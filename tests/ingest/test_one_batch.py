@@ -22,7 +22,7 @@ from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.one_batch import StagedBatch, stage_batch
 from frazil.ingest.plan.plan import Handling, Place, Plan, Restage
 from frazil.ingest.spark_errors import TimestampOverflow
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.wire_format import prefixed
 from frazil.write.mode import StagedRows

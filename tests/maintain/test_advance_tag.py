@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.stage import empty_commit
 from frazil.maintain.compact import compact

@@ -25,7 +25,7 @@ from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Isolation, SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved
-from frazil.ingest.replay import replay
+from frazil.ingest.proof_landing import replay
 from frazil.job.context import JobContext
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted

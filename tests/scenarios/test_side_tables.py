@@ -16,7 +16,7 @@ from frazil.lake.commit.fence import StageAgain
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support.busy_lake import BusyLake
 from tests.support.committed_table import ROW

@@ -21,7 +21,7 @@ from frazil.declaration import Changelog, Debezium, Json, KeyFormat, Pipeline, T
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput
-from frazil.ingest.replay import replay
+from frazil.ingest.proof_landing import replay
 from frazil.ingest.setup.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.older_metadata import lineage

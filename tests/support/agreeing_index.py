@@ -8,7 +8,7 @@ from typing import Any
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.upsert.index_resolver import Cost, IndexJob, IndexResolver
-from frazil.upsert.resolver import BatchKeys, Head, KeyPositionResolver, Remembered
+from frazil.upsert.resolver_protocol import BatchKeys, Head, KeyPositionResolver, Remembered
 from frazil.upsert.scan_resolver import ScanResolver
 from tests.support.jobs import job
 

@@ -22,12 +22,12 @@ from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTERS
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.environment import Environment
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.entries import entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.snapshot_retention import History

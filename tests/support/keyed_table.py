@@ -14,18 +14,26 @@ from pyspark.sql import functions as F
 from frazil.declaration.environment import Environment
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.lake import layout, tables
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.request import CommitRequest, Committed
 from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.entries import entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged, TableWriter, empty_commit, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.upsert.key_changes import KeyChanges, UpsertBatch
-from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, KeyPositionResolver, key_hash
+from frazil.upsert.resolver_protocol import (
+    HASH,
+    IS_DELETE,
+    PARTITION,
+    SECOND_HASH,
+    BatchKeys,
+    KeyPositionResolver,
+    key_hash,
+)
 from tests.support import oracle
 from tests.support.jobs import job
 

@@ -23,7 +23,7 @@ from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged
 from frazil.recovery.apply import accept

@@ -19,7 +19,7 @@ from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.compared_rows import _not_omitted, rows_to_write
 from frazil.upsert.fold import IS_BARE, Rules
 from frazil.upsert.key_literals import Truncation
-from frazil.upsert.resolver import IS_DELETE, LACKS, OMITTED
+from frazil.upsert.resolver_protocol import IS_DELETE, LACKS, OMITTED
 
 pytestmark = pytest.mark.spark
 VALUES = ("a", "b", "c")

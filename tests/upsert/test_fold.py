@@ -11,7 +11,7 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.upsert.fold import Rules, fold, value_columns
-from frazil.upsert.resolver import IS_DELETE, LACKS, OF_VALUES
+from frazil.upsert.resolver_protocol import IS_DELETE, LACKS, OF_VALUES
 
 pytestmark = pytest.mark.spark
 COLUMNS = ("id", "word", "_order", "_kafka_partition", "_kafka_offset", IS_DELETE)

@@ -19,8 +19,17 @@ from frazil.errors import Fenced
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.lake.iceberg_java import Iceberg
 from frazil.upsert.index_resolver import Cost
-from frazil.upsert.key_index.places import KeyedRows, PlacesOfKeys
-from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, SECOND_HASH, BatchKeys, Head, Remembered, key_hash
+from frazil.upsert.key_index.index import KeyedRows, PlacesOfKeys
+from frazil.upsert.resolver_protocol import (
+    HASH,
+    IS_DELETE,
+    PARTITION,
+    SECOND_HASH,
+    BatchKeys,
+    Head,
+    Remembered,
+    key_hash,
+)
 from frazil.upsert.scan_resolver import ScanResolver, find
 from tests.support.agreeing_index import AgreeingIndex, agreeing
 from tests.support.jobs import job

@@ -17,7 +17,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.local.duckdb_query import ask
 from frazil.upsert import scan_resolver as positions
 from frazil.upsert.key_literals import LISTED_AT_MOST
-from frazil.upsert.resolver import HASH, IS_DELETE, PARTITION, BatchKeys, broadcast, key_hash
+from frazil.upsert.resolver_protocol import HASH, IS_DELETE, PARTITION, BatchKeys, broadcast, key_hash
 from frazil.upsert.scan_resolver import find
 from tests.support.keyed_table import KeyedTable
 from tests.support.variants import first_short

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from frazil.upsert.key_hash import hashes
-from frazil.upsert.resolver import key_hash
+from frazil.upsert.resolver_protocol import key_hash
 
 pytestmark = pytest.mark.spark
 

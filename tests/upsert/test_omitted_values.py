@@ -11,7 +11,7 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.upsert.fold import IS_LAST, UNRESOLVED, Rules, fold
-from frazil.upsert.resolver import IS_DELETE, LACKS, OMITTED
+from frazil.upsert.resolver_protocol import IS_DELETE, LACKS, OMITTED
 
 pytestmark = pytest.mark.spark
 NAMES = ("a", "b")

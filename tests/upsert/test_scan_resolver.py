@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from frazil.upsert.resolver import FILE, HASH, IS_DELETE, POSITION, grouped
+from frazil.upsert.resolver_protocol import FILE, HASH, IS_DELETE, POSITION, grouped
 
 MOVED = "_frazil_moved"
 

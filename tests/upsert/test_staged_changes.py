@@ -19,7 +19,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.stage import TableWriter
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.upsert.key_changes import ROWS_A_TASK, UpsertBatch
-from frazil.upsert.resolver import IS_DELETE
+from frazil.upsert.resolver_protocol import IS_DELETE
 from frazil.upsert.staged_changes import StagedChanges, stage_changes
 
 pytestmark = pytest.mark.spark

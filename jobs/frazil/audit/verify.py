@@ -29,7 +29,7 @@ from frazil.declaration.write_modes import gaps_of_state
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Totals
 from frazil.lake.read.data_files import field_ids
 from frazil.lake.read.stored_tables import Lake, StoredTable

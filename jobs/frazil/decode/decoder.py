@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from frazil.decode.decoded_columns import CHANGE, DECODED, without
 from frazil.decode.frames.wire_format import header
 from frazil.decode.spark_types import spark_struct
+from frazil.decode.tombstones import tombstone
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER
@@ -195,7 +196,7 @@ class Unframed(Decoder):
 
     def reason(self) -> Column:
         """Return whether bytes without a row are missing, framed, or not a body."""
-        reason = F.when(self.side.bytes.isNull(), Reason.TOMBSTONE.value)
+        reason = tombstone(self.side.bytes)
         for is_framed, code in self.framed():
             reason = reason.when(is_framed, code.value)
         reason = reason.when(F.length(self.side.bytes) == 0, Reason.EMPTY_VALUE.value)

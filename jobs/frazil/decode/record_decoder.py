@@ -26,6 +26,7 @@ from frazil.decode.decoded_columns import (
 )
 from frazil.decode.decoder import Decoder
 from frazil.decode.keys.row_key import RowKey
+from frazil.decode.tombstones import with_row_of_nulls
 from frazil.decode.values.variants import as_variants, settled
 from frazil.envelopes.envelope import Operation
 from frazil.schemas.json_columns import has_variants
@@ -136,10 +137,8 @@ class RecordDecoder:
         """
         for side in self._sides:
             records = side.prepared(records)
-        row = self.values.row()
-        if self.tombstones is Tombstones.NULL_ROW:
-            empty = F.from_json(F.lit('{"_decoded":true}'), self.values.side.row_type)
-            row = F.when(self.values.side.bytes.isNull(), empty).otherwise(row)
+        value, row_type = self.values.side.bytes, self.values.side.row_type
+        row = with_row_of_nulls(self.values.row(), value, row_type, self.tombstones)
         keys = {} if self.keys is None else {KEY: self.keys.row()}
         made = _TEXTS if has_variants(self.variants) else ROW
         columns = {made: row, SCHEMA_ID: self.values.schema_id(), _ONCE: F.spark_partition_id(), **keys}

@@ -14,9 +14,10 @@ from typing import Any
 from frazil.declaration import Pipeline, Spark
 from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
+from frazil.errors import CatalogUnavailable, Fenced
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
+from frazil.ingest.batch_retries import ATTEMPTS, RETRIED, Before, before_next_try
 from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
 from frazil.ingest.plan.plan import Pace, Restage, Span, ended, up_to
 from frazil.ingest.plan.planner import Planner
@@ -26,17 +27,14 @@ from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.table_setup import resume
 from frazil.ingest.setup.waiting import waiting_now
-from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
+from frazil.ingest.spark_errors import Cancelled, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
-from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import Committed
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.spark_session import infer_no_constraints
 
-ATTEMPTS = 3  # how often one batch is staged before the run gives up
-_RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, BatchTooLarge, LoginRefused)
 FORGET_COMMITS = 100
 """After so many commits, many met versions are forgotten (one that still occurs is met once more), and batches may grow again."""
 
@@ -136,7 +134,7 @@ class Ingestion:
                     if self._driver_reads:
                         raise
                     committed, self._driver_reads = self._committed, True
-                except _RETRIED as problem:
+                except RETRIED as problem:
                     if isinstance(problem, Fenced) and problem.is_by_another_than(self.job.run):
                         raise
                     self._attempts += 1
@@ -232,7 +230,8 @@ class Ingestion:
         self._staging = self._evolution.staging()
 
     def _again(self, problem: Exception, attempts: int) -> None:
-        if isinstance(problem, UnknownSchemas):  # expected with each new schema
+        before = before_next_try(problem, attempts, self.pipeline.name)
+        if isinstance(problem, UnknownSchemas):
             self.report(Event.SCHEMA_LOOKED_UP, message=f"1 retry: {problem.looked_up}")
             # What is remembered of a batch's frames may be forgotten for others of the same batch, unless it is a small one.
             most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
@@ -241,18 +240,12 @@ class Ingestion:
             self._staging = self._evolution.staging()
             return
         self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
-        if isinstance(problem, BatchTooLarge) and problem.rows > 1:
+        if isinstance(problem, BatchTooLarge) and before is Before.HALVE_ROWS:
             self.pace = self.pace.halved(problem.rows)
-        elif isinstance(problem, LoginRefused) and attempts == 1:
+        elif before is Before.READ_SECRETS:
             self.job.kafka.read_secrets_again()
-        elif isinstance(problem, StageAgain | Fenced) and attempts < ATTEMPTS:
-            self._resume()  # the table is not as it was: what it holds and its columns are read again
-        elif attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
-            if isinstance(problem, BatchTooLarge):
-                raise SparkFailed(
-                    str(problem), where=f"pipeline {self.pipeline.name}", do="Give tasks more memory"
-                ) from None
-            raise problem
+        elif before is Before.READ_TABLE:
+            self._resume()
 
     def _spans(self) -> Mapping[int, Span]:
         return self.job.kafka.offsets(self.pipeline.topic.name, self.pipeline.isolation)

@@ -17,7 +17,7 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
 from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import canonical
+from frazil.lake.ledger.next_offsets import canonical
 from frazil.schemas.connect.connect_types import as_text, row_meaning
 from frazil.schemas.declared_columns import UNKNOWN, declared_type
 from frazil.schemas.evolution.column_names import folded, is_reserved

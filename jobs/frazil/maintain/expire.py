@@ -6,7 +6,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException
 
 from frazil.errors import Fenced, RolledBack
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import open_decision
 from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.iceberg_java import message, thrown

@@ -5,8 +5,8 @@ conflicts: Iceberg refuses a rewrite whose files no longer exist, and expiring t
 
 A lease is a table property with holder and end, and a tag `frazil-maintainer-<number>` at the head. The tag is what
 makes it compare-and-set on every catalog: the transaction is refused if anything else was committed in between (see
-`lake/commit/commit.py`), and a REST catalog, which only compares what a change requires, requires that the tag of the
-next number does not exist yet.
+`lake/commit/commit_rows_and_offsets.py`), and a REST catalog, which only compares what a change requires, requires that the tag
+of the next number does not exist yet.
 """
 
 from __future__ import annotations

@@ -16,13 +16,13 @@ from frazil.declaration.options import Isolation
 from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, RolledBack
 from frazil.ingest.setup import existing_table, table_setup
 from frazil.job.context import JobContext
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_document, part
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit

@@ -17,7 +17,7 @@ from frazil.ingest.plan.plan import Span
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Ranges
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.row_offsets import places

@@ -19,7 +19,7 @@ from frazil.ingest.plan.plan import Span
 from frazil.ingest.plan.ranges import OffsetRange, halves
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.recovery import decisions
 from frazil.recovery.decisions import Acceptance, Accepted, places_of_both
 

@@ -13,7 +13,7 @@ from frazil.ingest.plan import fingerprint
 from frazil.job.context import JobContext
 from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.ledger import last_records
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.row_offsets import Found, Last, found
 from frazil.recovery.decisions import Acceptance, Accepted, places_of_both
 

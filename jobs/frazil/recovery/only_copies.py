@@ -15,7 +15,7 @@ from frazil.ingest.setup.letter_check import first_replaced
 from frazil.job.context import JobContext
 from frazil.lake.commit.dead_letters import of_batches as letters
 from frazil.lake.commit.dead_letters.side_table import Look
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 
 def check_is_in_log(

@@ -11,11 +11,11 @@ from frazil.audit.verify import verify
 from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
-from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.stage import empty_commit

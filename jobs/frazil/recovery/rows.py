@@ -17,7 +17,7 @@ from frazil.lake.commit.dead_letters.side_table import Look
 from frazil.lake.ledger.entries import entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows, lineage
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Total
 from frazil.recovery import decisions
 from frazil.recovery.decisions import LETTERS, Acceptance, Accepted, not_happened

@@ -21,13 +21,13 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
 from frazil.lake.row_offsets import quoted

@@ -19,7 +19,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entries_of, of
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import ancestors, lineage
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.recovery.decisions import Accepted
 
 

@@ -16,14 +16,14 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import ancestors
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.stage import TableWriter
 from frazil.upsert.fold import RECORDS, REPEATED
 from frazil.upsert.key_changes import KeyChanges, UpsertBatch
 from frazil.upsert.key_literals import Truncation
 from frazil.upsert.ordering import DeletedKeys, FilesLost
-from frazil.upsert.resolver import HASH, IS_DELETE, LACKS, NUMBER, BatchKeys, total
+from frazil.upsert.resolver_protocol import HASH, IS_DELETE, LACKS, NUMBER, BatchKeys, total
 from frazil.upsert.scan_resolver import partition_sources
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.fold import IS_BARE, KAFKA_OFFSET, KAFKA_PARTITION, UNRESOLVED
 from frazil.upsert.key_literals import conditions
 from frazil.upsert.pruned_scan import pruned
-from frazil.upsert.resolver import IS_DELETE, LACKS, OMITTED
+from frazil.upsert.resolver_protocol import IS_DELETE, LACKS, OMITTED
 
 _HELD, _AGE, _RANK = "_frazil_held_", "_frazil_age", "_frazil_rank"
 

@@ -11,7 +11,17 @@ from pyspark.sql import types as T
 
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
 from frazil.upsert.omitted_values import IS_GONE, fill
-from frazil.upsert.resolver import HASH, IS_DELETE, LACKS, OF_VALUES, OMITTED, PARTITION, PLACE, SECOND_HASH, key_hash
+from frazil.upsert.resolver_protocol import (
+    HASH,
+    IS_DELETE,
+    LACKS,
+    OF_VALUES,
+    OMITTED,
+    PARTITION,
+    PLACE,
+    SECOND_HASH,
+    key_hash,
+)
 
 RECORDS, REPEATED = "_frazil_records", "_frazil_repeated"
 """Columns with the number of a key's records in the batch, and of its deletes that are directly behind a delete."""

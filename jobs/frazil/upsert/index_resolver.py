@@ -20,10 +20,10 @@ from frazil.lake.iceberg_java import Iceberg, said
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.upsert.key_index.head_changes import commits_between, follow
-from frazil.upsert.key_index.keyed_files import KeyColumns, RowsLacking, keyed_rows
-from frazil.upsert.key_index.places import NOWHERE, Places, PlacesOfKeys
+from frazil.upsert.key_index.index import NOWHERE, Places, PlacesOfKeys
+from frazil.upsert.key_index.read_keys import KeyColumns, RowsLacking, keyed_rows
 from frazil.upsert.key_index.sorted_entries import BYTES
-from frazil.upsert.resolver import (
+from frazil.upsert.resolver_protocol import (
     FILE,
     HASH,
     IS_DELETE,

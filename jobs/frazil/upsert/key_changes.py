@@ -10,11 +10,11 @@ from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes, write
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.stage import TableWriter
 from frazil.upsert.fold import Rules
-from frazil.upsert.resolver import HASH, IS_DELETE, BatchKeys, Head, KeyPositionResolver, Remembered, total
+from frazil.upsert.resolver_protocol import HASH, IS_DELETE, BatchKeys, Head, KeyPositionResolver, Remembered, total
 from frazil.upsert.scan_resolver import ScanResolver, check_names
 from frazil.upsert.stale_keys import Places, RejectedKeys, StaleKeysOfBatch
 

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from frazil.upsert.resolver import IS_DELETE, OMITTED
+from frazil.upsert.resolver_protocol import IS_DELETE, OMITTED
 
 IS_GONE = "_frazil_gone"
 """Whether a change omits a value that a delete before it in the batch removed: it has no effect."""

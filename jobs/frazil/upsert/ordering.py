@@ -25,7 +25,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger.remembered_deletes import ROWS_A_FILE, KeyColumn, KeyFile, RememberedDeletes
 from frazil.lake.row_offsets import files_read
 from frazil.lake.stage import constant, write_files
-from frazil.upsert.resolver import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
+from frazil.upsert.resolver_protocol import NUMBER, PLACE, Remembered, broadcast, is_tie, key_names
 from frazil.upsert.scan_resolver import check_names
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from frazil.lake.java_classes import Java, items
 from frazil.schemas.metadata import DELETED_AT, ORDER
 from frazil.upsert.key_literals import Truncation, conditions
 from frazil.upsert.pruned_scan import check_omitted, pruned
-from frazil.upsert.resolver import (
+from frazil.upsert.resolver_protocol import (
     FILE,
     HASH,
     IS_DELETE,

@@ -17,7 +17,7 @@ from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.compared_rows import rows_to_write, unresolved_of
 from frazil.upsert.fold import IS_LAST, NEWEST, RECORDS, REPEATED, fold, value_columns
 from frazil.upsert.key_changes import ROWS_A_TASK, KeyChanges, UpsertBatch
-from frazil.upsert.resolver import IS_DELETE, MARKS, OMITTED, BatchKeys, KeyPositionResolver
+from frazil.upsert.resolver_protocol import IS_DELETE, MARKS, OMITTED, BatchKeys, KeyPositionResolver
 
 
 @dataclass(frozen=True, slots=True)

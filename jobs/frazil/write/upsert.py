@@ -25,7 +25,7 @@ from frazil.schemas.types import Field, Struct
 from frazil.upsert.fold import Rules
 from frazil.upsert.index_resolver import IndexResolver
 from frazil.upsert.key_changes import UpsertBatch
-from frazil.upsert.resolver import IS_DELETE, OMITTED, KeyPositionResolver
+from frazil.upsert.resolver_protocol import IS_DELETE, OMITTED, KeyPositionResolver
 from frazil.upsert.scan_resolver import ScanResolver
 from frazil.upsert.staged_changes import stage_changes
 from frazil.upsert.stale_keys import RejectedKeys, kept, keys_of

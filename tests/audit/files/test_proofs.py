@@ -13,7 +13,7 @@ from frazil.audit.files import count
 from frazil.audit.files.proofs import ProofFolder
 from frazil.audit.finding import Depth, Flaw, Outcome, Range
 from frazil.audit.verification import Verification
-from frazil.lake.ledger.offsets import canonical
+from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.totals import Counts
 from tests.audit.audited_table import Landed
 

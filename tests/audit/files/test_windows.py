@@ -17,7 +17,7 @@ from frazil.audit.files.window import Role
 from frazil.audit.files.windows import Box, Boxes, Placement, Stretch, contains, stretches, tile, without
 from frazil.audit.finding import Range
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.read.data_files import Bounds, DataFile
 from frazil.lake.read.stored_tables import Snapshot
 

@@ -11,7 +11,7 @@ from frazil.errors import CountsDisagree
 from frazil.ingest.batch.offset_account import check, gaps
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.plan.ranges import OffsetRange
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 
 START, END = Offsets("orders", "T1", {0: 5, 1: 0}), Offsets("orders", "T1", {0: 9, 1: 6})

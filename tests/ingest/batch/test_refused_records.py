@@ -14,7 +14,7 @@ from frazil.ingest.batch.refused_records import Refused, check_mode, ranges
 from frazil.ingest.plan.plan import Plan
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.ledger.entry import Ranges
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 TOPIC = Topic("orders", value="avro", key="avro")
 SUSPENDS = Pipeline(topic=TOPIC, table=Table("shop.orders"), write="upsert", envelope="debezium")

@@ -13,7 +13,7 @@ from frazil.ingest.batch.rejected_share import check_late, check_share
 from frazil.ingest.plan.planner import accepted
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.recovery.decisions import Accepted
 

@@ -16,7 +16,7 @@ from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.log_check import Compared, LogCheck, compare
 from frazil.ingest.reporting.events import Reporter
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from tests.support.fake_kafka import FakeKafka
 
 RECORD = Record(0, 9, b"key", b"value", 1_700_000_000_000, 0, ())

@@ -10,7 +10,7 @@ from frazil.declaration import Pipeline, Reading, Table, Topic
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan.planner import held_back
 from frazil.lake.ledger.last_records import LastRecord, LastRecords
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from tests.support.fake_kafka import FakeKafka
 
 PIPELINE = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.plan.plan import Handling, Pace, Place, Plan, Span, no_further, plan, up_to
 from frazil.ingest.plan.ranges import OffsetRange
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 
 def planned(

@@ -13,7 +13,7 @@ from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import KeyFile, RememberedDeletes
 from frazil.lake.ledger.totals import Counts
 

@@ -10,7 +10,7 @@ from frazil.lake.commit.request import CommitRequest
 from frazil.lake.commit.table_state import TableState
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.stage import Staged
 
 HELD = Offsets("orders", "T1", {0: 10, 1: 5})

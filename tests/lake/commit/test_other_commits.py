@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable
-from frazil.lake.commit import commit as append
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit import commit_rows_and_offsets as append
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.request import Extra
 from frazil.lake.iceberg_java import Iceberg

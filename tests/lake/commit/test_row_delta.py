@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import CatalogUnavailable, CommitRefused, Fenced
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.replaced_rows import SearchFailed, row_delta
 from frazil.lake.delete_files import java_writers

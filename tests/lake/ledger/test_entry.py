@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from frazil.errors import LedgerTooNew
 from frazil.lake.ledger.entry import Entry, commit_id, stored
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
 
 

@@ -19,7 +19,7 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.errors import CatalogUnavailable
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import contents, each, missing
 from frazil.lake.read.scan import Where, batches, rows

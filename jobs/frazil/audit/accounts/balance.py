@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from frazil.audit.files.count import Counted
 from frazil.audit.files.window import NONE, Found, Role, Tally, total
 from frazil.audit.finding import Finding, Flaw, Range
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Closed, Totals
 
 

@@ -19,7 +19,7 @@ from frazil.audit.files.file_scan import Source
 from frazil.audit.files.window import Found, Tally
 from frazil.audit.files.windows import Boxes, Claim, Stretch
 from frazil.audit.finding import SHOWN, Range
-from frazil.lake.ledger.offsets import canonical
+from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.read.data_files import DataFile
 
 RULE = 2

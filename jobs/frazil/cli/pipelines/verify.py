@@ -128,7 +128,7 @@ def verify(
         what = "--replay and --plan exclude each other: what a replay reads is the topic"
         raise InvalidInput(what, do="Leave one of them out")
     if replay:
-        from frazil.ingest.replay import check_is_state
+        from frazil.ingest.proof_landing import check_is_state
 
         for pipeline in pipelines:
             check_is_state(pipeline)
@@ -175,7 +175,7 @@ def _announce(pipeline: Pipeline, estimate: Estimate) -> None:
 def _replayed(pipeline: Pipeline, place: Environment, secrets: Secrets, master: str, memory: str) -> Replayed:
     with local_job(place, secrets, master=master, memory=memory) as job:
         from frazil.clients.registry.client import Registry
-        from frazil.ingest.replay import replay
+        from frazil.ingest.proof_landing import replay
 
         registry = Registry.of(place.registry, secrets) if place.registry else None
         (replays := project_file.state_folder() / REPLAYS).mkdir(parents=True, exist_ok=True)

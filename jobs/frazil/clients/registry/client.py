@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from frazil.clients.registry.auth import login_of
 from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy, several
+from frazil.clients.registry.schema_cache import SchemaCache
 from frazil.clients.registry.schemas import (
     Reference,
     RegisteredSchema,
-    SchemaFiles,
     SubjectVersion,
     resolved,
     schema_from,
@@ -45,7 +45,7 @@ class Registry:
     """
 
     def __init__(
-        self, http: RegistryHttp, *, files: SchemaFiles | None = None, known: Mapping[int, str] | None = None
+        self, http: RegistryHttp, *, files: SchemaCache | None = None, known: Mapping[int, str] | None = None
     ) -> None:
         self._http, self._files = http, files
         self._known: dict[int, str] = dict(known or {})
@@ -79,7 +79,7 @@ class Registry:
             random=random,
             ca=settings.ca,
         )
-        return cls(http, files=SchemaFiles(cache, settings.url) if cache else None, known=known)
+        return cls(http, files=SchemaCache(cache, settings.url) if cache else None, known=known)
 
     def __repr__(self) -> str:
         return f"Registry({self._http.where!r})"

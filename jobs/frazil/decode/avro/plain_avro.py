@@ -19,6 +19,7 @@ from frazil.decode.avro.avro_decoder import is_readable, row_step
 from frazil.decode.decoder import Body, Headerless, Step
 from frazil.decode.frames.framed import Framed
 from frazil.decode.frames.wire_format import begins_with_small_id
+from frazil.decode.tombstones import tombstone
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, MAGIC
 from frazil.schemas.reasons import Reason
@@ -148,7 +149,7 @@ class SingleObjectAvro(Framed):
     def reason(self) -> Column:
         """Return whether the frame is missing, of another schema, or the body is invalid."""
         has_frame, is_known = self.side.frame.isNotNull(), self.is_one_of(self.frames.keys())
-        reason = F.when(self.side.bytes.isNull(), Reason.TOMBSTONE.value)
+        reason = tombstone(self.side.bytes)
         is_registered = is_framed(self.side.bytes, self.bodies.values())
         reason = reason.when(~has_frame & is_registered, Reason.REGISTRY_FRAME.value)
         reason = reason.when(~has_frame, Reason.NO_FINGERPRINT.value).when(self.verdict.isNotNull(), self.verdict)

@@ -22,6 +22,7 @@ from frazil.decode.frames.framed import Framed
 from frazil.decode.json.enclosing import CORRUPT, NAME
 from frazil.decode.json.json_decoder import LONGEST_NULL, OPTIONS, SPACE, is_null, json_body
 from frazil.decode.spark_types import spark_type
+from frazil.decode.tombstones import tombstone
 from frazil.decode.values.conform import conform
 from frazil.decode.values.semantic_types import all_meant
 from frazil.schemas.connect.connect_types import as_text
@@ -189,7 +190,7 @@ class EmbeddedConnectJson(Framed):
     def reason(self) -> Column:
         """Return whether the value is empty, its schema has no decoder, or it is not of its schema."""
         is_unknown = self.side.frame.isNotNull() & ~self.is_one_of(self.frames.keys())
-        reason = F.when(self.side.bytes.isNull(), Reason.TOMBSTONE.value)
+        reason = tombstone(self.side.bytes)
         reason = reason.when(F.length(self.side.bytes) == 0, Reason.EMPTY_VALUE.value)
         reason = reason.when(self.is_refused, self.verdict).when(is_unknown, Reason.UNKNOWN_SCHEMA.value)
         return reason.otherwise(Reason.UNDECODABLE.value)

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.decoder import Body, Decoder
 from frazil.decode.frames import wire_format
+from frazil.decode.tombstones import tombstone
 from frazil.schemas.reasons import Reason
 from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, ID_MAGIC, PREFIX_BYTES
 
@@ -185,7 +186,7 @@ class Registered(Framed):
         magic, is_short = F.substring(named, 1, 1), F.length(named) < PREFIX_BYTES
         is_id, is_guid = (magic == F.lit(bytearray([byte])) for byte in (ID_MAGIC, GUID_MAGIC))
         is_short_header = in_header & (is_short | (is_guid & (F.length(header) < GUID_BYTES)))
-        reason = F.when(value.isNull(), Reason.TOMBSTONE.value)
+        reason = tombstone(value)
         reason = reason.when(in_header & (F.length(header) > 0) & ~is_id & ~is_guid, Reason.HEADER_WRONG_MAGIC.value)
         reason = reason.when(~in_header & (F.length(value) > 0) & ~is_id, Reason.WRONG_MAGIC.value)
         reason = reason.when(is_short_header, Reason.HEADER_TOO_SHORT.value).when(is_short, Reason.TOO_SHORT.value)

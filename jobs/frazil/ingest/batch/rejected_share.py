@@ -8,7 +8,7 @@ from frazil.errors import KeysMissing, SourceTruncated, TooManyLate, TooManyReje
 from frazil.ingest.batch.record_counts import Rejected
 from frazil.ingest.plan.planner import Accepted
 from frazil.lake.ledger.entry import LATE_RECORDS, REJECTED_SHARE, SOURCE_TRUNCATED
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.schemas.reasons import Reason
 

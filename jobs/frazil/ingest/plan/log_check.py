@@ -13,7 +13,7 @@ from frazil.errors import LogTruncated
 from frazil.ingest.plan import fingerprint
 from frazil.ingest.plan.plan import Span
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 UNCOMMITTED = Isolation.READ_UNCOMMITTED
 UNKNOWN = "retention or compaction removed the last record that was read, so a truncated log looks like an intact one"

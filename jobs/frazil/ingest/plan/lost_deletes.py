@@ -14,7 +14,7 @@ from frazil.job.context import JobContext
 from frazil.lake.ledger import last_records
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.last_records import CaughtUp, LastRecords
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 
 

@@ -10,7 +10,7 @@ from frazil.declaration.engines import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.entry import Ranges
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 
 class Span(Protocol):

@@ -15,7 +15,7 @@ from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import BATCH_EVENTS, Entry, Ranges, window_of
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 Spans = Mapping[int, Span]
 Accepted = Mapping[str, Mapping[int, int]]

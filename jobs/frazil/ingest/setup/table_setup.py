@@ -26,7 +26,7 @@ from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.letter_check import first_replaced
 from frazil.job.context import JobContext
 from frazil.lake import layout, tables
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters.decide import decide, finish_open, must_clear, part
 from frazil.lake.commit.request import CommitRequest, Committer, Extra
 from frazil.lake.data_location import check_puffin
@@ -37,7 +37,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.stage import empty_commit
 from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.iceberg import field_ids, schema_json

@@ -10,7 +10,7 @@ from frazil.lake.commit.table_state import TableState
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.ledger.totals import Totals
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from py4j.protocol import Py4JJavaError
 
 from frazil.errors import CatalogUnavailable, FenceUnproven
-from frazil.lake.commit.commit import fill
+from frazil.lake.commit.commit_rows_and_offsets import fill
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg, message, thrown
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.stage import empty_commit
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from frazil.lake.commit.commit import FOREVER_MS
+from frazil.lake.commit.commit_rows_and_offsets import FOREVER_MS
 from frazil.lake.commit.request import Committer
 from frazil.lake.commit.table_state import ANCESTORS
 from frazil.lake.delete_files.merged_deletes import Merged

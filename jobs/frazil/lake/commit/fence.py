@@ -1,6 +1,6 @@
 """Decide whether a staged batch may be committed on the table's current state. Pure: values in, a verdict out.
 
-The table of all verdicts is docs/exactly-once.md; `lake/commit/commit.py` reads the state inside its transaction and acts on them.
+The table of all verdicts is docs/exactly-once.md; `commit_rows_and_offsets` reads the state in its transaction and acts on them.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Protocol
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
-from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.totals import Counts
 
 

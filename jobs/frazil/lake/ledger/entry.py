@@ -16,7 +16,7 @@ from uuid import UUID, uuid5
 
 from frazil.errors import LedgerTooNew
 from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
-from frazil.lake.ledger.offsets import Offsets, canonical
+from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.ledger.totals import Counts, Totals
 

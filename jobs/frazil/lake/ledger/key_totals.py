@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from frazil.lake.ledger.offsets import canonical
+from frazil.lake.ledger.next_offsets import canonical
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from frazil.lake.ledger.offsets import canonical
+from frazil.lake.ledger.next_offsets import canonical
 
 SIZES = (1 << 12, 1 << 15, 1 << 18)
 """The most keys of a file of each size; a larger one is not merged again."""

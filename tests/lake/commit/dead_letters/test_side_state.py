@@ -9,7 +9,7 @@ import pytest
 from frazil.lake.commit.dead_letters.side_state import SideState, compare
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry, commit_id
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 
 TABLE = "uuid-of-the-table"
 

@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters import side_table
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
@@ -32,7 +32,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry, of
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import ancestors
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.stage import Staged
 from frazil.schemas.iceberg import field_ids
 

@@ -18,7 +18,7 @@ from frazil.errors import CatalogUnavailable
 from frazil.lake.iceberg_java import Iceberg, said
 from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger.entry import STAGED_AT, STAGED_BY, Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.row_offsets import files_read, quoted
 
 TRIES = 5  # a delete fails if another writer added matching files meanwhile

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from frazil.errors import CatalogUnavailable, DeadLetterTableMismatch, Fenced
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.dead_letters import of_batches as letters
 from frazil.lake.commit.dead_letters.side_state import SideState, compare
 from frazil.lake.commit.fence import StageAgain

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.upsert.key_index.keyed_files import positioned_table
+from frazil.upsert.key_index.read_keys import positioned_table
 
 pytestmark = pytest.mark.spark
 

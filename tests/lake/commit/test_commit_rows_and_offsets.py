@@ -12,14 +12,14 @@ from frazil.declaration.environment import Environment
 from frazil.errors import CommitRefused, Fenced, RolledBack, TableReplaced, TopicRecreated
 from frazil.lake import layout, tables
 from frazil.lake.commit.catalog_check import check_catalog
-from frazil.lake.commit.commit import commit
+from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.last_records import LastRecords
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import Staged, empty_commit, stage
 from frazil.schemas.types import Field, Kind, Primitive, Struct

@@ -18,8 +18,8 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import ICEBERG, Java, items
 from frazil.lake.row_offsets import tasks_read
 from frazil.upsert.key_hash import U64, hashes
-from frazil.upsert.key_index.places import NOWHERE, KeyedRows
-from frazil.upsert.resolver import FILE, POSITION, key_hash
+from frazil.upsert.key_index.index import NOWHERE, KeyedRows
+from frazil.upsert.resolver_protocol import FILE, POSITION, key_hash
 
 ROWS_AT_ONCE = 1_000_000
 """About so many rows are read by one Spark job: the driver takes 0.2 GB of memory for them. A larger data file is read at once."""

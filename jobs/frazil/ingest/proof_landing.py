@@ -30,7 +30,7 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_of_head
 from frazil.lake.ledger.entry import Entry
-from frazil.lake.ledger.offsets import Offsets
+from frazil.lake.ledger.next_offsets import Offsets
 from frazil.schemas.iceberg import identifier_fields
 from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
 

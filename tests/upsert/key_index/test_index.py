@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frazil.upsert.key_index import places, sorted_entries
-from frazil.upsert.key_index.places import NOWHERE, KeyedRows, PlacesOfKeys
+from frazil.upsert.key_index import index, sorted_entries
+from frazil.upsert.key_index.index import NOWHERE, KeyedRows, PlacesOfKeys
 from frazil.upsert.key_index.sorted_entries import SortedEntries
 
 KEYS = 12
@@ -77,7 +77,7 @@ def test_any_sequence_of_changes_leaves_the_rows_of_a_dictionary(
     steps: Sequence[tuple[str, object]], in_memory: int, at_once: int
 ) -> None:
     with (
-        patch.object(places, "LEAST_IN_MEMORY", in_memory),
+        patch.object(index, "LEAST_IN_MEMORY", in_memory),
         patch.object(sorted_entries, "STEP", at_once),
     ):
         oracle = Oracle()
@@ -113,7 +113,7 @@ def test_merging_takes_two_and_a_half_times_the_disk_at_most() -> None:
         used.append(found.bytes + 24 * len(made))
         return made
 
-    with patch.object(places, "LEAST_IN_MEMORY", each // 2), patch.object(places, "on_disk", noted):
+    with patch.object(index, "LEAST_IN_MEMORY", each // 2), patch.object(index, "on_disk", noted):
         for number in range(40):
             high, low = rng.integers(0, 2**64, (2, each), np.uint64)
             found.add(KeyedRows([f"file {number}"], high, low, zeros, np.arange(each), zeros))
@@ -123,7 +123,7 @@ def test_merging_takes_two_and_a_half_times_the_disk_at_most() -> None:
 
 
 def test_a_disk_without_room_raises_before_anything_is_mapped(tmp_path_factory: pytest.TempPathFactory) -> None:
-    found, rows = PlacesOfKeys(), places.LEAST_IN_MEMORY + 1
+    found, rows = PlacesOfKeys(), index.LEAST_IN_MEMORY + 1
     made, zeros = np.arange(rows, dtype=np.uint64), np.zeros(rows, np.int64)
     few = KeyedRows(["few"], made[:5], made[:5], zeros[:5], zeros[:5], zeros[:5])
     found.add(few)

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaFiles, SchemaType
+from frazil.clients.registry.schema_cache import SchemaCache
+from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
 
 SCHEMA = RegisteredSchema(id=7, type=SchemaType.JSON, text='{"a": "ü"}', references=(Reference("n", "s", 1),))
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> SchemaFiles:
-    return SchemaFiles(tmp_path, "http://registry")
+def files(tmp_path: Path) -> SchemaCache:
+    return SchemaCache(tmp_path, "http://registry")
 
 
 def the_file(folder: Path) -> Path:
@@ -22,22 +23,22 @@ def the_file(folder: Path) -> Path:
     return found
 
 
-def test_what_is_kept_is_found(files: SchemaFiles) -> None:
+def test_what_is_kept_is_found(files: SchemaCache) -> None:
     files.write(SCHEMA)
     assert files.read(7) == SCHEMA
 
 
-def test_what_was_not_kept_is_not_found(files: SchemaFiles) -> None:
+def test_what_was_not_kept_is_not_found(files: SchemaCache) -> None:
     assert files.read(7) is None
 
 
-def test_another_registrys_ids_are_other_ids(files: SchemaFiles, tmp_path: Path) -> None:
+def test_another_registrys_ids_are_other_ids(files: SchemaCache, tmp_path: Path) -> None:
     files.write(SCHEMA)
-    assert SchemaFiles(tmp_path, "http://other").read(7) is None
+    assert SchemaCache(tmp_path, "http://other").read(7) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"null", b"\xff", b"{}", b"[" * 200_000])
-def test_a_damaged_file_counts_as_none_and_is_written_anew(files: SchemaFiles, tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_counts_as_none_and_is_written_anew(files: SchemaCache, tmp_path: Path, damage: bytes) -> None:
     files.write(SCHEMA)
     the_file(tmp_path).write_bytes(damage)
     assert files.read(7) is None
@@ -49,7 +50,7 @@ def test_a_damaged_file_counts_as_none_and_is_written_anew(files: SchemaFiles, t
     "change", [{"schema": "x"}, {"fingerprint": "0"}, {"schemaType": "AVRO"}, {"schemaType": "XML"}]
 )
 def test_a_file_whose_fingerprint_does_not_fit_counts_as_none(
-    files: SchemaFiles, tmp_path: Path, change: dict[str, Any]
+    files: SchemaCache, tmp_path: Path, change: dict[str, Any]
 ) -> None:
     files.write(SCHEMA)
     file = the_file(tmp_path)
@@ -57,7 +58,7 @@ def test_a_file_whose_fingerprint_does_not_fit_counts_as_none(
     assert files.read(7) is None
 
 
-def test_writers_at_once_leave_one_whole_file(files: SchemaFiles, tmp_path: Path) -> None:
+def test_writers_at_once_leave_one_whole_file(files: SchemaCache, tmp_path: Path) -> None:
     threads = [threading.Thread(target=files.write, args=(SCHEMA,)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -69,12 +70,12 @@ def test_writers_at_once_leave_one_whole_file(files: SchemaFiles, tmp_path: Path
 
 def test_a_folder_that_cannot_be_made_costs_nothing_but_speed(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    files = SchemaFiles(tmp_path / "file" / "folder", "http://registry")
+    files = SchemaCache(tmp_path / "file" / "folder", "http://registry")
     files.write(SCHEMA)
     assert files.read(7) is None
 
 
-def test_a_file_that_cannot_be_moved_into_place_leaves_nothing(files: SchemaFiles, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_moved_into_place_leaves_nothing(files: SchemaCache, tmp_path: Path) -> None:
     files.write(SCHEMA)
     file = the_file(tmp_path)
     file.unlink()

@@ -1,0 +1,21 @@
+"""Tombstones, records without a value: their reason where they are no row, and their row of nulls where they are one."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from frazil.declaration.options import Tombstones
+from frazil.schemas.reasons import Reason
+
+
+def tombstone(value: Column) -> Column:
+    """Return the reason of a record without a value, to which `when` adds those of other records."""
+    return F.when(value.isNull(), Reason.TOMBSTONE.value)
+
+
+def with_row_of_nulls(row: Column, value: Column, row_type: str, tombstones: Tombstones) -> Column:
+    """Return `row`, and for a tombstone a row whose columns are all null, if the declaration lands it as one."""
+    if tombstones is not Tombstones.NULL_ROW:
+        return row
+    return F.when(value.isNull(), F.from_json(F.lit('{"_decoded":true}'), row_type)).otherwise(row)
