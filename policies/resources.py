@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -76,6 +76,8 @@ class Finding:
 
 
 Json = Mapping[str, Any]
+Document = Mapping[str, Any]
+"""A policy, or a statement of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +216,17 @@ def policy(value: Any) -> Json | None:
     except (TypeError, ValueError):
         return None
     return parsed if isinstance(parsed, Mapping) else None
+
+
+def statements(document: Document | None) -> Sequence[Document]:
+    """Return the statements of a policy, which are one or a list; none without a policy."""
+    found = (document or {}).get("Statement", ())
+    return [found] if isinstance(found, Mapping) else found
+
+
+def many(value: Any) -> Sequence[Any]:
+    """Return an element of a policy, which is one value or a list, as a list."""
+    return [value] if isinstance(value, str | Mapping | bool | int) else value
 
 
 def _stack(document: Json) -> Reviewed:

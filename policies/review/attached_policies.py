@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.evaluate import Document
-from policies.resources import Json, blocks, policy
+from policies.resources import Document, Json, blocks, policy
 from policies.review.danger import Danger
 from policies.review.plan.planned_resources import Place, PlannedResource
 

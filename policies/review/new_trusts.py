@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from policies.evaluate import Document, many, statements
 from policies.resource_values import DeclaredAccess
-from policies.resources import policy
+from policies.resources import Document, many, policy, statements
 from policies.review.danger import Danger
 from policies.review.plan.planned_resources import PlannedResource
 

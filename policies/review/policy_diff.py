@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
-from policies.resources import Change, Reviewed, policy
+from policies.resources import Change, Document, Reviewed, many, policy, statements
 from policies.review.plan.resource_changes import Planned, Verb
 from policies.review.role_permissions import TYPES, RoleRights
 from policies.rules import new_permissions as lake_grants

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
-from policies.resources import Change, Finding, Reviewed
+from policies.resources import Change, Document, Finding, Reviewed, many, statements
 from policies.review.attached_policies import ATTACHMENT, INLINE, MANAGED, ROLE, AttachedPolicies, HeldPolicy
 from policies.rules.new_permissions import policy_widened
 

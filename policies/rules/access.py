@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
-from policies.resources import Finding, Resource, Reviewed, policy
+from policies.resources import Document, Finding, Resource, Reviewed, many, policy, statements
 
 _POLICY_ARGUMENTS = ("policy", "assume_role_policy", "inline_policy", "access_policy", "resource_policy")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from policies.evaluate import many, statements
 from policies.resource_values import Facts
-from policies.resources import Finding, Resource, Reviewed, blocks, policy
+from policies.resources import Finding, Resource, Reviewed, blocks, many, policy, statements
 
 _CLOSED = ("block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets")
 

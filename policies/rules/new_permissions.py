@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from policies.evaluate import Document, many, statements
 from policies.resource_values import Facts
-from policies.resources import Change, Finding, Json, Reviewed, blocks, policy
+from policies.resources import Change, Document, Finding, Json, Reviewed, blocks, many, policy, statements
 from policies.rules.kafka_permissions import kafka_widened
 
 TYPE = "aws_lakeformation_permissions"

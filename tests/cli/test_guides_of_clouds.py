@@ -20,9 +20,10 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.clients.secrets import Secrets
 from frazil.exit_codes import Exit
-from policies.evaluate import Request, Verdict, evaluate, many
+from policies.resources import many
 from tests.policies.recorded_aws import REGION, Call, recorded_aws
 from tests.support.guides import GUIDES, block, blocks, parse
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 CLOUD = "confluent-cloud-small-machine.md"
 UsageError = typer.BadParameter.__base__ or Exception

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from policies.evaluate import Decision, Request, evaluate
+from tests.support.iam_evaluation import Decision, Request, evaluate
 
 ACCOUNT = "123456789012"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/job"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from policies.evaluate import Verdict
 from tests.policies import permission_cases
 from tests.policies.cases import cases, decided, digest
+from tests.support.iam_evaluation import Verdict
 
 HERE = Path(__file__).parent / "simulator"
 RECORDED: dict[str, Any] = json.loads((HERE / "verdicts.json").read_text())

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from policies.documents import MANAGED_LIMIT, characters
-from policies.evaluate import Request, Verdict, evaluate
 from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
 from tests.policies.permission_cases import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 DEPLOYED = {
     "ingest_job",

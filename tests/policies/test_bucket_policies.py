@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.evaluate import Request, Verdict, evaluate
 from tests.policies.example import ACCOUNT, INGEST, KEY, policy
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 ALL_S3 = {"Version": "2012-10-17", "Statement": [{"Sid": "All", "Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
 FINE = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.conditions import holds
+from tests.support.iam_conditions import holds
 
 KEY = "aws:SourceAccount"
 

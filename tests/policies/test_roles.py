@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from policies.evaluate import Request, Verdict, evaluate
 from policies.table_resources import Places
 from tests.policies.example import INGEST, NAMESPACES, PLACES, policy
 from tests.policies.permission_cases import GLUE, TABLES, Asked, glue, may, may_not
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 CALLS: dict[str, list[tuple[str, str]]] = json.loads(Path(__file__).with_name("calls.json").read_text())
 NOT_RECORDED = {

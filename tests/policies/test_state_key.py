@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from policies.evaluate import Request, evaluate
 from tests.policies.example import ACCOUNT, policy
+from tests.support.iam_evaluation import Request, evaluate
 
 DEPLOYER, REVIEWER, OTHER = (
     f"arn:aws:iam::{ACCOUNT}:role/{name}" for name in ("deployer-frazil-dev", "reviewer-frazil-dev", "other")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.evaluate import Request, Verdict, evaluate
 from tests.policies.example import ACCOUNT, APPLICATION, CONFLUENT, REGION, VALUES, VENDOR, policy
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/frazil-dev-any"
 EXTERNAL_ID = str(VALUES["external_id"])

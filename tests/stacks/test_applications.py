@@ -13,7 +13,6 @@ from frazil.release.manifest import Architecture
 from frazil.rollout.desired import parse_desired
 from infra.capacity import Capacity
 from infra.network_plan import NetworkPlan
-from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
@@ -22,6 +21,7 @@ from stacks.workflow.describe import described
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
 from tests.stacks.terraform_text import worked_out
+from tests.support.iam_evaluation import Request, evaluate
 
 OLD, NEW = "00f1old", "00f1new"
 KNOWN = {

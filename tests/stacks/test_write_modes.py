@@ -9,7 +9,6 @@ import pytest
 
 from frazil.declaration import Changelog, Pipeline, Table, Topic, Upsert, parse
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
-from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
@@ -18,6 +17,7 @@ from stacks.spec.deployments import dev
 from tests.stacks.spec.test_existing import KNOWN
 from tests.stacks.synthesised import TODAY, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
+from tests.support.iam_evaluation import Request, evaluate
 
 KEY = {"kms_keykey_F64E54E4arn": f"arn:aws:kms:{dev.region}:{dev.account}:key/1"}
 DEPLOYMENT = named(dev, scope=Scope.TABLE, reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",))

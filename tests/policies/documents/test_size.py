@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from policies.documents import MANAGED_LIMIT, CannotFill, characters, fill, split
-from policies.evaluate import Request, evaluate
 from tests.policies.example import PLACES, VALUES, policy
+from tests.support.iam_evaluation import Request, evaluate
 
 
 def many_tables(count: int) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from policies.documents import fill, split
-from policies.evaluate import Request, evaluate
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Verdict
 from policies.review.role_permissions import gathered
 from tests.policies.example import ACCOUNT, REGION, VALUES
 from tests.policies.review.cases import BOATS, DESIRED, TRUST, rights, role
 from tests.policies.review.planning import FLIGHTS, PLANES, change, documents, plan, reviewed, stays
+from tests.support.iam_evaluation import Request, evaluate
 
 ROLE = "aws_iam_role.tableflow"
 NAME = "frazil-dev-ingest"

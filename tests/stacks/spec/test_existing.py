@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from infra.network_plan import GivenNetwork, NetworkPlan
-from policies.evaluate import Request, evaluate
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
@@ -35,6 +34,7 @@ from tests.stacks.stacks.test_compose import refused as refused_together
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, TODAY, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
 from tests.stacks.workflow.test_deployed_guard import guarded, refused
+from tests.support.iam_evaluation import Request, evaluate
 
 KNOWN = {
     "spark_application_7070AC67id": "00f1abc2def3gh45",

@@ -12,12 +12,12 @@ from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, parse
 from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import Settings
 from infra.capacity import Capacity
-from policies.evaluate import Request, evaluate
 from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Jobs
 from stacks.spec.groups import groups_of
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
+from tests.support.iam_evaluation import Request, evaluate
 
 KNOWN = {
     **ADDRESSES,

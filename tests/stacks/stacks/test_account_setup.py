@@ -13,7 +13,6 @@ from frazil.declaration import InvalidDeclaration
 from infra.tf import App
 from policies.documents import fill
 from policies.documents.filling import Value
-from policies.evaluate import Request, Verdict, evaluate
 from policies.resource_values import Facts
 from policies.resources import read
 from policies.rules import findings
@@ -22,6 +21,7 @@ from stacks.stacks.account_setup import ISSUER
 from stacks.stacks.compose import compose
 from tests.infra.provider_schema import misfits
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, TODAY, named, resources
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 CI = f"arn:aws:iam::{dev.account}:role/ci"
 NAMES = dev.names

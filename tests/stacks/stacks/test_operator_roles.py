@@ -9,7 +9,6 @@ import pytest
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from frazil.rollout.state import kept_key, state_key
-from policies.evaluate import Request, Verdict, evaluate
 from policies.resource_values import Facts
 from policies.resources import Change, Reviewed
 from policies.review.policy_diff import follows_from
@@ -18,6 +17,7 @@ from policies.table_resources import Scope
 from stacks.spec.deployments import DEPLOYMENTS, dev
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
 from tests.stacks.terraform_text import worked_out
+from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 READER, OPERATOR = (f"arn:aws:iam::{dev.account}:role/{name}" for name in ("analysts", "operators"))
 KNOWN = {"spark_application_7070AC67id": "00f1abc2def3gh45", "kms_keykey_F64E54E4arn": "arn:aws:kms:::key/1"}

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from policies.conditions import Unsupported, holds, matches, matches_arn
-
-Document = Mapping[str, Any]
+from policies.resources import Document, many, statements
+from tests.support.iam_conditions import Unsupported, holds, matches, matches_arn
 
 
 class Verdict(StrEnum):
@@ -85,12 +84,6 @@ def evaluate(
     return Decision(Verdict.IMPLICITLY_DENIED)
 
 
-def statements(document: Document | None) -> Sequence[Document]:
-    """Return the statements of a policy, which are one or a list; none without a policy."""
-    found = (document or {}).get("Statement", ())
-    return [found] if isinstance(found, Mapping) else found
-
-
 def _applies(statement: Document, request: Request, *, is_resources: bool = False) -> bool:
     known = {"Sid", "Effect", "Principal", "Action", "NotAction", "Resource", "NotResource", "Condition"}
     if statement.keys() - known or statement["Effect"] not in {"Allow", "Deny"}:
@@ -139,8 +132,3 @@ def _is_account(value: str, principal: str) -> bool:
     """Return whether `value` names the principal's account (`123456789012` or its root)."""
     account = value.split(":")[4] if value.startswith("arn:") and value.endswith(":root") else value
     return len(account) == 12 and account.isdigit() and principal.split(":")[4:5] == [account]
-
-
-def many(value: Any) -> Sequence[Any]:
-    """Return an element of a policy, which is one value or a list, as a list."""
-    return [value] if isinstance(value, str | Mapping | bool | int) else value
