@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from math import ceil
 from typing import Any
 
 from frazil.declaration import SubjectStrategy
@@ -14,7 +15,8 @@ from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
 from frazil.rollout.desired import Worker, Workers
-from policies.resources import TYPE, Json, Reviewed, policy, watch
+from policies.resources import TYPE, Json, Reviewed, watch
+from policies.review.data_effects.job_runs import scheduled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,6 @@ class DeclaredAccess:
 NONE_DECLARED = DeclaredAccess()
 
 
-_CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")
 _ON_S3 = re.compile(r"s3a?://(?P<bucket>[^/]+)/?(?P<prefix>.*)")
 
 
@@ -157,19 +158,9 @@ class Facts:
 
     def _scheduled(self) -> Iterator[Job]:
         for schedule in self.reviewed.of("aws_scheduler_schedule"):
-            for target in schedule.blocks("target"):
-                request = policy(target.get("input")) or {}
-                settings: dict[str, str] = dict(_CONF.findall(_parameters(request)))
-                if "spark.executor.cores" in settings:
-                    name = (request.get("Tags") or {}).get("frazil:job") or schedule.text("name")
-                    executors = int(
-                        settings.get("spark.dynamicAllocation.maxExecutors")
-                        or settings.get("spark.executor.instances", "1")
-                    )
-                    cores = int(settings["spark.driver.cores"]) + executors * int(settings["spark.executor.cores"])
-                    yield Job(
-                        name, cores, _memory_gb(settings, "driver") + executors * _memory_gb(settings, "executor")
-                    )
+            if (run := scheduled(schedule)) is not None:
+                memory_gb = ceil(run.driver.memory_gb) + run.most * ceil(run.executor.memory_gb)
+                yield Job(run.job, run.driver.cores + run.most * run.executor.cores, memory_gb)
 
     def _place(self, location: str) -> Iterator[Place]:
         # A reference contains no slash, so the text between `s3://` and the next slash is the bucket.
@@ -189,26 +180,3 @@ def _workers(settings: Any) -> Workers:
         # An invalid size counts as the largest one, so that it does not pass.
         largest = Worker(cores=16, memory_gb=120)
         return Workers(driver=largest, executor=largest, least=1, most=1000)
-
-
-def _parameters(request: Json) -> str:
-    """Return the `SparkSubmitParameters` of a StartJobRun, in the scheduler's spelling."""
-    driver = request.get("JobDriver") or request.get("jobDriver") or {}
-    submit = driver.get("SparkSubmit") or driver.get("sparkSubmit") or {}
-    return str(submit.get("SparkSubmitParameters") or submit.get("sparkSubmitParameters") or "")
-
-
-def _memory_gb(settings: Json, who: str) -> int:
-    """Return the memory of a worker in GB, heap and overhead. Spark's default overhead is a tenth, at least 384 MB."""
-    heap = _mb(settings.get(f"spark.{who}.memory", "14g"))
-    overhead = (
-        _mb(settings[f"spark.{who}.memoryOverhead"])
-        if f"spark.{who}.memoryOverhead" in settings
-        else max(384, heap // 10)
-    )
-    return -(-(heap + overhead) // 1024)
-
-
-def _mb(text: str) -> int:
-    number, unit = int(text[:-1]), text[-1].lower()
-    return number * 1024 if unit == "g" else number

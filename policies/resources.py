@@ -241,7 +241,7 @@ def _stack(document: Json) -> Reviewed:
         for name, values in named.items()
     }
     declared = {**data, **{each.address: each.values for each in resources}}
-    return Reviewed(resources=resources, documents=tuple(_embedded(resources)), declared=declared)
+    return Reviewed(resources=resources, documents=tuple(embedded(resources)), declared=declared)
 
 
 def _plan(document: Json) -> Reviewed:
@@ -257,7 +257,7 @@ def _plan(document: Json) -> Reviewed:
         if each.get("mode", "managed") == "managed"
     )
     changes = tuple(_change(each) for each in document.get("resource_changes", ()) if _verb(each["change"]["actions"]))
-    return Reviewed(resources=resources, changes=changes, documents=tuple(_embedded(resources)))
+    return Reviewed(resources=resources, changes=changes, documents=tuple(embedded(resources)))
 
 
 def _modules(module: Json) -> Iterator[Json]:
@@ -276,8 +276,8 @@ def _with_references(values: Json, configured: Json | None) -> Json:
     return filled
 
 
-def _embedded(resources: Iterable[Resource]) -> Iterator[Json]:
-    """Return the documents that a stack writes into objects."""
+def embedded(resources: Iterable[Resource]) -> Iterator[Json]:
+    """Yield Frazil's documents among objects."""
     for each in resources:
         found = policy(each.values.get("content")) if each.type == "aws_s3_object" else None
         if found and "version" in found:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from policies.resources import TYPE, Resource, Watch, watch
-from policies.review.data_effects.job_runs import Landed, Run, Size, documents, pipelines, runs
+from policies.resources import TYPE, Resource, Watch, embedded, watch
+from policies.review.data_effects.job_runs import Landed, Run, Size, pipelines, runs
 from policies.review.prices import Prices
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """One part of the bill: a month's amount, and the arithmetic that it comes from, in words."""
 
@@ -21,20 +21,17 @@ class Line:
 
 
 def service_lines(resources: Sequence[Resource], prices: Prices) -> Iterator[Line]:
-    """Yield the lines of these services."""
+    """Yield the lines of the cluster and of Tableflow."""
     for each in resources:
         if each.type == "confluent_kafka_cluster" and each.blocks("standard"):
             amount = prices.hours * prices.price("kafka_standard_hour")
-            yield Line(service="Kafka cluster", amount=amount, how="a standard cluster, its first eCKU")
+            yield Line("Kafka cluster", amount, "a standard cluster, its first eCKU")
     topics = sum(each.type == "confluent_tableflow_topic" for each in resources)
     if topics:
         gb = topics * prices.assumed("gb_a_month")
         amount = topics * prices.hours * prices.price("tableflow_topic_hour") + gb * prices.price("tableflow_gb")
-        yield Line(
-            service="Tableflow",
-            amount=Decimal(amount),
-            how=f"{topics} topics for {prices.hours:f} h, and {round(gb, 2).normalize():,f} GB",
-        )
+        how = f"{topics} topics for {prices.hours:f} h, and {round(gb, 2).normalize():,f} GB"
+        yield Line("Tableflow", Decimal(amount), how)
 
 
 SERVICES = (
@@ -68,33 +65,35 @@ def estimate(resources: Iterable[Resource], prices: Prices, *, left: Sequence[st
     """Estimate the monthly cost of resources. `left` names removed pipelines, whose tables stay."""
     listed = list(resources)
     found, missing = runs(listed)
-    landed = list(pipelines(documents(listed)))
+    made = estimate_of(listed, found, list(pipelines(embedded(listed))), prices, left=left)
+    return replace(made, missing=tuple(missing))
+
+
+def estimate_of(
+    resources: Sequence[Resource],
+    found: Sequence[Run],
+    landed: Sequence[Landed],
+    prices: Prices,
+    *,
+    left: Sequence[str] = (),
+) -> Estimate:
+    """Estimate the monthly cost of resources, of runs, and of the pipelines that they land."""
     ingest = {run.job: run for run in found if not run.is_maintenance}
     reads = {each.name: prices.gb_of(each.name) for each in landed if each.job in ingest}
     batches = [(each, _batches(each, ingest[each.job], prices)) for each in landed if each.job in ingest]
     kept = [*reads, *(name for name in left if name not in reads)]
     gb = sum(reads.values(), Decimal(0))
+    egress = f"{_n(gb)} GB read by {_count(len(reads), 'pipeline')}"
     lines = [
-        *(_emr(run, _architecture(listed, run.application), prices) for run in found),
+        *(_emr(run, _architecture(resources, run.application), prices) for run in found),
         *_s3(kept, batches, prices),
-        *_glue(2 * len(kept), batches, prices),
-        *_network(listed, gb, prices),
-        *_cloudwatch(listed, landed, len(reads), prices),
-        *service_lines(listed, prices),
+        _glue(2 * len(kept), batches, prices),
+        *_network(resources, gb, prices),
+        *_cloudwatch(resources, landed, len(reads), prices),
+        *service_lines(resources, prices),
+        Line("Confluent egress", gb * prices.price("egress_gb"), egress),
     ]
-    if gb:
-        lines.append(
-            _line(
-                "Confluent egress",
-                gb * prices.price("egress_gb"),
-                f"{_n(gb)} GB read by {_count(len(reads), 'pipeline')}",
-            )
-        )
-    return Estimate(
-        lines=tuple(line for line in lines if line.amount),
-        missing=tuple(missing),
-        pipelines=tuple(reads),
-    )
+    return Estimate(lines=tuple(line for line in lines if line.amount), pipelines=tuple(reads))
 
 
 def _batches(pipeline: Landed, run: Run, prices: Prices) -> Decimal:
@@ -115,13 +114,12 @@ def _cloudwatch(
 ) -> Iterator[Line]:
     """Yield the metrics of pipelines that run, and the alarms. An alarm on a query costs as much as one for each time series."""
     metrics = running * prices.assumed("metrics_a_pipeline")
-    yield _line(
-        "CloudWatch", metrics * prices.price("metric_month"), f"{_n(metrics)} metrics of {_count(running, 'pipeline')}"
-    )
+    how = f"{_n(metrics)} metrics of {_count(running, 'pipeline')}"
+    yield Line("CloudWatch", metrics * prices.price("metric_month"), how)
     alarms = [each for each in resources if each.type == TYPE]
     series = sum(_series(watch(each), landed) for each in alarms)
     how = f"{_count(len(alarms), 'alarm')} on {_count(series, 'time series', 'time series')}"
-    yield _line("CloudWatch", series * prices.price("alarm_series_month"), how)
+    yield Line("CloudWatch", series * prices.price("alarm_series_month"), how)
 
 
 def _series(watched: Watch | None, landed: Sequence[Landed]) -> int:
@@ -151,71 +149,47 @@ def _emr(run: Run, architecture: str, prices: Prices) -> Line:
         f"{run.job}: {_n(hours)} h a month ({_often(run, prices)}), a driver of {_told(run.driver)} and on average "
         f"{_n(executors)} executors of {_told(run.executor)}, {architecture}"
     )
-    return _line("EMR Serverless", hours * hourly, how)
+    return Line("EMR Serverless", hours * hourly, how)
 
 
-def _s3(kept: Sequence[str], batches: _Landings, prices: Prices) -> list[Line]:
-    stored = sum(
-        (prices.gb_of(name) * prices.assumed("stored_share") * prices.assumed("months_stored") for name in kept),
-        Decimal(0),
-    )
+def _s3(kept: Sequence[str], batches: _Landings, prices: Prices) -> Iterator[Line]:
+    share = prices.assumed("stored_share") * prices.assumed("months_stored")
+    stored = sum((prices.gb_of(name) * share for name in kept), Decimal(0))
+    how = f"{_n(stored)} GB in the tables of {_count(len(kept), 'pipeline')}"
+    yield Line("S3", stored * prices.price("s3_gb_month"), how)
     puts, gets = (_requests(what, batches, prices) for what in ("puts", "gets"))
-    return [
-        _line(
-            "S3",
-            stored * prices.price("s3_gb_month"),
-            f"{_n(stored)} GB in the tables of {_count(len(kept), 'pipeline')}",
-        ),
-        _line(
-            "S3",
-            puts / 1000 * prices.price("s3_put_1000") + gets / 1000 * prices.price("s3_get_1000"),
-            f"{_n(sum((count for _, count in batches), Decimal(0)))} batches: {_n(puts)} writes and {_n(gets)} reads",
-        ),
-    ]
+    amount = puts / 1000 * prices.price("s3_put_1000") + gets / 1000 * prices.price("s3_get_1000")
+    count = sum((count for _, count in batches), Decimal(0))
+    yield Line("S3", amount, f"{_n(count)} batches: {_n(puts)} writes and {_n(gets)} reads")
 
 
-def _glue(tables: int, batches: _Landings, prices: Prices) -> list[Line]:
+def _glue(tables: int, batches: _Landings, prices: Prices) -> Line:
     requests = _requests("glue_requests", batches, prices)
-    beyond = max(Decimal(0), requests - _FREE_GLUE)
-    objects = max(Decimal(0), tables - _FREE_GLUE)
-    amount = beyond / 1_000_000 * prices.price("glue_million_requests") + objects / 100_000 * prices.price(
-        "glue_100k_objects"
-    )
-    return [_line("Glue", amount, f"{_n(requests)} requests and {tables} tables; the first million of either is free")]
+    amount = max(Decimal(0), requests - _FREE_GLUE) / 1_000_000 * prices.price("glue_million_requests")
+    return Line("Glue", amount, f"{_n(requests)} requests and {tables} tables; the first million of either is free")
 
 
-def _network(resources: Sequence[Resource], gb: Decimal, prices: Prices) -> list[Line]:
-    gateways = [each for each in resources if each.type == "aws_nat_gateway"]
-    addresses = [each for each in resources if each.type == "aws_eip"]
+def _network(resources: Sequence[Resource], gb: Decimal, prices: Prices) -> Iterator[Line]:
+    gateways, addresses = (sum(each.type == kind for each in resources) for kind in ("aws_nat_gateway", "aws_eip"))
     endpoints = [
         each
         for each in resources
         if each.type == "aws_vpc_endpoint" and each.values.get("vpc_endpoint_type") == "Interface"
     ]
-    zones = sum((_zones(each, prices) for each in endpoints), Decimal(0))
     through = gb + prices.assumed("service_gb") if gb else Decimal(0)
-    lines = []
     if gateways:
-        hours = len(gateways) * prices.hours
+        hours = gateways * prices.hours
         amount = hours * prices.price("nat_hour") + through * prices.price("nat_gb")
-        lines.append(
-            _line("NAT gateway", amount, f"{len(gateways)} for {_n(hours)} h, and {_n(through)} GB through it")
-        )
+        yield Line("NAT gateway", amount, f"{gateways} for {_n(hours)} h, and {_n(through)} GB through it")
+        through = Decimal(0)
     if addresses:
-        hours = len(addresses) * prices.hours
-        lines.append(
-            _line(
-                "NAT gateway",
-                hours * prices.price("public_ip_hour"),
-                _count(len(addresses), "public address", "public addresses"),
-            )
-        )
+        amount = addresses * prices.hours * prices.price("public_ip_hour")
+        yield Line("NAT gateway", amount, _count(addresses, "public address", "public addresses"))
     if endpoints:
-        through = Decimal(0) if gateways else through
+        zones = sum((_zones(each, prices) for each in endpoints), Decimal(0))
         amount = zones * prices.hours * prices.price("endpoint_hour") + through * prices.price("endpoint_gb")
         how = f"{len(endpoints)} in {_n(zones)} zones together, for {_n(prices.hours)} h, and {_n(through)} GB through them"
-        lines.append(_line("Interface endpoints", amount, how))
-    return lines
+        yield Line("Interface endpoints", amount, how)
 
 
 def _zones(endpoint: Resource, prices: Prices) -> Decimal:
@@ -253,10 +227,6 @@ def _often(run: Run, prices: Prices) -> str:
     if run.every_minutes is None:
         return "always"
     return f"{_n(_minutes(run, prices))} min each {run.every_minutes} min"
-
-
-def _line(service: str, amount: Decimal, how: str) -> Line:
-    return Line(service=service, amount=amount, how=how)
 
 
 def _count(number: int, one: str, several: str = "") -> str:

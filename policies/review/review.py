@@ -10,7 +10,7 @@ from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, parse
 from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
-from policies.resources import Finding, Resource, Reviewed, read, together
+from policies.resources import Finding, Resource, Reviewed, embedded, read, together
 from policies.review.acceptance import Acceptance
 from policies.review.attached_policies import AttachedPolicies, attachment_dangers
 from policies.review.cost import Estimate, estimate
@@ -20,7 +20,6 @@ from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.declared_schemas import declared_schema_effects
 from policies.review.data_effects.desired_effects import desired_effects
 from policies.review.data_effects.effects import Effect, effects
-from policies.review.data_effects.job_runs import documents
 from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
@@ -107,7 +106,6 @@ def review(
     *,
     prices: Prices,
     today: date,
-    before: Json | None = None,
     region: str = "",
     accepted: Callable[[str], Iterable[Acceptance]] = lambda digest: (),
     tolerated: Mapping[str, str] | None = None,
@@ -118,10 +116,9 @@ def review(
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
-    `before` is the deployed pipeline document, if the plans do not hold it. `tolerated` maps rules whose findings are
-    expected in this environment to the reason. `access` is what the deployment declares of it. `accepted` returns the
-    acceptances of a plan by its digest. Plans are Terraform's output; the first step removes their secrets. `offline` is the
-    note of a review whose plans are made of the stacks alone.
+    `tolerated` maps rules whose findings are expected in this environment to the reason. `access` is what the deployment
+    declares of it. `accepted` returns the acceptances of a plan by its digest. Plans are Terraform's output; the first step
+    removes their secrets. `offline` is the note of a review whose plans are made of the stacks alone.
     """
     versions = sorted({str(each.plan.get("terraform_version", "")) for each in stacks if each.plan is not None} - {""})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
@@ -137,8 +134,7 @@ def review(
     facts = Facts(reviewed, today, access)
     changes = tuple(change for name, plan in plans.items() for change in planned(plan, name))
     old_resources = _before(plans.values())
-    old_documents = [before] if before is not None else documents(old_resources)
-    new_documents = _after(reviewed)
+    old_documents, new_documents = (list(embedded(each)) for each in (old_resources, reviewed.resources))
     old, old_problem = _pipelines(old_documents)
     new, new_problem = _pipelines(new_documents)
     all_effects: list[Effect] = []
@@ -146,7 +142,7 @@ def review(
         all_effects += effects(old, new) if new_documents and _has_pipelines(new_documents) else ()
         all_effects += declared_schema_effects(old, new)
     all_effects += column_effects(changes, new)
-    all_effects += desired_effects(documents(old_resources), new_documents)
+    all_effects += desired_effects(old_documents, new_documents)
     resources = planned_resources(plans, synthesised)
     attached = AttachedPolicies(resources)
     rights = [*role_rights(attached)]
@@ -214,11 +210,6 @@ def _before(plans: Iterable[Json]) -> list[Resource]:
         for each in plan["resource_changes"]
         if each.get("mode", "managed") == "managed" and isinstance(each["change"].get("before"), Mapping)
     ]
-
-
-def _after(reviewed: Reviewed) -> list[Json]:
-    """Return the documents after the deployment: from the plans, and unknown ones from the stacks."""
-    return documents(reviewed.resources)
 
 
 def _applications(found: Iterable[Json]) -> set[str]:

@@ -24,8 +24,8 @@ from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.rollout.group_jobs import INGEST, job_name
-from policies.resources import read
-from policies.review.data_effects.job_runs import documents, pipelines
+from policies.resources import embedded, read
+from policies.review.data_effects.job_runs import pipelines
 from policies.review.markdown.page import markdown
 from policies.review.plan.compared_plans import SHOWN, is_empty
 from policies.review.plan.resource_changes import Verb
@@ -60,7 +60,7 @@ def refuse_moves(group: str, folders: Iterable[Path], file: Path | None) -> None
 def _declared(folders: Iterable[Path]) -> dict[str, str]:
     """Return the ingest job of each pipeline, as it is declared."""
     stacks = [json.loads((folder / "cdk.tf.json").read_text("utf-8")) for folder in folders]
-    found = [each for stack in stacks if stack.get("resource") for each in documents(read(stack).resources)]
+    found = [each for stack in stacks if stack.get("resource") for each in embedded(read(stack).resources)]
     return {each.name: each.job for each in pipelines(found)}
 
 

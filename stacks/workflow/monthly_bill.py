@@ -14,14 +14,12 @@ from dataclasses import asdict, replace
 from decimal import ROUND_CEILING, Decimal
 
 from frazil.declaration.checks.problems import InvalidDeclaration
-from frazil.declaration.documents.to_json import to_json
 from frazil.exit_codes import Exit
 from frazil.release.manifest import Architecture
-from frazil.rollout.desired import Workers
-from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN
 from policies.resources import TYPE, Resource
-from policies.review.cost import SERVICES, Estimate, estimate, service_lines
+from policies.review.cost import SERVICES, Estimate, estimate_of, service_lines
+from policies.review.data_effects.job_runs import Landed, run_of
 from policies.review.prices import NotAssumed, Prices, price_table
 from stacks.spec.job_settings import SMALL
 
@@ -46,38 +44,26 @@ def bill(topics: int, gb_a_day: Decimal) -> tuple[Estimate, Estimate, Prices]:
     needed = int((gb / GB_A_CORE_HOUR / drained / SMALL.ingest.executor.cores).to_integral_value(ROUND_CEILING))
     usual = SMALL.ingest.least + (SMALL.ingest.most - SMALL.ingest.least) * prices.assumed("executor_share")
     workers = SMALL.ingest if needed <= usual else replace(SMALL.ingest, least=needed, most=needed)
-    own = estimate(_resources(topics, workers), prices)
+    jobs = [
+        run_of(INGEST, workers, every_minutes=SMALL.ingest_minutes),
+        run_of(MAINTAIN, SMALL.maintain, every_minutes=SMALL.maintain_hours * 60),
+    ]
+    own = estimate_of(list(_resources()), jobs, [Landed(f"t{n}", None, 10) for n in range(topics)], prices)
     flows = [Resource(f"confluent_tableflow_topic.t{n}", "confluent_tableflow_topic", {}) for n in range(topics)]
     stored = next(line for line in own.lines if line.service == "S3" and "GB in the tables" in line.how)
     return own, Estimate(lines=(*service_lines(flows, prices), stored)), prices
 
 
-def _resources(topics: int, workers: Workers) -> Iterator[Resource]:
-    """Yield what costs of the stacks of a new project with these topics."""
-    named = [{"name": f"t{n}", "topic": {"name": f"t{n}"}} for n in range(topics)]
-    yield _document("pipelines", {"pipelines": named})
-    yield Resource(
-        "aws_emrserverless_application.a", "aws_emrserverless_application", {"architecture": Architecture.ARM64.value}
-    )
-    for job, sizes, rate in (
-        (INGEST, workers, f"rate({SMALL.ingest_minutes} minutes)"),
-        (MAINTAIN, SMALL.maintain, f"rate({SMALL.maintain_hours} hours)"),
-    ):
-        yield _document(job, {"job": job, "mode": "drain", "workers": to_json(sizes)})
-        target = {"input": json.dumps({"job": job, EXECUTION: "x"})}
-        called = {"schedule_expression": rate, "target": [target]}
-        yield Resource(f"aws_scheduler_schedule.{job}", "aws_scheduler_schedule", called)
+def _resources() -> Iterator[Resource]:
+    """Yield what costs of the stacks of a new project, besides its runs."""
+    application = "aws_emrserverless_application"
+    yield Resource(f"{application}.a", application, {"architecture": Architecture.ARM64.value})
     for kind in ("aws_nat_gateway", "aws_eip"):
         yield Resource(f"{kind}.nat", kind, {})
-    query = {
-        "metric_query": [{"expression": 'SELECT MAX(freshness_seconds) FROM SCHEMA("x", pipeline) GROUP BY pipeline'}]
-    }
+    expression = 'SELECT MAX(freshness_seconds) FROM SCHEMA("x", pipeline) GROUP BY pipeline'
     for n in range(_GROUP_ALARMS + _OTHER_ALARMS):
-        yield Resource(f"{TYPE}.a{n}", TYPE, query if n < _GROUP_ALARMS else {})
-
-
-def _document(name: str, content: dict[str, object]) -> Resource:
-    return Resource(f"aws_s3_object.{name}", "aws_s3_object", {"content": json.dumps({"version": 1, **content})})
+        query = {"metric_query": [{"expression": expression}]} if n < _GROUP_ALARMS else {}
+        yield Resource(f"{TYPE}.a{n}", TYPE, query)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -90,51 +76,35 @@ def main(arguments: Sequence[str]) -> int:
     try:
         own, flow, prices = bill(chosen.topics, Decimal(chosen.gb_a_day))
     except (NotAssumed, ArithmeticError, InvalidDeclaration):
-        print(
-            f"error: no bill for {chosen.topics} topics of {chosen.gb_a_day} GB. Write numbers above 0", file=sys.stderr
-        )
+        what = f"no bill for {chosen.topics} topics of {chosen.gb_a_day} GB"
+        print(f"error: {what}. Write numbers above 0", file=sys.stderr)
         return Exit.INVALID_INPUT
     if chosen.json:
         sides = {"frazil": own, "tableflow": flow}
         both = {name: {"total": side.total, "lines": list(map(asdict, side.lines))} for name, side in sides.items()}
         table = {"date": prices.date, "region": prices.region, "currency": prices.currency}
-        print(
-            json.dumps(
-                {
-                    **table,
-                    **both,
-                    "assumed": _assumed(prices),
-                    "note": _OF_TABLEFLOW,
-                    "not_counted": prices.not_counted,
-                },
-                default=str,
-            )
-        )
+        notes = {"assumed": _assumed(prices), "note": _OF_TABLEFLOW, "not_counted": prices.not_counted}
+        print(json.dumps({**table, **both, **notes}, default=str))
     else:
         print(_text(f"{chosen.topics} topics of {chosen.gb_a_day} GB a day each", own, flow, prices))
     return Exit.SUCCESS
 
 
 def _text(what: str, own: Estimate, flow: Estimate, prices: Prices) -> str:
+    amounts = {each: (own.of(each), flow.of(each)) for each in SERVICES if own.of(each) or flow.of(each)}
+    rows = {**amounts, "total": (own.total, flow.total)}
     lines = [f"{what}. {prices.currency} a month, by list prices of {prices.region} of {prices.date}", ""]
     lines += [f"{'':<20}{'Frazil':>12}{'Tableflow':>12}"]
-    lines += [
-        f"{each:<20}{own.of(each):>12,.2f}{flow.of(each):>12,.2f}" for each in SERVICES if own.of(each) or flow.of(each)
-    ]
-    lines += [f"{'total':<20}{own.total:>12,.2f}{flow.total:>12,.2f}"]
+    lines += [f"{name:<20}{one:>12,.2f}{other:>12,.2f}" for name, (one, other) in rows.items()]
     for name, side in (("Frazil", own), ("Tableflow", flow)):
         lines += ["", f"{name}:", *(f"  {each.service} {each.amount:,.2f}: {each.how}" for each in side.lines)]
-    lines += [
-        "",
-        "Assumed:",
-        *(f"  {meaning}: {value}" for meaning, value in _assumed(prices).items()),
-        f"  {_OF_TABLEFLOW}",
-    ]
+    assumed = (f"  {meaning}: {value}" for meaning, value in _assumed(prices).items())
+    lines += ["", "Assumed:", *assumed, f"  {_OF_TABLEFLOW}"]
     return "\n".join([*lines, "", prices.note, f"Not counted: {prices.not_counted}."])
 
 
 def _assumed(prices: Prices) -> dict[str, str]:
-    """Return the assumptions of a bill by their meaning: tables are appended to, behind NAT."""
+    """Return the assumptions of a bill by their meaning: tables are appended to, with a NAT gateway."""
     used = {name: each for name, each in prices.assumptions.items() if "_state_" not in name and name not in _UNUSED}
     known = {each.meaning: f"{round(each.value, 2).normalize():f}" for each in used.values()}
     return {**known, "GB that a vCPU of an executor lands in an hour": f"{GB_A_CORE_HOUR}"}

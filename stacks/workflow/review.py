@@ -97,7 +97,6 @@ def _reviewed(
 ) -> Review | None:
     """Return the review; None if only changed declarations are wanted and these are those of this checkout."""
     prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
-    before = json_object(chosen.before) if chosen.before else None
     accepted = json_object(chosen.acceptances) if chosen.acceptances else None
     if chosen.only_changed and chosen.synthesised is None:
         raise NotPlanned("--only-changed needs --synthesised, the stacks that are compared")
@@ -130,7 +129,6 @@ def _reviewed(
             reason=chosen.accept_danger,
             comments=accepted,
             prices=prices,
-            before=before,
             commit=chosen.commit,
             offline=NOTE if chosen.offline else "",
         )
@@ -145,20 +143,18 @@ def review_of(
     reason: str = "",
     comments: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
-    before: Mapping[str, Any] | None = None,
     commit: str = "",
     offline: str = "",
 ) -> Review:
     """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed.
 
-    `before` holds the deployed documents if no plan does. `commit` is the reviewed one; left out, that of the checkout.
+    `commit` is the reviewed one; omitted, that of the checkout.
     """
     return review(
         deployment.name,
         planned,
         prices=prices or price_table(),
         today=today,
-        before=before,
         region=deployment.region,
         accepted=lambda digest: (
             *on_command_line(reason),
@@ -225,7 +221,6 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the stacks of another checkout")
     parser.add_argument("--only-changed", action="store_true", help="plan nothing if these are this checkout's stacks")
     parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
-    parser.add_argument("--before", type=Path, metavar="FILE", help="the deployed pipeline document")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
     parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")

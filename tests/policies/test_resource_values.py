@@ -82,16 +82,13 @@ def test_a_warehouse_on_a_disk_is_none() -> None:
     assert list(facts(environment).table_places()) == []
 
 
-@pytest.mark.parametrize(
-    ("memory", "gigabytes"),
-    [
-        ("--conf spark.executor.memory=14g", 16),  # Spark adds a tenth
-        ("--conf spark.executor.memory=2g", 3),  # and 384 MB at least
-        ("--conf spark.executor.memory=12g --conf spark.executor.memoryOverhead=4096m", 16),
-    ],
-)
-def test_a_workers_memory_is_heap_and_overhead(memory: str, gigabytes: int) -> None:
-    sizes = f"--conf spark.driver.cores=1 --conf spark.driver.memory=1g --conf spark.executor.cores=2 {memory}"
+def test_a_scheduled_jobs_memory_is_heap_and_overhead_of_its_workers() -> None:
+    settings = {
+        "driver.cores": "1", "driver.memory": "1g", "driver.memoryOverhead": "1g",
+        "executor.cores": "2", "executor.memory": "12g", "executor.memoryOverhead": "4096m",
+        "dynamicAllocation.minExecutors": "1", "dynamicAllocation.maxExecutors": "3",
+    }  # fmt: skip
+    sizes = " ".join(f"--conf spark.{name}={value}" for name, value in settings.items())
     request = {"JobDriver": {"SparkSubmit": {"SparkSubmitParameters": sizes}}}
-    made = stack(aws_scheduler_schedule__s={"name": "s", "target": {"input": json.dumps(request)}})
-    assert facts(made).jobs() == [Job("s", 3, 2 + gigabytes)]
+    values = {"name": "s", "schedule_expression": "rate(1 hour)", "target": {"input": json.dumps(request)}}
+    assert facts(stack(aws_scheduler_schedule__s=values)).jobs() == [Job("s", 7, 50)]

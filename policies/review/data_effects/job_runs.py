@@ -13,7 +13,7 @@ from frazil.declaration.documents.from_json import from_json
 from frazil.rollout.desired import Workers
 from frazil.rollout.function_settings import EXECUTION
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
-from policies.resources import Json, Resource, policy
+from policies.resources import Json, Resource, embedded, policy
 
 _CONF = re.compile(r"--conf (spark\.[^\s=]+)=(\S+)")
 _RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
@@ -48,15 +48,10 @@ class Run:
         return self.job.partition("-")[0] == MAINTAIN
 
 
-def documents(resources: Iterable[Resource]) -> list[Json]:
-    """Return Frazil's documents among objects."""
-    found = [policy(each.values.get("content")) for each in resources if each.type == "aws_s3_object"]
-    return [each for each in found if each is not None and "version" in each]
-
-
 def runs(resources: Iterable[Resource]) -> tuple[list[Run], list[str]]:
     """Return the declared runs, and the names of schedules and desired states that could not be parsed."""
     listed = list(resources)
+    stored = list(embedded(listed))
     found: list[Run] = []
     not_understood: list[str] = []
     for each in listed:
@@ -64,12 +59,12 @@ def runs(resources: Iterable[Resource]) -> tuple[list[Run], list[str]]:
             event = _event(each)
             if event is not None and EXECUTION not in event:
                 continue  # a pass of the reconciler, which starts nothing by itself
-            run = _scheduled(each) if event is None else _drained(each, event, documents(listed))
+            run = scheduled(each) if event is None else _drained(each, event, stored)
             if run is None:
                 not_understood.append(each.address)
             else:
                 found.append(run)
-    for document in documents(listed):
+    for document in stored:
         if "workers" in document and document.get("mode", "follow") == "follow" and not document.get("is_stopped"):
             streaming = _desired(document)
             if streaming is None:
@@ -101,21 +96,27 @@ def _desired(document: Json) -> Run | None:
         workers = from_json(Workers, document["workers"], "workers")
     except InvalidDeclaration:
         return None
+    return run_of(str(document.get("job", "")), workers, application=str(document.get("application", "")))
+
+
+def run_of(job: str, workers: Workers, *, every_minutes: int | None = None, application: str = "") -> Run:
+    """Return the runs of a job with these workers."""
     driver, executor = (
         Size(each.cores, Decimal(each.memory_gb), each.disk_gb) for each in (workers.driver, workers.executor)
     )
     return Run(
-        job=str(document.get("job", "")),
-        every_minutes=None,
+        job=job,
+        every_minutes=every_minutes,
         driver=driver,
         executor=executor,
         least=workers.least,
         most=workers.most,
-        application=str(document.get("application", "")),
+        application=application,
     )
 
 
-def _scheduled(schedule: Resource) -> Run | None:
+def scheduled(schedule: Resource) -> Run | None:
+    """Return the runs that a schedule starts itself; None if they could not be parsed."""
     rate = _RATE.fullmatch(schedule.text("schedule_expression"))
     request = next((policy(target.get("input")) for target in schedule.blocks("target")), None)
     if rate is None or request is None:

@@ -64,13 +64,13 @@ def test_all_options_are_handed_on_and_files_as_seen_from_here(
 ) -> None:
     here = Path.cwd()
     told = ran(
-        "dev", "--json", "--plan", "a.json", "--plan", "dev-confluent=b.json", "--before", "old.json", "--assumptions", "c.json",
+        "dev", "--json", "--plan", "a.json", "--plan", "dev-confluent=b.json", "--assumptions", "c.json",
         "--accept-danger", "it is empty; $(touch x)", "--pipelines", "mine.py", "--release", "manifest.json",
     )  # fmt: skip
     assert told.exit_code == 0
     assert asked["command"][3:] == [
         "--json", "--accept-danger=it is empty; $(touch x)", f"--plan={here}/a.json", f"--plan=dev-confluent={here}/b.json",
-        f"--before={here}/old.json", f"--assumptions={here}/c.json", "--", "dev",
+        f"--assumptions={here}/c.json", "--", "dev",
     ]  # fmt: skip
     assert asked["env"]["FRAZIL_PIPELINES"] == f"{here}/mine.py"
     assert asked["env"]["FRAZIL_RELEASE"] == f"{here}/manifest.json"

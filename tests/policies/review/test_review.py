@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration.documents.document import document as pipelines_document
 from policies.review.acceptance import Acceptance, in_comments, on_command_line
 from policies.review.markdown.json_document import document
 from policies.review.markdown.page import markdown
@@ -15,7 +14,7 @@ from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Verdict, review
 from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic
-from tests.policies.review.planning import FLIGHTS, PLANES, change, declared, documents, plan, reviewed
+from tests.policies.review.planning import FLIGHTS, change, declared, plan, reviewed
 from tests.policies.reviewing import TODAY
 
 LOST = change(TOPIC, "delete", topic())
@@ -40,14 +39,6 @@ def test_a_stack_without_a_plan_is_refused() -> None:
 @pytest.mark.parametrize("more", [{"errored": True}, {"complete": False}])
 def test_a_plan_that_is_not_whole_is_refused_even_if_it_changes_nothing(more: dict[str, bool]) -> None:
     assert reviewed({**plan(), **more}).verdict is Verdict.REFUSED
-
-
-def test_the_deployed_document_can_be_given() -> None:
-    """Where the plan does not hold it, because state was lost or another tool deployed it."""
-    made = plan(documents(None, [FLIGHTS]))
-    assert [each.outcome.value for each in reviewed(made).effects] == ["made"]
-    given = reviewed(made, before=pipelines_document([FLIGHTS, PLANES]))
-    assert [(each.pipeline, each.outcome.value) for each in given.effects] == [("planes", "left")]
 
 
 def test_a_deployed_document_that_cannot_be_read_is_a_danger() -> None:

@@ -27,13 +27,14 @@ def schedule(job: str | None, parameters: str) -> dict[str, Any]:
         "JobDriver": {"SparkSubmit": {"SparkSubmitParameters": parameters}},
         "Tags": {"frazil:job": job} if job else {},
     }
-    return {"aws_scheduler_schedule__s": {"name": "scheduled", "target": [{"input": json.dumps(request)}]}}
+    values = {"name": "scheduled", "schedule_expression": "rate(1 hour)", "target": [{"input": json.dumps(request)}]}
+    return {"aws_scheduler_schedule__s": values}
 
 
 SIZES = (
     "--conf spark.driver.cores=4 --conf spark.driver.memory=12g --conf spark.driver.memoryOverhead=4g "
     "--conf spark.executor.cores=4 --conf spark.executor.memory=13107m --conf spark.executor.memoryOverhead=3277m "
-    "--conf spark.dynamicAllocation.maxExecutors=4"
+    "--conf spark.dynamicAllocation.minExecutors=1 --conf spark.dynamicAllocation.maxExecutors=4"
 )
 
 

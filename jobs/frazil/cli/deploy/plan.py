@@ -32,7 +32,6 @@ def review(
     synthesised: Annotated[Path | None, flag("--synthesised", "Plan another checkout's stacks.", "DIR")] = None,
     offline: Annotated[bool, flag("--offline", "Review a first deployment, without credentials.")] = False,
     only_changed: Annotated[bool, flag("--only-changed", "Plan nothing if those are this checkout's.")] = False,
-    before: Annotated[Path | None, flag("--before", "Deployed document of pipelines.", "FILE")] = None,
     assumptions: Annotated[
         Path | None, flag("--assumptions", "Assumptions of the cost estimate, as JSON.", "FILE")
     ] = None,
@@ -65,7 +64,6 @@ def review(
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
     paths = {
         "synthesised": synthesised,
-        "before": before,
         "assumptions": assumptions,
         "acceptances": acceptances,
         "form": form,
