@@ -59,6 +59,18 @@ HOLDS_DATA: Mapping[str, str] = MappingProxyType(
     }
 )
 """The data that are lost with a resource, by its type in Terraform."""
+NAMED_BY: Mapping[str, str] = MappingProxyType(
+    {
+        "aws_s3_bucket": "bucket",
+        "confluent_environment": "display_name",
+        "confluent_kafka_cluster": "display_name",
+        "confluent_kafka_topic": "topic_name",
+        "confluent_provider_integration": "display_name",
+        "confluent_schema": "subject_name",
+        "confluent_tableflow_topic": "display_name",
+    }
+)
+"""The argument that names a resource that holds data, by its type; `name` for all others that have one."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -37,20 +37,16 @@ def in_the_clear(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
             if name.endswith("endpoint") and _is_plain(value):
                 yield Finding("in_the_clear", each.address, f"{name} is plain HTTP", "Use https://")
     for document in reviewed.documents:
+        where = f"environment {document.get('name', '')}".strip()
         kafka: Mapping[str, Any] = document.get("kafka") or {}
         hosts = {broker.rpartition(":")[0] for broker in str(kafka.get("bootstrap", "")).split(",")}
         if kafka and kafka.get("security", "PLAINTEXT") == "PLAINTEXT" and not hosts <= _OURSELVES:
-            where = f"environment {document.get('name', '')}".strip()
-            yield Finding(
-                "in_the_clear", where, "records come from Kafka without TLS", "Set security to SASL_SSL or SSL"
-            )
+            what, do = "records come from Kafka without TLS", "Set security to SASL_SSL or SSL"
+            yield Finding("in_the_clear", where, what, do)
         if _is_plain((document.get("registry") or {}).get("url")):
-            where = f"environment {document.get('name', '')}".strip()
             yield Finding("in_the_clear", where, "requests to the registry use plain HTTP", "Use https://")
         for part in ("kafka", "registry"):
-            oauth = (document.get(part) or {}).get("oauth") or {}
-            if _is_plain(oauth.get("token_endpoint")):
-                where = f"environment {document.get('name', '')}".strip()
+            if _is_plain(((document.get(part) or {}).get("oauth") or {}).get("token_endpoint")):
                 yield Finding("in_the_clear", where, f"{part}.oauth sends its secret over plain HTTP", "Use https://")
 
 

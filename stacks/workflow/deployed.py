@@ -19,7 +19,7 @@ from frazil.declaration.checks.validation import validate
 from frazil.declaration.documents.from_json import VERSION, from_json, members
 from frazil.declaration.documents.to_json import to_json
 from frazil.errors import InvalidInput
-from policies.resources import HOLDS_DATA
+from policies.resources import HOLDS_DATA, NAMED_BY
 from stacks.spec.deployments import Deployment
 
 FOLDER = Path("deployed")
@@ -27,17 +27,6 @@ LOCAL_FOLDER = Path(".frazil", "deployed")
 """The file of stand-ins is no part of a repository, like their state."""
 DOCUMENTS_KEPT = 100
 """How many documents the file lists, the newest. Terraform has forgotten the older ones already."""
-
-_NAMES = {
-    "aws_s3_bucket": "bucket",
-    "confluent_environment": "display_name",
-    "confluent_kafka_cluster": "display_name",
-    "confluent_kafka_topic": "topic_name",
-    "confluent_provider_integration": "display_name",
-    "confluent_schema": "subject_name",
-    "confluent_tableflow_topic": "display_name",
-}
-"""The argument that names an object, by its type; `name` for all others that have one."""
 
 _TYPE = matching("|".join(HOLDS_DATA), "a type that holds data", f"Write one of {', '.join(HOLDS_DATA)}")
 
@@ -195,7 +184,7 @@ def held(stacks: Mapping[str, Mapping[str, Any]]) -> tuple[Held, ...]:
 
 
 def _name(kind: str, address: str, arguments: Mapping[str, Any]) -> str:
-    name = arguments.get(_NAMES.get(kind, "name"))
+    name = arguments.get(NAMED_BY.get(kind, "name"))
     return name if isinstance(name, str) and "${" not in name else address
 
 

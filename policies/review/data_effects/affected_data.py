@@ -6,22 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
-from policies.resources import HOLDS_DATA
+from policies.resources import HOLDS_DATA, NAMED_BY
 from policies.review.plan.resource_changes import Planned
 
-_NAMED_BY = {
-    "aws_s3_bucket": "bucket",
-    "aws_kms_key": "description",
-    "aws_glue_catalog_database": "name",
-    "aws_glue_catalog_table": "name",
-    "aws_secretsmanager_secret": "name",
-    "confluent_environment": "display_name",
-    "confluent_kafka_cluster": "display_name",
-    "confluent_kafka_topic": "topic_name",
-    "confluent_schema": "subject_name",
-    "confluent_provider_integration": "display_name",
-    "confluent_tableflow_topic": "display_name",
-}
+_NAMED_BY = {**NAMED_BY, "aws_kms_key": "description"}
 MOST_NAMED = 5
 _ALL_TABLES = {"aws_kms_key", "confluent_environment", "confluent_kafka_cluster"}
 

@@ -45,7 +45,7 @@ def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
     except FrazilError as problem:
         what = f"the schema changes; its effect on columns is unknown here: {problem}"
         changed = "topic.value.schema" if old.topic.schema != new.topic.schema else "topic.key.schema"
-        yield _effect(new, changed, what, is_dangerous=True)
+        yield _danger(new, changed, what)
 
 
 def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
@@ -66,12 +66,10 @@ def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
         found = ", ".join(filter(None, (changed_readings(a, b, messages, connect_types=connect) for a, b in pairs)))
     except (FrazilError, ValueError, KeyError, TypeError) as problem:
         what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"
-        yield _effect(new, f"topic.{side.rstrip('_') or 'value'}.schema", what, is_dangerous=True)
+        yield _danger(new, _path(side), what)
         return
     if found:
-        yield _effect(
-            new, f"topic.{side.rstrip('_') or 'value'}.schema", _OTHERWISE.format(found=found), is_dangerous=True
-        )
+        yield _danger(new, _path(side), _OTHERWISE.format(found=found))
 
 
 def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
@@ -94,15 +92,12 @@ def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
         what = f"records of {names} that are not landed yet are rejected (unknown_fingerprint): no declared schema is theirs"
     else:
         what = _UNREAD.format(framing=f"{side}framing")
-    yield _effect(new, f"topic.{side.rstrip('_') or 'value'}.schema", what, is_dangerous=True)
+    yield _danger(new, _path(side), what)
 
 
-def _effect(pipeline: Pipeline, changed: str, what: str, *, is_dangerous: bool) -> Effect:
-    return Effect(
-        pipeline=pipeline.name,
-        table=pipeline.table.identifier,
-        outcome=Outcome.FROM_NOW_ON,
-        what=what,
-        changed=changed,
-        is_dangerous=is_dangerous,
-    )
+def _path(side: str) -> str:
+    return f"topic.{side.rstrip('_') or 'value'}.schema"
+
+
+def _danger(pipeline: Pipeline, changed: str, what: str) -> Effect:
+    return Effect.of(pipeline, Outcome.FROM_NOW_ON, what, changed=changed, is_dangerous=True)

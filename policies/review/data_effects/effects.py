@@ -28,6 +28,14 @@ class Effect:
     after: str = ""
     is_dangerous: bool = False
 
+    @classmethod
+    def of(
+        cls, pipeline: Pipeline, outcome: Outcome, what: str, *, is_dangerous: bool = False, **change: str
+    ) -> Effect:
+        """Return an effect on a pipeline and its table. `change` are `changed`, `before` and `after`."""
+        own = {"pipeline": pipeline.name, "table": pipeline.table.identifier}
+        return cls(**own, outcome=outcome, what=what, is_dangerous=is_dangerous, **change)
+
 
 def effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> tuple[Effect, ...]:
     """Return the effects; those that stop a pipeline come first."""
@@ -48,29 +56,14 @@ def effects(before: Sequence[Pipeline], after: Sequence[Pipeline]) -> tuple[Effe
 def _new(pipeline: Pipeline, earlier: str | None) -> Effect:
     table = pipeline.table
     if earlier is not None:
-        return Effect(
-            pipeline=pipeline.name,
-            table=table.identifier,
-            outcome=Outcome.STOPS,
-            is_dangerous=True,
-            what=f"the table holds its offsets under the name {earlier}, so the pipeline finds no ledger of its own (LedgerLost). "
-            f"A pipeline's name cannot change: keep {earlier}",
-        )
+        what = f"the table holds its offsets under the name {earlier}, so the pipeline finds no ledger of its own (LedgerLost). "
+        what += f"A pipeline's name cannot change: keep {earlier}"
+        return Effect.of(pipeline, Outcome.STOPS, what, is_dangerous=True)
+    if not isinstance(pipeline.engine, Spark):
+        return Effect.of(pipeline, Outcome.MADE, f"{pipeline.engine.kind} makes the table")
     layout = f", partitioned by {', '.join(table.partition_by)}" if table.partition_by else ", without partitions"
-    return Effect(
-        pipeline=pipeline.name,
-        table=table.identifier,
-        outcome=Outcome.MADE,
-        what="; ".join(
-            [
-                f"{_listed(pipeline.tables)} are made from the topic {pipeline.topic.name}, "
-                f"from {started(pipeline)}{layout}",
-                *gaps_of_state(pipeline),
-            ]
-        )
-        if isinstance(pipeline.engine, Spark)
-        else f"{pipeline.engine.kind} makes the table",
-    )
+    what = f"{_listed(pipeline.tables)} are made from the topic {pipeline.topic.name}, from {started(pipeline)}{layout}"
+    return Effect.of(pipeline, Outcome.MADE, "; ".join([what, *gaps_of_state(pipeline)]))
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -78,30 +71,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _gone(pipeline: Pipeline, kept: set[str]) -> Effect:
-    table = pipeline.table.identifier
-    if table in kept:
-        what = "the pipeline is gone, another one has its table"
-    else:
-        what = (
-            f"{_listed(pipeline.tables)} stay with all rows; nothing is landed or maintained any more, "
-            "and what is not landed yet is lost when Kafka's retention has passed"
-        )
-    return Effect(pipeline=pipeline.name, table=table, outcome=Outcome.LEFT, what=what, is_dangerous=table not in kept)
+    if pipeline.table.identifier in kept:
+        return Effect.of(pipeline, Outcome.LEFT, "the pipeline is gone, another one has its table")
+    what = f"{_listed(pipeline.tables)} stay with all rows; nothing is landed or maintained any more, "
+    what += "and what is not landed yet is lost when Kafka's retention has passed"
+    return Effect.of(pipeline, Outcome.LEFT, what, is_dangerous=True)
 
 
 def _changes(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
     for path, before, after in _differing(old, new):
-        known = FIELDS[path]
-        yield Effect(
-            pipeline=new.name,
-            table=old.table.identifier,
-            outcome=known.outcome,
-            what="; ".join([known.said(before, after), *_gaps(path, old, new)]),
-            changed=path,
-            before=_shown(before),
-            after=_shown(after),
-            is_dangerous=known.is_dangerous(before, after),
-        )
+        known, shown = FIELDS[path], {"changed": path, "before": _shown(before), "after": _shown(after)}
+        what = "; ".join([known.said(before, after), *_gaps(path, old, new)])
+        yield Effect.of(old, known.outcome, what, is_dangerous=known.is_dangerous(before, after), **shown)
 
 
 def _gaps(path: str, old: Pipeline, new: Pipeline) -> Iterator[str]:

@@ -56,7 +56,7 @@ def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
         what = f"no record has the key column {', '.join(lost)} any more: the pipeline stops. {_NEW_TABLE}"
         yield _effect(new, changed, what, outcome=Outcome.STOPS)
         return
-    found = _Landed.of(_with_key(old, before), _with_key(new, after), new)
+    found = Landed.of(_with_key(old, before), _with_key(new, after), new)
     if KEY_VERSION in found.unfit and new.write.key is None:
         return  # of which `_of_keys` says more
     yield from found.refusals(new, changed, new.topic.schema or ())
@@ -110,7 +110,7 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Itera
         yield _effect(new, changed, f"{text}: the pipeline stops. {_NEW_TABLE} for the new key", outcome=Outcome.STOPS)
         return
     shaped = [version for version in keys.versions if keys.single[version[0]] is keys.single[0]]
-    found = _Landed.of(old_keys.versions, shaped, new)
+    found = Landed.of(old_keys.versions, shaped, new)
     yield from found.refusals(new, changed, new.topic.key_schema or ())
     if found.stops:
         return
@@ -124,8 +124,8 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Itera
 
 
 @dataclass(frozen=True, slots=True)
-class _Landed:
-    """How new versions land in the columns that old ones made; `needed` are changes that the old ones need themselves."""
+class Landed:
+    """New versions of rows in the columns that old ones made; `needed` are changes that the old ones need themselves."""
 
     table: Struct
     versions: Versions
@@ -133,17 +133,19 @@ class _Landed:
     needed: frozenset[str]
 
     @classmethod
-    def of(cls, before: Versions, after: Versions, pipeline: Pipeline) -> _Landed:
+    def of(cls, before: Versions, after: Versions, pipeline: Pipeline, *, kept: Versions = ()) -> Landed:
+        """Land the versions `after`, and with them those of `before` that are `kept`, which say nothing of lost columns."""
         made = merge(before).type
         table = plain(made)
         assert isinstance(table, Struct)
         evolution = pipeline.table.schema_evolution
         may_add, may_widen = evolution is not SchemaEvolution.FREEZE, evolution is SchemaEvolution.WIDEN
-        found = landing(table, after, may_add=may_add, may_widen=may_widen)
+        found = landing(table, [*kept, *after], may_add=may_add, may_widen=may_widen)
         return cls(table, tuple(after), found, frozenset(map(str, changes(table, made))))
 
     @property
     def unfit(self) -> Mapping[int, IncompatibleSchema]:
+        """The versions that cannot land, each with the reason."""
         return self.landing.incompatible
 
     @property
@@ -170,6 +172,7 @@ class _Landed:
         return [column.name for column in self.table.fields if column.name not in kept]
 
     def refusals(self, pipeline: Pipeline, changed: str, files: Sequence[SchemaFile]) -> Iterator[Effect]:
+        """Yield the versions that cannot land; one effect if nothing can."""
         evolution = f"under schema_evolution={pipeline.table.schema_evolution}"
         for number, problem in self.unfit.items():
             if self.stops:
@@ -226,18 +229,6 @@ def _listed(row: Struct) -> str:
 
 
 def _effect(
-    pipeline: Pipeline,
-    changed: str,
-    what: str,
-    *,
-    outcome: Outcome = Outcome.FROM_NOW_ON,
-    is_dangerous: bool = True,
+    pipeline: Pipeline, changed: str, what: str, *, outcome: Outcome = Outcome.FROM_NOW_ON, is_dangerous: bool = True
 ) -> Effect:
-    return Effect(
-        pipeline=pipeline.name,
-        table=pipeline.table.identifier,
-        outcome=outcome,
-        what=what,
-        changed=changed,
-        is_dangerous=is_dangerous,
-    )
+    return Effect.of(pipeline, outcome, what, changed=changed, is_dangerous=is_dangerous)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from policies.review.plan.masking import cleaned
+from policies.review.plan.planned_resources import is_marked
+from policies.review.plan.resource_changes import is_complete
 
 Json = Mapping[str, Any]
 
@@ -76,7 +78,7 @@ def read_form(text: str) -> NormalForm:
 
 def _stack(plan: Json) -> dict[str, Any]:
     return {
-        "is_complete": not plan.get("errored") and plan.get("complete", True) is not False,
+        "is_complete": is_complete(plan),
         "resources": sorted(_resources(plan), key=lambda each: (each["address"], each["deposed"] or "")),
         "outputs": {
             name: _sides(each) for name, each in plan["output_changes"].items() if each["actions"] not in _STAYS
@@ -118,20 +120,11 @@ def _sides(change: Json) -> dict[str, Any]:
     arguments = {
         name: {"before": old.get(name), "after": new.get(name), "unknown": later.get(name, False)}
         for name in names
-        if old.get(name) != new.get(name) or _is_unknown(later.get(name))
+        if old.get(name) != new.get(name) or is_marked(later.get(name))
     }
     if unknown is True:
         arguments[""] = {"before": before, "after": after, "unknown": True}
     return {"actions": change["actions"], "arguments": arguments}
-
-
-def _is_unknown(mark: Any) -> bool:
-    """Return whether a value, or a part of it, is known only after the apply."""
-    if isinstance(mark, Mapping):
-        return any(map(_is_unknown, mark.values()))
-    if isinstance(mark, Sequence) and not isinstance(mark, str):
-        return any(map(_is_unknown, mark))
-    return bool(mark)
 
 
 def is_empty(form: NormalForm) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from policies.review.plan.resource_changes import at
+
 Json = Mapping[str, Any]
 
 MASK = "(secret)"
@@ -89,7 +91,7 @@ def _either(one: Any, other: Any) -> Any:
     if isinstance(one, list) or isinstance(other, list):
         left_items, right_items = (side if isinstance(side, list) else [] for side in (one, other))
         longest = max(len(left_items), len(right_items))
-        return [_either(_at(left_items, index), _at(right_items, index)) for index in range(longest)]
+        return [_either(at(left_items, index), at(right_items, index)) for index in range(longest)]
     return False
 
 
@@ -109,7 +111,7 @@ def _masked(value: Any, marks: Any, beside: Any, known: list[str], mask: str) ->
     if isinstance(value, list):
         other_items, inner_marks = (side if isinstance(side, list) else [] for side in (beside, marks))
         return [
-            _masked(part, _at(inner_marks, index), _at(other_items, index), known, mask)
+            _masked(part, at(inner_marks, index), at(other_items, index), known, mask)
             for index, part in enumerate(value)
         ]
     shown = _without(value, known)
@@ -205,7 +207,7 @@ def _leaves(value: Any, marks: Any) -> Iterator[str]:
             yield from _leaves(part, inner)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            inner = True if marks is True else _at(marks, index) if isinstance(marks, list) else None
+            inner = True if marks is True else at(marks, index) if isinstance(marks, list) else None
             yield from _leaves(part, inner)
     elif marks is True and not isinstance(value, bool):
         yield str(value)
@@ -233,7 +235,3 @@ def _ways(secret: str) -> Iterator[str]:
         yield text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")  # as Go, so Terraform, does
     yield quote(secret, safe="", errors="surrogatepass")
     yield base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode().rstrip("=")
-
-
-def _at(items: list[Any], index: int) -> Any:
-    return items[index] if index < len(items) else None

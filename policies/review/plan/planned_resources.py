@@ -26,7 +26,7 @@ class PlannedResource:
 
     def is_later(self, argument: str) -> bool:
         """Return whether an argument is declared, and it or a part of it is known only after the apply."""
-        return _is_marked(self.unknown.get(argument)) and argument in self.expressions
+        return is_marked(self.unknown.get(argument)) and argument in self.expressions
 
 
 def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]) -> list[PlannedResource]:
@@ -58,9 +58,10 @@ def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]
     return found
 
 
-def _is_marked(mark: Any) -> bool:
-    if isinstance(mark, list):
-        return any(map(_is_marked, mark))
+def is_marked(mark: Any) -> bool:
+    """Return whether a value, or a part of it, is known only after the apply."""
+    if isinstance(mark, Mapping | list):
+        return any(map(is_marked, mark.values() if isinstance(mark, Mapping) else mark))
     return bool(mark)
 
 

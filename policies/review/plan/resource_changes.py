@@ -191,7 +191,7 @@ def _differences(path: str, before: Any, after: Any, unknown: Any, *, depth: int
     elif depth < _MOST_DEPTH and isinstance(one, list) and isinstance(other, list) and not _is_flat(one, other):
         items = unknown_parts if isinstance(unknown_parts, list) else []
         for index in range(max(len(one), len(other))):
-            parts = (_at(side, index) for side in (one, other, items))
+            parts = (at(side, index) for side in (one, other, items))
             yield from _differences(f"{path}[{index}]", *parts, depth=depth + 1)
     elif one != other and not (one in _NOTHING and other in _NOTHING):
         yield Difference(path, before, after)
@@ -211,7 +211,8 @@ def _is_flat(one: list[Any], other: list[Any]) -> bool:
     return not any(isinstance(part, Mapping | list) for part in (*one, *other))
 
 
-def _at(items: list[Any], index: int) -> Any:
+def at(items: list[Any], index: int) -> Any:
+    """Return an item of a list; None beyond its end."""
     return items[index] if index < len(items) else None
 
 
