@@ -9,6 +9,7 @@ from typing import Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from frazil.decode.decoded_columns import CHANGE, DECODED, without
 from frazil.decode.frames.wire_format import header
@@ -65,8 +66,17 @@ class Side:
     @property
     def row_type(self) -> str:
         """The Spark type of the rows, as JSON: DDL quotes no name, and another engine may have added any."""
+        return self._type.json()
+
+    @property
+    def _type(self) -> T.StructType:
         fields = (*self.target.fields, *(CHANGE if self.has_changes else ()), Field(DECODED, Primitive(Kind.BOOLEAN)))
-        return spark_struct(Struct(fields)).json()
+        return spark_struct(Struct(fields))
+
+    def row_of_nulls(self) -> Column:
+        """Return a row whose columns are all null, but `DECODED`. Spark reads no map from JSON whose keys are not text."""
+        made = self._type
+        return F.expr(f"struct({'NULL, ' * (len(made) - 1)}true)").cast(made)
 
     def part(self, name: str | int) -> str:
         """Return the name of a column with a part of the bytes, or with what a step makes of them."""

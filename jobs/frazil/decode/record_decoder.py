@@ -137,8 +137,7 @@ class RecordDecoder:
         """
         for side in self._sides:
             records = side.prepared(records)
-        value, row_type = self.values.side.bytes, self.values.side.row_type
-        row = with_row_of_nulls(self.values.row(), value, row_type, self.tombstones)
+        row = with_row_of_nulls(self.values.row(), self.values.side, self.tombstones)
         keys = {} if self.keys is None else {KEY: self.keys.row()}
         made = _TEXTS if has_variants(self.variants) else ROW
         columns = {made: row, SCHEMA_ID: self.values.schema_id(), _ONCE: F.spark_partition_id(), **keys}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.options import Tombstones
 from frazil.schemas.reasons import Reason
+
+if TYPE_CHECKING:
+    from frazil.decode.decoder import Side
 
 
 def tombstone(value: Column) -> Column:
@@ -14,8 +19,8 @@ def tombstone(value: Column) -> Column:
     return F.when(value.isNull(), Reason.TOMBSTONE.value)
 
 
-def with_row_of_nulls(row: Column, value: Column, row_type: str, tombstones: Tombstones) -> Column:
+def with_row_of_nulls(row: Column, side: Side, tombstones: Tombstones) -> Column:
     """Return `row`, and for a tombstone a row whose columns are all null, if the declaration lands it as one."""
     if tombstones is not Tombstones.NULL_ROW:
         return row
-    return F.when(value.isNull(), F.from_json(F.lit('{"_decoded":true}'), row_type)).otherwise(row)
+    return F.when(side.bytes.isNull(), side.row_of_nulls()).otherwise(row)

@@ -92,7 +92,7 @@ class Framed(Decoder):
     def row(self) -> Column:
         """Return the row that the writer's body makes."""
         # Null always; written so that Spark does not see it, which else drops the read from the plan, and fails to observe it.
-        nothing = F.when(F.spark_partition_id() < 0, F.from_json(F.lit("{}"), self.side.row_type))
+        nothing = F.when(F.spark_partition_id() < 0, self.side.row_of_nulls())
         begun = self._begun
 
         def made(number: int) -> Column:
