@@ -321,6 +321,20 @@ def test_a_renamed_column_is_renamed_back() -> None:
 
 
 @pytest.mark.parametrize(
+    ("renamed", "steps"),
+    [
+        ({"_kafka_offset": "kafka-offset"}, ["`kafka-offset` TO _kafka_offset"]),
+        ({"_kafka_offset": "a.b`c"}, ["`a.b``c` TO _kafka_offset"]),
+        ({"_kafka.headers": "_kafka.the headers"}, ["_kafka.`the headers` TO headers"]),
+        ({"_kafka.offset": "of kafka.offset", "_kafka.topic": "of kafka.topic"}, ["`of kafka` TO _kafka"]),
+    ],
+)
+def test_sql_that_renames_a_column_back_quotes_it(renamed: dict[str, str], steps: list[str]) -> None:
+    error = ColumnsMissing.of("orders", "shop.orders", renamed)
+    assert error.do == "Run " + "; ".join(f"ALTER TABLE shop.orders RENAME COLUMN {step}" for step in steps)
+
+
+@pytest.mark.parametrize(
     ("write", "name"),
     [
         (Upsert(key="id", order_by="id"), "_order"),

@@ -27,6 +27,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.lake.commit.dead_letters.side_state import SideState
+from frazil.lake.layout import check_columns, check_metadata_columns
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -260,6 +261,8 @@ def _prepared(
     for one in (table, side):
         findings += manifests.lost_manifests(one) if one is not None else []
     columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
+    check_metadata_columns(pipeline, table.layout)
+    check_columns(pipeline, identifier, table.layout, columns.all)
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
     of_keys, deleted_keys = commits[0].entry.keys, commits[0].entry.remembered_deletes
     if of_keys is not None:
@@ -270,6 +273,7 @@ def _prepared(
     snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
     identities, loaded = [_identity(table, columns)], {Role.TABLE: table}
     if side is not None:
+        check_columns(pipeline, pipeline.table.dead_letters, side.layout, DEAD_LETTERS.all)
         snapshot = as_of(side, commits, pipeline.name)
         dead, wrong = files_of(Role.DEAD_LETTERS, side, snapshot, DEAD_LETTERS)
         sources, findings = [*sources, dead], [*findings, *wrong]

@@ -66,6 +66,11 @@ EVENTS = {
 """What `frazil accept PIPELINE EVENT` does, by event (docs/running.md)."""
 
 
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark SQL takes it: one that is no plain word is in backticks."""
+    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"
+
+
 class DecisionRequired(FrazilError):
     """The pipeline stops until an operator decides; the message names the commands.
 

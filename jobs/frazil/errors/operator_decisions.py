@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
-from frazil.errors.failures import DecisionRequired
+from frazil.errors.failures import DecisionRequired, quoted
 
 
 def of_reasons(counts: Mapping[str, int]) -> str:
@@ -133,20 +133,28 @@ class ForeignTable(DecisionRequired):
         return cls(what, pipeline=pipeline, do=do, table=table)
 
 
+def _renamed_back(name: str, now: str) -> str:
+    """Return `now TO name` in SQL: of a struct if it is the struct that was renamed, else of the column, by its path."""
+    inside, _, column = name.rpartition(".")
+    if inside and now.endswith(f".{column}"):
+        return f"{quoted(now.removesuffix(f'.{column}'))} TO {quoted(inside)}"
+    path = f"{quoted(inside)}.{quoted(now.removeprefix(f'{inside}.'))}" if inside else quoted(now)
+    return f"{path} TO {quoted(column)}"
+
+
 class ColumnsMissing(DecisionRequired):
     """Another engine dropped or renamed columns that Frazil writes."""
 
     @classmethod
     def of(cls, pipeline: str, table: str, missing: Mapping[str, str | None]) -> Self:
         """Return the error of a table; `missing` are the columns with their present names, None for one that was dropped."""
-        renamed = {name: now for name, now in missing.items() if now is not None}
         what = ", ".join(
             f"{name} was renamed to {now}" if now else f"{name} was dropped" for name, now in missing.items()
         )
         do = "Name another table: it is made from the declared start. The rows of this one lost a part of what Frazil needs"
-        if len(renamed) == len(missing):
-            to = {now: name.rpartition(".")[2] for name, now in renamed.items()}
-            do = f"Run {'; '.join(f'ALTER TABLE {table} RENAME COLUMN {now} TO {name}' for now, name in to.items())}"
+        if all(missing.values()):
+            steps = dict.fromkeys(_renamed_back(name, str(now)) for name, now in missing.items())
+            do = f"Run {'; '.join(f'ALTER TABLE {table} RENAME COLUMN {step}' for step in steps)}"
         what = f"the table lacks columns that Frazil writes: {what}"
         return cls(what, pipeline=pipeline, do=do, table=table, missing=dict(missing))
 

@@ -7,17 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
-from frazil.errors.failures import DecisionRequired
+from frazil.errors.failures import DecisionRequired, quoted
 
 _STATE = re.compile(r"(?P<of>upsert(?: of \S+ events)?)(?: by (?P<key>.+?))?(?P<order> ordered by .+)?")
 
 
-def _quoted(name: str) -> str:  # as Spark SQL quotes a name
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"`{name}`"
-
-
 def _identified(table: str, key: Iterable[str]) -> str:
-    return f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(_quoted, key))}"
+    return f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(quoted, key))}"
 
 
 def written(names: Sequence[str]) -> str:

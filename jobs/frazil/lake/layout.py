@@ -15,6 +15,7 @@ from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.options import KeyFormat, MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
+from frazil.errors import ColumnsMissing
 from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import canonical
@@ -211,11 +212,26 @@ def _refused(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         if tuple(sorted(write.key)) != key:
             do = f"Declare key={written(key)} again, or name another table"
             yield Difference("write.key", f"the table has the key {', '.join(key)}", do)
-    layouts = {MetadataColumns.FLAT: "_kafka_offset", MetadataColumns.STRUCT: "_kafka.offset"}
-    for one, name in layouts.items():
-        if name in actual.columns and one is not pipeline.table.metadata_columns:
-            do = f"Declare metadata_columns={one} again, or name another table"
-            yield Difference("table.metadata_columns", f"the table was made with metadata_columns={one}", do)
+    if (one := _made_with(actual)) not in (None, pipeline.table.metadata_columns):
+        do = f"Declare metadata_columns={one} again, or name another table"
+        yield Difference("table.metadata_columns", f"the table was made with metadata_columns={one}", do)
+
+
+def _made_with(actual: Layout) -> MetadataColumns | None:
+    layouts = {"_kafka_offset": MetadataColumns.FLAT, "_kafka.offset": MetadataColumns.STRUCT}
+    return next((one for name, one in layouts.items() if name in actual.columns), None)
+
+
+def check_metadata_columns(pipeline: Pipeline, actual: Layout) -> None:
+    """Raise `ColumnsMissing` if the metadata columns have the other layout."""
+    if (made_with := _made_with(actual)) not in (None, pipeline.table.metadata_columns):
+        raise ColumnsMissing.of_layout(pipeline.name, pipeline.table.identifier, made_with=str(made_with))
+
+
+def check_columns(pipeline: Pipeline, table: str, actual: Layout, names: Iterable[str]) -> None:
+    """Raise `ColumnsMissing` if a table lacks one of its columns, with the name that it has now."""
+    if lost := {name: actual.name_now(name) for name in names if name not in actual.columns}:
+        raise ColumnsMissing.of(pipeline.name, table, lost)
 
 
 def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:

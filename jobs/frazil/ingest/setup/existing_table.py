@@ -10,7 +10,7 @@ from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import identity
 from frazil.errors import ColumnsMissing, ForeignTable, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
-from frazil.lake.layout import Layout, changed, differences
+from frazil.lake.layout import Layout, changed, check_metadata_columns, differences
 from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.schema_changes import AddColumn
 from frazil.schemas.metadata import INGESTED_AT, metadata_fields
@@ -62,12 +62,8 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
 
     Raises `ColumnsMissing` for others, and for those that were renamed.
     """
-    identifier, layout = pipeline.table.identifier, pipeline.table.metadata_columns
-    is_struct = layout is MetadataColumns.STRUCT
-    others = {MetadataColumns.FLAT: "_kafka_offset", MetadataColumns.STRUCT: "_kafka.offset"}
-    made_with = next((one for one, name in others.items() if name in actual.columns), layout)
-    if made_with is not layout:
-        raise ColumnsMissing.of_layout(pipeline.name, identifier, made_with=made_with)
+    is_struct = pipeline.table.metadata_columns is MetadataColumns.STRUCT
+    check_metadata_columns(pipeline, actual)
     of_mode = mode_of(pipeline).restored(actual.former)
     wanted = _named(metadata_fields(struct=is_struct, key=key)) | {field.name: field for field in of_mode}
     missing = {name: actual.name_now(name) for name in wanted if name not in actual.columns}
@@ -75,7 +71,7 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
     again = {INGESTED_AT.name, *(f"{prefix}{fact}" for fact in _ADDED_AGAIN)}
     again |= {f"{prefix}key"} if not pipeline.write.has_key else set()
     if lost := {name: now for name, now in missing.items() if now is not None or name not in again}:
-        raise ColumnsMissing.of(pipeline.name, identifier, lost)
+        raise ColumnsMissing.of(pipeline.name, pipeline.table.identifier, lost)
     return tuple(AddColumn(tuple(name.split(".")), wanted[name].type, wanted[name].doc) for name in missing)
 
 
