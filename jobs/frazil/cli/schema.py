@@ -157,7 +157,7 @@ def infer(
     """
     from frazil.inference.proposal import proposed
     from frazil.inference.sample import Sample
-    from frazil.status.topic_listing import declaration
+    from frazil.status.topic_listing import declaration, namespace_of
 
     place = to if to is not None else file.parent / "schemas" / f"{topic}.json"
     if place.suffix.lower() != ".json":
@@ -173,7 +173,12 @@ def infer(
     is_written = not made.exists or (made.differs and force)
     if is_written:
         _write(place, made.text)
-    line = declaration(topic, "json_schema", key, schema=Path(os.path.relpath(place, file.parent)).as_posix())
+    at = Path(os.path.relpath(place, file.parent)).as_posix()
+    try:
+        declared = declared_if_any(file)
+    except InvalidInput:  # such a declaration may be in need of the schema file
+        declared = ()
+    line = declaration(topic, "json_schema", key, schema=at, namespace=namespace_of(declared))
     if as_json:
         show_json(_document(topic, place, sample, made, line, is_written=is_written))
     else:
@@ -224,7 +229,7 @@ def _existing(place: Path) -> bytes | None:
 
 def _write(place: Path, text: str) -> None:
     """Write the file at once or not at all."""
-    draft = place.with_name(f".{place.name}.{os.getpid()}")
+    draft = place.with_name(f".frazil-{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(text, encoding="utf-8")

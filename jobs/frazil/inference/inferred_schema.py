@@ -99,7 +99,7 @@ def sampled_columns(of: Inferred) -> tuple[str, ...]:
     """Return the columns of records in the notation of a declaration, such as `id long`; none if no field has a value."""
     if of.kept_as != "record":
         return ()
-    columns = ((_quoted(name), _column_type(field)) for name, field in of.fields.items())
+    columns = ((_quoted(name), _column_type(field)) for name, field in of.fields.items() if name)
     return tuple(f"{name} {kind}" for name, kind in columns if kind)
 
 
@@ -109,7 +109,7 @@ def _column_type(of: Inferred, *, is_inside: bool = False) -> str:
         items = _column_type(of.items, is_inside=True) if of.items is not None else ""
         return f"list<{items}>" if items else ""
     if of.kept_as == "record" and not of.has_data_as_names:
-        fields = {name: _column_type(field, is_inside=True) for name, field in of.fields.items()}
+        fields = {name: _column_type(field, is_inside=True) for name, field in of.fields.items() if name}
         members = ", ".join(f"{_quoted(name)}: {kind}" for name, kind in fields.items() if kind)
         return f"struct<{members}>" if members else ""
     if of.kept_as in ("json", "record"):

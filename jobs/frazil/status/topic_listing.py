@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import Pipeline
+from frazil.declaration import Json, Pipeline
+from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.errors import InvalidInput, ServiceUnavailable, UnreadableSchema
 from frazil.inference.inferred_schema import sampled_columns
 from frazil.inference.record_file import Line
@@ -173,7 +174,7 @@ def refuse_others(where: str, found: Iterable[Form]) -> None:
 _VALUES = {
     form: str(form) for form in (Form.AVRO, Form.JSON_SCHEMA, Form.PROTOBUF, Form.JSON, Form.CONNECT_JSON, Form.TEXT)
 }
-_LONGEST = 241
+LONGEST_NAME = 100  # of a pipeline, which has the name of its table
 UNKNOWN = "kafka"
 """The namespace of a table if neither the topic nor the declared pipelines name one."""
 
@@ -231,16 +232,42 @@ def declaration(
     """
     key_format = _VALUES.get(key.form, "bytes") if key else "bytes"
     of_key = f', key="{key_format}"' if key_format != "bytes" else ""
-    texts = [json.dumps(column, ensure_ascii=False) for column in columns]
+    texts = [json.dumps(column, ensure_ascii=False) for column in _declarable(columns)]
     of_columns = f"columns=({', '.join(texts)}{',' * (len(texts) == 1)})" if texts else ""
     options = f"schema={json.dumps(schema)}" if schema else of_columns
     name = "".join(part.capitalize() for part in value_format.split("_"))
     value = f"{name}({options})" if options else f'"{value_format}"'
     prefix, _, rest = topic.partition(".")
     names = (prefix, rest) if prefix and rest else (namespace, topic)
-    table = ".".join(re.sub(r"[^a-z0-9_]", "_", name.lower())[:_LONGEST] for name in names)
+    table = ".".join(map(_as_name, names))
     declared = f"Topic({json.dumps(topic)}, value={value}{of_key})"
     return f'Pipeline(topic={declared}, table=Table("{table}"))'
+
+
+def _declarable(columns: Iterable[str]) -> list[str]:
+    """Return the columns without those that a declaration refuses, such as one whose name has a line break."""
+    found = list(columns)
+    while found:
+        try:
+            Json(columns=tuple(found))
+        except InvalidDeclaration as invalid:
+            refused = {int(number) for one in invalid.problems for number in re.findall(r"columns\[(\d+)\]", one.path)}
+            found = [column for number, column in enumerate(found) if number not in refused] if refused else []
+        else:
+            break
+    return found
+
+
+def _as_name(part: str) -> str:
+    """Return a part of a topic's name as that of a table, from which the pipeline has its own."""
+    name = re.sub(r"[^a-z0-9_]", "_", part.lower())
+    return (name if name[:1].isalpha() else f"t_{name}")[:LONGEST_NAME]
+
+
+def namespace_of(declared: Iterable[Pipeline]) -> str:
+    """Return the namespace of the declared tables, `UNKNOWN` if they have none or several."""
+    namespaces = {pipeline.table.identifier.rpartition(".")[0] for pipeline in declared}
+    return namespaces.pop() if len(namespaces) == 1 else UNKNOWN
 
 
 def listed(
@@ -252,8 +279,7 @@ def listed(
     """Return topics with the guesses from their newest records."""
     readers: dict[str, list[str]] = {}
     declared = tuple(declared)
-    namespaces = {pipeline.table.identifier.rpartition(".")[0] for pipeline in declared}
-    namespace = namespaces.pop() if len(namespaces) == 1 else UNKNOWN
+    namespace = namespace_of(declared)
     for pipeline in declared:
         readers.setdefault(pipeline.topic.name, []).append(pipeline.name)
     found: list[Listed] = []
