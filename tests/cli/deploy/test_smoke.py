@@ -18,9 +18,8 @@ from frazil.cli.deploy import smoke
 from frazil.cli.main import app
 from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
 from frazil.errors import AccountUnavailable
-from frazil.smoke import probe as subjects
 from frazil.smoke import probes
-from frazil.smoke.probe import Answer, Probe
+from frazil.smoke.probe import Answer, Probe, Subject
 from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.describe import described
 
@@ -84,9 +83,9 @@ def constantly(answer: Answer) -> list[Callable[[], Answer]]:
 
 def test_each_probe_is_one_line_with_its_remedy(asked: dict[str, Any]) -> None:
     asked["answers"] = {
-        subjects.RUN: constantly(SHOWN),
-        subjects.METRICS: constantly(Answer.not_here("nothing makes metrics")),
-        subjects.ALARMS: constantly(Answer.failed("no alarm exists", "Deploy again")),
+        Subject.RUN: constantly(SHOWN),
+        Subject.METRICS: constantly(Answer.not_here("nothing makes metrics")),
+        Subject.ALARMS: constantly(Answer.failed("no alarm exists", "Deploy again")),
     }
     ended = ran()
     assert ended.exit_code == 1, ended.output
@@ -101,28 +100,27 @@ def test_each_probe_is_one_line_with_its_remedy(asked: dict[str, Any]) -> None:
 
 
 def test_json_says_what_each_probe_shows(asked: dict[str, Any]) -> None:
-    asked["answers"] = {subjects.RUN: constantly(SHOWN), subjects.SECRET: constantly(NOT_YET)}
+    asked["answers"] = {Subject.RUN: constantly(SHOWN), Subject.SECRET: constantly(NOT_YET)}
     ended = ran("--json")
     told = json.loads(ended.stdout)
     assert (ended.exit_code, told["counts"]["not yet"], told["exit_code"]) == (0, 1, 0)
-    assert told["probes"][0]["shows"] == subjects.RUN.shows
-    assert told["probes"][1]["stand_ins"] == subjects.SECRET.stand_ins
+    assert [each["name"] for each in told["probes"]] == ["run", "secret"]
 
 
 def test_a_service_that_refuses_is_3(asked: dict[str, Any]) -> None:
-    asked["answers"] = {subjects.RECONCILER: [unavailable], subjects.RUN: constantly(SHOWN)}
+    asked["answers"] = {Subject.RECONCILER: [unavailable], Subject.RUN: constantly(SHOWN)}
     ended = ran()
     assert (ended.exit_code, "lambda: AWS refused GetFunction" in ended.stdout) == (3, True), ended.output
 
 
 def test_probes_are_repeated_until_all_is_shown_and_publish_once(asked: dict[str, Any]) -> None:
-    asked["answers"] = {subjects.RUN: [lambda: NOT_YET, lambda: NOT_YET, lambda: SHOWN]}
+    asked["answers"] = {Subject.RUN: [lambda: NOT_YET, lambda: NOT_YET, lambda: SHOWN]}
     ended = ran("--minutes", "10", "--publish")
     assert (ended.exit_code, asked["publish"], asked["slept"]) == (0, [True, False, False], 40.0), ended.output
-    asked["answers"] = {subjects.RUN: constantly(NOT_YET)}
+    asked["answers"] = {Subject.RUN: constantly(NOT_YET)}
     ended = ran("--minutes", "1")
     assert (ended.exit_code, asked["slept"]) == (0, 100.0), "what is not shown fails nothing"
-    asked["answers"] = {subjects.RUN: constantly(Answer.not_yet("no run yet", is_awaited=False))}
+    asked["answers"] = {Subject.RUN: constantly(Answer.not_yet("no run yet", is_awaited=False))}
     ended = ran("--minutes", "1")
     assert (ended.exit_code, asked["slept"]) == (0, 100.0), "minutes change nothing"
 

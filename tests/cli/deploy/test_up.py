@@ -34,15 +34,14 @@ from frazil.rollout import readiness
 from frazil.rollout.desired import desired_document, desired_key
 from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.readiness import Readiness
-from frazil.smoke import probe as probe_subjects
-from frazil.smoke.probe import Answer, Probe, results
+from frazil.smoke.probe import Answer, Probe, Subject, results
 from tests.support.fake_emr import refused
 from tests.support.rollout_world import BUCKET, JOB, World, desired
 from tests.support.rollout_world import release as described
 
-HEALTHY = Probe(subject=probe_subjects.RUN, of=JOB, ask=lambda: Answer.shown("run 1 is RUNNING"))
-HIDDEN = Probe(subject=probe_subjects.METRICS, of=JOB, ask=lambda: Answer.not_here("nothing makes metrics"))
-BROKEN = Probe(subject=probe_subjects.ALARMS, ask=lambda: Answer.failed("no alarm exists", "Deploy again"))
+HEALTHY = Probe(subject=Subject.RUN, of=JOB, ask=lambda: Answer.shown("run 1 is RUNNING"))
+HIDDEN = Probe(subject=Subject.METRICS, of=JOB, ask=lambda: Answer.not_here("nothing makes metrics"))
+BROKEN = Probe(subject=Subject.ALARMS, ask=lambda: Answer.failed("no alarm exists", "Deploy again"))
 
 DEV = Environment(
     name="dev",
