@@ -141,6 +141,7 @@ def test_signs_are_words_where_the_terminal_has_none(folder: Path) -> None:
     assert "FAIL declarations" in ended.output
 
 
-def test_the_checks_import_no_spark() -> None:
-    code = "import sys; import frazil.doctor.examination; assert 'pyspark' not in sys.modules"
+@pytest.mark.parametrize("module", ["doctor.examination", "status.all_pipelines"])
+def test_the_checks_and_the_status_import_no_spark(module: str) -> None:
+    code = f"import sys; import frazil.{module}; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

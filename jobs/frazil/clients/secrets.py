@@ -201,6 +201,11 @@ def reference(secret: Secret) -> str:
     return f"secretsmanager {secret.secretsmanager}" + (f" field {secret.field}" if secret.field is not None else "")
 
 
+def references(*secrets: Secret) -> str:
+    """Return the references of several secrets for messages, each once."""
+    return ", ".join(dict.fromkeys(map(reference, secrets)))
+
+
 def _key(secret: Secret) -> tuple[str, str]:
     """Return one key for all fields of a stored secret: user name and password often are two fields of one."""
     return reference(secret).split(" ")[0], secret.env or secret.file or secret.secretsmanager or ""

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError
 
 from frazil.clients.aws_session import LOGIN, unanswered
-from frazil.clients.secrets import Redactor, Secrets, reference
+from frazil.clients.secrets import Redactor, Secrets, references
 from frazil.declaration.secret import OAuth
 from frazil.errors import ServiceUnavailable, TokenRefused, TokenUnavailable
 
@@ -39,39 +39,19 @@ class Token:
         return now < self.issued_at + (self.expires_at - self.issued_at) * _USED_SHARE
 
 
-class Source(Protocol):
-    """Where tokens come from."""
-
-    @property
-    def references(self) -> str:
-        """The references of its secrets, for messages."""
-        ...
-
-    def fetch(self) -> Token:
-        """Return a new token. Raises `TokenUnavailable` or `SecretUnavailable`."""
-        ...
-
-    def forget(self) -> None:
-        """Forget the secrets, so that they are read again."""
-        ...
-
-
 class Tokens:
     """The current token of one source, renewed when needed; safe to share between threads.
 
     `now` is the time in seconds since 1970. `redactor` knows the current token and the one before it.
     """
 
-    def __init__(self, source: Source, redactor: Redactor, *, now: Callable[[], float]) -> None:
+    def __init__(self, source: MskTokens | TokenEndpoint, redactor: Redactor, *, now: Callable[[], float]) -> None:
         self._source, self._redactor, self._now = source, redactor, now
         self._lock = Lock()
         self._token: Token | None = None
         self._masked: list[str] = []
-
-    @property
-    def references(self) -> str:
-        """The references of the source's secrets."""
-        return self._source.references
+        self.references = source.references
+        """The references of the source's secrets, for messages."""
 
     def current(self) -> Token:
         """Return a token that is fresh; an older one while it is valid and the source gives no other.
@@ -185,15 +165,11 @@ class TokenEndpoint:
         self, settings: OAuth, secrets: Secrets, *, now: Callable[[], float], sleep: Callable[[float], None]
     ) -> None:
         self._settings, self._secrets, self._now, self._sleep = settings, secrets, now, sleep
+        self.references = references(settings.client_id, settings.client_secret)
         if settings.ca is not None and not os.access(settings.ca, os.R_OK):
             what = "the file of trusted authorities cannot be read"
             raise TokenUnavailable(what, where=settings.ca, do="Correct oauth.ca of the environment")
         self._pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_REQUIRED", ca_certs=settings.ca)
-
-    @property
-    def references(self) -> str:
-        """The references of the client's id and secret."""
-        return ", ".join(dict.fromkeys((reference(self._settings.client_id), reference(self._settings.client_secret))))
 
     def forget(self) -> None:
         """Forget the client's id and secret."""

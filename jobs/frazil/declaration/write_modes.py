@@ -171,6 +171,11 @@ def deletes_all(mode: WriteMode) -> bool:
     return isinstance(mode, Upsert) and mode.on_truncate is Truncation.DELETE_ALL
 
 
+def marks_deletes(mode: WriteMode) -> bool:
+    """Return whether a deleted row stays, marked as deleted."""
+    return isinstance(mode, Upsert) and mode.on_tombstone is Deletion.SOFT_DELETE
+
+
 def identity(pipeline: Pipeline, key: Sequence[str] = ()) -> str:
     """Return what of a pipeline's write mode and envelope never changes in a table, as text; with its `key` if that is given."""
     mode, envelope = pipeline.write, pipeline.envelope

@@ -12,9 +12,8 @@ from frazil.clients.kafka import Asked, Kafka, TopicOffsets
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.decode.writers.topic_rows import topic_rows
 from frazil.errors import FrazilError, ServiceUnavailable, TopicMissing
-from frazil.ingest.plan.planner import up_to_committed
+from frazil.ingest.plan.plan import up_to_committed
 from frazil.lake.read.stored_tables import Lake, StoredTable
 from frazil.status.pipeline_status import PipelineStatus, State, status_of
 
@@ -124,6 +123,8 @@ def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> 
 
 def _waiting(pipeline: Pipeline, services: Services) -> str:
     """Return what a pipeline without a table waits for; empty if its topic has a schema, or needs none."""
+    from frazil.decode.writers.topic_rows import topic_rows  # loads Spark
+
     try:
         rows = topic_rows(pipeline, services.registry())
     except ServiceUnavailable as error:

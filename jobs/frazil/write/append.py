@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import nullcontext
 
 from pyspark.sql import Column, DataFrame
@@ -35,10 +34,6 @@ class AppendMode:
     def unfit(self, row: Struct) -> IncompatibleSchema | None:
         """Accept each version."""
         return None
-
-    def restored(self, former: Collection[str]) -> list[Field]:
-        """Return no column."""
-        return []
 
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -46,10 +46,6 @@ class ChangelogMode(AppendMode):
     def unfit(self, row: Struct) -> IncompatibleSchema | None:
         """See `WriteMode`."""
         return keyed.unfit(self._pipeline, self.own, row)
-
-    def restored(self, former: Collection[str]) -> list[Field]:
-        """Return all of them: a changelog has them from the beginning."""
-        return [*keyed.restored_order(self._pipeline), *self._fields]
 
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the value, and those that say what the record did."""

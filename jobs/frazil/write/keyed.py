@@ -19,11 +19,6 @@ def order_fields(pipeline: Pipeline, row: Struct) -> list[Field]:
     return [] if order is None else [Field(ORDER, order.type, doc=_DOC)]
 
 
-def restored_order(pipeline: Pipeline) -> list[Field]:
-    """Return the column of the order as an existing table has it, whatever its type."""
-    return [Field(ORDER, Struct(()))] if pipeline.write.order_columns else []
-
-
 def check_columns(own: tuple[str, ...], row: Struct, tables: str) -> None:
     """Raise `InvalidInput` if a row has a column of a name that is taken in such tables."""
     for field in row.fields:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -106,9 +106,6 @@ class WriteMode(Protocol):
 
         A later version must not end the pipeline: its records are dead letters.
         """
-
-    def restored(self, former: Collection[str], /) -> list[Field]:
-        """Return the own columns that an existing table has from the beginning, or had: `former` are all names of before."""
 
     def values(self, layout: RowLayout, /) -> list[Column]:
         """Return the columns that a decoded record has in the table, without those of its place in Kafka."""

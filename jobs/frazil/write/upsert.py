@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from contextlib import AbstractContextManager
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -10,8 +9,7 @@ from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline, Upsert
 from frazil.declaration.envelopes import added_columns
-from frazil.declaration.options import Deletion
-from frazil.declaration.write_modes import deletes_all, remembered_seconds
+from frazil.declaration.write_modes import deletes_all, marks_deletes, remembered_seconds
 from frazil.decode import decoded_columns
 from frazil.decode.decoded_columns import ROW, is_delete
 from frazil.decode.keys.row_key import RowKey
@@ -40,7 +38,7 @@ class UpsertMode:
 
     def __init__(self, pipeline: Pipeline, write: Upsert) -> None:
         self._pipeline, self._write = pipeline, write
-        self._is_soft = write.on_tombstone is Deletion.SOFT_DELETE
+        self._is_soft = marks_deletes(write)
         self.resolver: KeyPositionResolver | None = None
 
     @property
@@ -66,11 +64,6 @@ class UpsertMode:
     def unfit(self, row: Struct) -> IncompatibleSchema | None:
         """See `WriteMode`."""
         return keyed.unfit(self._pipeline, self.own, row)
-
-    def restored(self, former: Collection[str]) -> list[Field]:
-        """Return the order, and when a row was deleted if the table had that: soft deletes may be declared later."""
-        was_soft = self._is_soft and DELETED_AT.name in former
-        return [*keyed.restored_order(self._pipeline), *([DELETED_AT] if was_soft else [])]
 
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the key and the value, the order, and when the row was deleted.

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.registry.auth import BasicLogin, Login, NoLogin
+from frazil.clients.registry.auth import Login, basic_login
 from frazil.clients.registry.http import RegistryHttp, RetryPolicy, retry_after
 from frazil.clients.secrets import Redactor, Secrets
 from frazil.declaration.secret import Secret
@@ -45,7 +45,7 @@ class Asked:
         self.time, self.redactor = time or FakeTime(), Redactor()
         self.http = RegistryHttp(
             base,
-            login or NoLogin(),
+            login or Login(),
             self.redactor,
             retry=RetryPolicy(**retry),
             clock=self.time.clock,
@@ -62,8 +62,8 @@ class Asked:
         return self.time.sleeps
 
 
-def login(password: str = PLANTED) -> BasicLogin:
-    return BasicLogin(Secrets({"USER": "app", "PASSWORD": password}), Secret(env="USER"), Secret(env="PASSWORD"))
+def login(password: str = PLANTED) -> Login:
+    return basic_login(Secrets({"USER": "app", "PASSWORD": password}), Secret(env="USER"), Secret(env="PASSWORD"))
 
 
 BASIC = "Basic YXBwOnBsYW50ZWQtc2VjcmV0LTQ3MTE="
@@ -89,7 +89,7 @@ class TestPatience:
         time = FakeTime()
         http = RegistryHttp(
             server.url,
-            NoLogin(),
+            Login(),
             Redactor(),
             retry=RetryPolicy(),
             clock=time.clock,
@@ -256,7 +256,7 @@ class TestLogin:
     def test_a_login_that_is_refused_is_read_again_once(self, server: RegistryServer) -> None:
         server.authorization = BASIC
         environment = {"USER": "app", "PASSWORD": "old"}
-        rotating = BasicLogin(Secrets(environment), Secret(env="USER"), Secret(env="PASSWORD"))
+        rotating = basic_login(Secrets(environment), Secret(env="USER"), Secret(env="PASSWORD"))
         asked = Asked(server.url, login=rotating)
         with pytest.raises(RegistryRefused):
             asked.get()

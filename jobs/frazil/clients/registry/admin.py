@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from frazil.clients.registry.auth import NoLogin
+from frazil.clients.registry.auth import Login
 from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.clients.secrets import Redactor
@@ -23,7 +23,7 @@ class RegistryAdmin:
     def __init__(self, url: str) -> None:
         self._http = RegistryHttp(
             url,
-            NoLogin(),
+            Login(),
             Redactor(),
             retry=RetryPolicy(),
             clock=time.monotonic,

@@ -3,95 +3,29 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 from urllib.parse import urlsplit
 
-from frazil.clients.secrets import Secrets, reference
+from frazil.clients.secrets import Secrets, reference, references
 from frazil.clients.tokens import TokenEndpoint, Tokens
 from frazil.declaration import environment
 from frazil.declaration.secret import OAuth, Secret
 from frazil.errors import SecretUnavailable
 
 
-class Login(Protocol):
-    """What a connection needs of a login."""
-
-    @property
-    def references(self) -> str:
-        """The references of its secrets, for messages; empty if it has none."""
-        ...
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers that prove who we are, if any. Raises `SecretUnavailable`."""
-        ...
-
-    def forget(self) -> None:
-        """Forget the secrets, so that they are read again: the registry refused them."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class NoLogin:
-    """No login at all."""
+class Login:
+    """What a connection needs of a login; by default there is none.
 
+    `headers` prove who we are: it raises `SecretUnavailable`, and `TokenUnavailable`. `forget` has the secrets read again, which the
+    registry refused. `references` are those of the secrets, for messages.
+    """
+
+    headers: Callable[[], dict[str, str]] = dict
+    forget: Callable[[], None] = lambda: None
     references: str = ""
-
-    def headers(self) -> dict[str, str]:
-        """Return no header."""
-        return {}
-
-    def forget(self) -> None:
-        """Do nothing: there is no secret."""
-
-
-@dataclass(frozen=True, slots=True)
-class BasicLogin:
-    """A user name and a password; Confluent Cloud's API key and its secret."""
-
-    secrets: Secrets
-    username: Secret
-    password: Secret
-
-    @property
-    def references(self) -> str:
-        """Both references."""
-        return ", ".join(dict.fromkeys((reference(self.username), reference(self.password))))
-
-    def headers(self) -> dict[str, str]:
-        """Return `Basic …`. A user name with a colon cannot be sent (RFC 7617)."""
-        username, password = self.secrets.username(self.username), self.secrets.read(self.password)
-        if ":" in username:
-            raise SecretUnavailable("a user name must not have a colon", where=f"secret {reference(self.username)}")
-        word = base64.b64encode(f"{username}:{password}".encode()).decode()
-        self.secrets.redactor.add(word)
-        return {"Authorization": f"Basic {word}"}
-
-    def forget(self) -> None:
-        """Forget both."""
-        self.secrets.forget(self.username, self.password)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLogin:
-    """A token of a token endpoint. `routing` are the headers by which Confluent Cloud finds cluster and identity pool."""
-
-    tokens: Tokens
-    routing: Mapping[str, str]
-
-    @property
-    def references(self) -> str:
-        """The references of the client's id and secret."""
-        return self.tokens.references
-
-    def headers(self) -> dict[str, str]:
-        """Return `Bearer …` and the routing. Raises `TokenUnavailable`, too."""
-        return {"Authorization": f"Bearer {self.tokens.current().value}", **self.routing}
-
-    def forget(self) -> None:
-        """Forget the token and the client's secret."""
-        self.tokens.forget()
 
 
 def login_of(
@@ -100,14 +34,30 @@ def login_of(
     """Return the login that an environment names. `now` is the time in seconds since 1970."""
     if settings.oauth is not None:
         endpoint = TokenEndpoint(settings.oauth, secrets, now=now, sleep=sleep)
-        return TokenLogin(Tokens(endpoint, secrets.redactor, now=now), routing(settings.oauth))
+        tokens, routed = Tokens(endpoint, secrets.redactor, now=now), routing(settings.oauth)
+        headers = lambda: {"Authorization": f"Bearer {tokens.current().value}", **routed}  # noqa: E731
+        return Login(headers, tokens.forget, tokens.references)
     if settings.username is not None and settings.password is not None:
-        return BasicLogin(secrets, settings.username, settings.password)
-    return NoLogin()
+        return basic_login(secrets, settings.username, settings.password)
+    return Login()
+
+
+def basic_login(secrets: Secrets, username: Secret, password: Secret) -> Login:
+    """Return the login of a user, or of Confluent Cloud's API key. A user name with a colon cannot be sent (RFC 7617)."""
+
+    def headers() -> dict[str, str]:
+        name, value = secrets.username(username), secrets.read(password)
+        if ":" in name:
+            raise SecretUnavailable("a user name must not have a colon", where=f"secret {reference(username)}")
+        word = base64.b64encode(f"{name}:{value}".encode()).decode()
+        secrets.redactor.add(word)
+        return {"Authorization": f"Basic {word}"}
+
+    return Login(headers, partial(secrets.forget, username, password), references(username, password))
 
 
 def routing(oauth: OAuth) -> dict[str, str]:
-    """Return the headers that Confluent Cloud's registry needs beside a token."""
+    """Return the headers that Confluent Cloud's registry needs with a token."""
     named = {"target-sr-cluster": oauth.logical_cluster, "Confluent-Identity-Pool-Id": oauth.identity_pool}
     return {name: value for name, value in named.items() if value is not None}
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from frazil.errors import UnreadableSchema
@@ -108,58 +110,40 @@ def _fingerprint(kind: SchemaType, text: str, references: tuple[Reference, ...])
 
 
 def resolved(schema: RegisteredSchema, fetch: Callable[[Reference], RegisteredSchema | None]) -> dict[str, str]:
-    """Name -> text of every schema that `schema` uses, directly or not; each after what it uses itself.
+    """Return name -> text of every schema that `schema` uses, directly or not; each after what it uses itself.
 
     `fetch` gives the schema that a reference names, or None. Raises `UnreadableSchema` if one is missing, if they go in
-    a circle, if one name has two texts, or if they are too many or too large. It does not recurse: chains may be long.
+    a circle, if one name has two texts, or if they are too many or too large.
     """
-    texts: dict[str, str] = {}
-    characters = 0
     place = f"schema {schema.id}"
-    # The path that is being walked: each schema on it, under its reference, with what it still has to visit.
-    path: list[tuple[Reference | None, RegisteredSchema, list[Reference]]] = [(None, schema, _waiting(schema))]
-    done: set[Reference] = set()
-    while path:
-        reference, current, waiting = path[-1]
-        if waiting:
-            following = waiting.pop()
-            if following in done:
-                continue
-            if any(_same(following, above) for above, _, _ in path):
-                do = "Register it without the circle"
-                raise UnreadableSchema(f"its references go in a circle at {_named(following)}", where=place, do=do)
-            if len(done) + len(path) > MOST_REFERENCES:
-                raise UnreadableSchema(f"it uses more than {MOST_REFERENCES} other schemas", where=place)
-            found = fetch(following)
-            if found is None:
-                raise UnreadableSchema(
-                    f"it uses {_named(following)}, which the registry does not have",
-                    where=place,
-                    do="Restore or register that version",
-                )
-            path.append((following, found, _waiting(found)))
+    used: dict[Reference, RegisteredSchema] = {}
+    waiting, characters = deque(schema.references), 0
+    while waiting:
+        reference = waiting.popleft()
+        if reference in used:
             continue
-        path.pop()
-        if reference is None:
-            continue
-        done.add(reference)
-        characters += len(current.text)
+        if len(used) == MOST_REFERENCES:
+            raise UnreadableSchema(f"it uses more than {MOST_REFERENCES} other schemas", where=place)
+        found = fetch(reference)
+        if found is None:
+            what = f"it uses {_named(reference)}, which the registry does not have"
+            raise UnreadableSchema(what, where=place, do="Restore or register that version")
+        used[reference] = found
+        waiting += found.references
+        characters += len(found.text)
         if characters > MOST_CHARACTERS:
             raise UnreadableSchema(f"the schemas it uses have more than {MOST_CHARACTERS} characters", where=place)
-        if texts.setdefault(reference.name, current.text) != current.text:
-            what = f"the name {reference.name!r} names two schemas among those it uses"
+    try:
+        in_order = [*TopologicalSorter({one: found.references for one, found in used.items()}).static_order()]
+    except CycleError as error:
+        what = f"its references go in a circle at {_named(error.args[1][0])}"
+        raise UnreadableSchema(what, where=place, do="Register it without the circle") from None
+    texts: dict[str, str] = {}
+    for one in in_order:
+        if texts.setdefault(one.name, used[one].text) != used[one].text:
+            what = f"the name {one.name!r} names two schemas among those it uses"
             raise UnreadableSchema(what, where=place, do="Let all of them use one version")
     return texts
-
-
-def _waiting(schema: RegisteredSchema) -> list[Reference]:
-    """Return its references, the first one last: they are taken from the end."""
-    return list(reversed(schema.references))
-
-
-def _same(reference: Reference, above: Reference | None) -> bool:
-    """Return whether both name one version, under whatever name."""
-    return above is not None and (reference.subject, reference.version) == (above.subject, above.version)
 
 
 def _named(reference: Reference) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from frazil.clients.kafka_records import Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 PART = 4096  # bytes of key and of value that count, so that large values cost little; their lengths count, too
 DIGITS = 16
@@ -26,6 +27,8 @@ TIMESTAMPS = range(-(2**63 // 1000), 2**63 // 1000 + 1)  # milliseconds that Spa
 
 def of_columns() -> Column:
     """Return the fingerprint of a record of Spark's Kafka source."""
+    from pyspark.sql import functions as F  # commands that only compare records load no Spark
+
     return F.expr(_OF_COLUMNS)
 
 

@@ -198,6 +198,13 @@ def reaching(spans: Mapping[int, Span], ends: Mapping[int, int]) -> Mapping[int,
     return {p: _Ended(span.earliest, max(span.stable, ends.get(p, 0)), span.leader_epoch) for p, span in spans.items()}
 
 
+def up_to_committed(
+    spans: Mapping[int, Span], uncommitted: Mapping[int, Span], committed: Mapping[int, int]
+) -> Mapping[int, Span]:
+    """Return the spans, each reaching its committed offset if the log, with its `uncommitted` records, does."""
+    return reaching(spans, {p: o for p, o in committed.items() if p in uncommitted and o <= uncommitted[p].stable})
+
+
 @dataclass(frozen=True, slots=True)
 class _Ended:
     earliest: int

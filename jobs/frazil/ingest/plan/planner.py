@@ -10,7 +10,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan import lost_deletes
 from frazil.ingest.plan.log_check import LogCheck
-from frazil.ingest.plan.plan import Handling, Plan, Span, ended, is_before, no_further, plan, reaching
+from frazil.ingest.plan.plan import Handling, Plan, Span, ended, is_before, no_further, plan, up_to_committed
 from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger
@@ -116,13 +116,6 @@ def held_back(pipeline: Pipeline, kafka: Kafka, spans: Mapping[int, Span], commi
         return spans
     known = {p: committed.at[p] for p in committed.last.identified(committed.at)}
     return up_to_committed(spans, kafka.offsets(pipeline.topic.name, Isolation.READ_UNCOMMITTED), known)
-
-
-def up_to_committed(
-    spans: Mapping[int, Span], uncommitted: Mapping[int, Span], committed: Mapping[int, int]
-) -> Mapping[int, Span]:
-    """Return the spans, each reaching its committed offset if the log, with its `uncommitted` records, does."""
-    return reaching(spans, {p: o for p, o in committed.items() if p in uncommitted and o <= uncommitted[p].stable})
 
 
 _FAR_MS = 1 << 42  # the year 2109: a later time is the end of the log

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
-from frazil.declaration.write_modes import identity
+from frazil.declaration.write_modes import identity, marks_deletes
 from frazil.errors import ColumnsMissing, ForeignTable, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.layout import Layout, changed, check_metadata_columns, differences
 from frazil.lake.ledger import entry as ledger
 from frazil.schemas.evolution.schema_changes import AddColumn
-from frazil.schemas.metadata import INGESTED_AT, metadata_fields
+from frazil.schemas.metadata import (
+    CHANGED_AT,
+    DELETED_AT,
+    INGESTED_AT,
+    OP,
+    ORDER,
+    UNAVAILABLE,
+    metadata_fields,
+)
 from frazil.schemas.types import Field, Struct, Type
-from frazil.write.mode_of import mode_of
 
 if TYPE_CHECKING:
     from frazil.job.context import JobContext
@@ -64,8 +71,7 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
     """
     is_struct = pipeline.table.metadata_columns is MetadataColumns.STRUCT
     check_metadata_columns(pipeline, actual)
-    of_mode = mode_of(pipeline).restored(actual.former)
-    wanted = _named(metadata_fields(struct=is_struct, key=key)) | {field.name: field for field in of_mode}
+    wanted = _named([*metadata_fields(struct=is_struct, key=key), *own_columns(pipeline, actual.former)])
     missing = {name: actual.name_now(name) for name in wanted if name not in actual.columns}
     prefix = "_kafka." if is_struct else "_kafka_"
     again = {INGESTED_AT.name, *(f"{prefix}{fact}" for fact in _ADDED_AGAIN)}
@@ -73,6 +79,17 @@ def columns_to_add(pipeline: Pipeline, actual: Layout, key: Type | None = None) 
     if lost := {name: now for name, now in missing.items() if now is not None or name not in again}:
         raise ColumnsMissing.of(pipeline.name, pipeline.table.identifier, lost)
     return tuple(AddColumn(tuple(name.split(".")), wanted[name].type, wanted[name].doc) for name in missing)
+
+
+def own_columns(pipeline: Pipeline, former: Collection[str]) -> list[Field]:
+    """Return the write mode's own columns that an existing table has from the beginning, or had among its `former` ones.
+
+    The order has any type. Soft deletes may be declared later.
+    """
+    found = [Field(ORDER, Struct(()))] if pipeline.write.order_columns else []
+    if pipeline.write.keeps_changes:
+        return [*found, OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.is_change_data else [])]
+    return [*found, DELETED_AT] if marks_deletes(pipeline.write) and DELETED_AT.name in former else found
 
 
 def said(pipeline: Pipeline, actual: Layout) -> tuple[str, ...]:
