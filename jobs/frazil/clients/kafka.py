@@ -1,6 +1,4 @@
-"""What the ingest must know of Kafka: a topic's identity, and which offsets it has. Records themselves are Spark's to
-read.
-"""
+"""A Kafka cluster: the identity of topics, and their offsets. Spark reads the records."""
 
 from __future__ import annotations
 
@@ -132,14 +130,10 @@ class Kafka:
         def spans(request: Request) -> dict[int, Span]:
             described = request.admin.describe_topics(TopicCollection([topic]), request_timeout=request.seconds)[topic]
             request.settle([described])
-            partitions = sorted(partition.id for partition in described.result().partitions)
-            self._partitions[topic] = len(partitions)
-            earliest = _listed(request, topic, partitions, OffsetSpec.earliest(), isolation)
-            latest = _listed(request, topic, partitions, OffsetSpec.latest(), isolation)
-            starts, ends = _settled(request, earliest), _settled(request, latest)
-            epochs = {partition: answer.result().leader_epoch for partition, answer in latest.items()}
-            # Retention may move the start between the two answers: a span never ends before it starts.
-            return {p: Span(starts[p], max(starts[p], ends[p]), epochs[p]) for p in partitions}
+            self._partitions[topic] = len(described.result().partitions)
+            listed = _Listed.of(request, [described.result()], isolation)
+            request.settle(listed.answers)
+            return listed.spans(topic)
 
         return self._connection.ask(f"topic {topic}", spans)
 
@@ -163,8 +157,8 @@ class Kafka:
         ends = self.offsets(topic, isolation)
 
         def first(request: Request) -> dict[int, int]:
-            spec = OffsetSpec.for_timestamp(milliseconds)
-            found = _settled(request, _listed(request, topic, ends, spec, isolation))
+            listed = _listed(request, topic, ends, OffsetSpec.for_timestamp(milliseconds), isolation)
+            found = {number: int(answer.result().offset) for number, answer in listed.items()}
             return {number: found[number] if found[number] >= 0 else span.stable for number, span in ends.items()}
 
         return self._connection.ask(f"topic {topic}", first)
@@ -174,7 +168,6 @@ class Kafka:
 
         def epochs(request: Request) -> dict[int, int | None]:
             listed = _listed(request, topic, partitions, OffsetSpec.latest(), Isolation.READ_UNCOMMITTED)
-            request.settle(listed.values())
             return {partition: answer.result().leader_epoch for partition, answer in listed.items()}
 
         return self._connection.ask(f"topic {topic}", epochs)
@@ -246,7 +239,7 @@ class Kafka:
             level: _Listed.of(request, [described[n] for n, of in topics if of is level and n in described], level)
             for level in Isolation
         }
-        request.settle([answer for one in listed.values() for answer in (*one.first.values(), *one.last.values())])
+        request.settle([answer for one in listed.values() for answer in one.answers])
         found: Asked = {}
         for name, level in topics:
             problem = listed[level].problem(name) if name in described else answers[name].exception()
@@ -284,12 +277,9 @@ def _listed(
     request: Request, topic: str, partitions: Iterable[int], spec: Any, isolation: Isolation
 ) -> dict[int, Future[Any]]:
     places = [TopicPartition(topic, partition) for partition in partitions]
-    return {place.partition: answer for place, answer in list_offsets(request, places, spec, isolation).items()}
-
-
-def _settled(request: Request, answers: Mapping[int, Future[Any]]) -> dict[int, int]:
+    answers = {place.partition: answer for place, answer in list_offsets(request, places, spec, isolation).items()}
     request.settle(answers.values())
-    return {partition: int(answer.result().offset) for partition, answer in answers.items()}
+    return answers
 
 
 def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
@@ -326,6 +316,11 @@ class _Listed:
             list_offsets(request, places, spec, isolation) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
         )
         return cls(first, last)
+
+    @property
+    def answers(self) -> list[Future[Any]]:
+        """All answers."""
+        return [*self.first.values(), *self.last.values()]
 
     def problem(self, topic: str) -> BaseException | None:
         """Return the first error among a topic's partitions."""

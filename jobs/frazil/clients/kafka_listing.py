@@ -33,6 +33,11 @@ class TopicSpans:
     spans: Mapping[int, tuple[int, int] | None]
 
     @property
+    def held(self) -> dict[int, tuple[int, int]]:
+        """The partitions that have records."""
+        return {number: span for number, span in self.spans.items() if span is not None and span[0] < span[1]}
+
+    @property
     def records(self) -> int | None:
         """The offsets between first and end: the records, unless compaction or transactions left gaps. None if unknown."""
         known = [span for span in self.spans.values() if span is not None]
@@ -67,36 +72,31 @@ class KafkaListing(Kafka):
         """Return the newest records of some partitions of each topic, as far as they can be read within `seconds`."""
         ends: dict[tuple[str, int], tuple[int, int]] = {}
         for topic in topics:
-            held = {number: span for number, span in topic.spans.items() if span is not None and span[0] < span[1]}
+            held = topic.held
             largest = sorted(held, key=lambda number: held[number][0] - held[number][1])[:NEWEST]
             ends |= {(topic.name, n): (max(held[n][0], held[n][1] - NEWEST), held[n][1]) for n in largest}
-        if not ends:
-            return {}
-        return self._connection.consume(
-            "the newest records", _FEW_BYTES, lambda consumer, _: kafka_records.tails(consumer, ends, seconds)
-        )
+        return self._tails("the newest records", _FEW_BYTES, ends, seconds)
 
     def sample(self, topic: TopicSpans, count: int, *, seconds: float) -> list[Record]:
         """Return the oldest and the newest records of all partitions, as far as they can be read within `seconds`.
 
         About `count` of them, in equal shares; one more of each partition if there are more partitions than that.
         """
-        spans = {number: span for number, span in topic.spans.items() if span is not None and span[0] < span[1]}
-        oldest, newest = sampled_spans(spans, count)
-
+        oldest, newest = sampled_spans(topic.held, count)
         deadline = self._clock() + seconds
         found: list[Record] = []
         for ranges in (oldest, newest):  # a consumer each: it keeps the pause of a partition that it has read
             ends = {(topic.name, number): span for number, span in ranges.items()}
-            found += self._tails(ends, max(0.0, deadline - self._clock())).get(topic.name, [])
+            left = max(0.0, deadline - self._clock())
+            found += self._tails("a sample of the records", _SAMPLE_BYTES, ends, left).get(topic.name, [])
         return found
 
-    def _tails(self, ends: Mapping[tuple[str, int], tuple[int, int]], seconds: float) -> dict[str, list[Record]]:
+    def _tails(
+        self, what: str, options: Mapping[str, str], ends: Mapping[tuple[str, int], tuple[int, int]], seconds: float
+    ) -> dict[str, list[Record]]:
         if not ends:
             return {}
-        return self._connection.consume(
-            "a sample of the records", _SAMPLE_BYTES, lambda consumer, _: kafka_records.tails(consumer, ends, seconds)
-        )
+        return self._connection.consume(what, options, lambda consumer, _: kafka_records.tails(consumer, ends, seconds))
 
 
 def sampled_spans(

@@ -19,8 +19,8 @@ from frazil.errors import SecretUnavailable
 class Login:
     """What a connection needs of a login; by default there is none.
 
-    `headers` prove who we are: it raises `SecretUnavailable`, and `TokenUnavailable`. `forget` has the secrets read again, which the
-    registry refused. `references` are those of the secrets, for messages.
+    `headers` prove who we are: it raises `SecretUnavailable`, and `TokenUnavailable`. `forget` has the refused secrets read
+    again. `references` are those of the secrets, for messages.
     """
 
     headers: Callable[[], dict[str, str]] = dict
