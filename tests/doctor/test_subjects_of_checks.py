@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.reachability import Handshake, ServerTime
+from frazil.clients.reachability import Handshake
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
     Environment,
@@ -28,7 +28,7 @@ from frazil.decode.writers.topic_rows import topic_rows
 from frazil.doctor import lake_access, machine
 from frazil.doctor.brokers import Broker, of_handshake, of_rights
 from frazil.doctor.check_result import Result, examined
-from frazil.doctor.machine import of_times, secret_steps
+from frazil.doctor.machine import of_skew, secret_steps
 from frazil.doctor.schema_registry import of_columns
 from frazil.errors import ObjectStoreUnavailable
 from frazil.lake.read.stored_tables import Lake
@@ -289,5 +289,5 @@ def test_a_folder_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
     ],
 )
 def test_a_skew_is_told_with_its_source(ahead: float, result: str, found: str) -> None:
-    check = of_times("registry", ServerTime(server=NOW - 0.5, here=NOW + ahead))
+    check = of_skew("registry", ahead)
     assert (check.result, check.found) == (result, found)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.local.ports import FILE, FIRST, HOST, RANGE, keep_addresses, kept_ports, last_addresses
+from frazil.local.ports import FIRST, HOST, RANGE, STATE_FILE, keep_addresses, kept_ports, last_addresses
 
 
 @contextmanager
@@ -88,14 +88,14 @@ def test_a_part_that_does_not_start_now_keeps_its_address(tmp_path: Path) -> Non
         "[]",
         '{"version": 2, "parts": {}}',
         '{"version": 1, "parts": {"kafka": 5}}',
-        '{"version": 1, "parts": {"kafka": {"bootstrap": "127.0.0.1:99999"}}}',
-        '{"version": 1, "parts": {"kafka": {"bootstrap": "nothing"}}}',
+        '{"version": 1, "parts": {"kafka": {"pid": 1, "address": {"bootstrap": "127.0.0.1:99999"}}}}',
+        '{"version": 1, "parts": {"kafka": {"pid": 1, "address": {"bootstrap": "nothing"}}}}',
     ],
 )
 def test_a_damaged_file_chooses_ports_again(tmp_path: Path, text: str) -> None:
-    (tmp_path / FILE).write_text(text)
+    (tmp_path / STATE_FILE).write_text(text)
     (port,) = kept(tmp_path, "kafka")
     assert port >= FIRST
     keep_addresses(tmp_path, {"kafka": {"bootstrap": f"{HOST}:{port}"}})
-    assert json.loads((tmp_path / FILE).read_bytes())["version"] == 1
+    assert json.loads((tmp_path / STATE_FILE).read_bytes())["version"] == 1
     assert last_addresses(tmp_path)["kafka"] == {"bootstrap": f"{HOST}:{port}"}

@@ -116,7 +116,7 @@ def test_two_worlds_are_up_at_once_and_what_they_hold_outlives_the_processes(
     assert s3(again).get_object(Bucket=BUCKET, Key="kept")["Body"].read() == b"object"
 
     down(folder, data=True)
-    assert not {*SESSION_PARTS, "lake", "logs", "run", "secrets", "addresses.json"} & {
+    assert not {*SESSION_PARTS, "lake", "logs", "run", "secrets", "local.json"} & {
         left.name for left in again.home.iterdir()
     }
 

@@ -25,10 +25,19 @@ def written(file: Path, document: dict[str, Any] = DOCUMENT) -> Path:
     return file
 
 
-def test_a_name_is_a_document_of_the_folder(tmp_path: Path) -> None:
-    written(tmp_path / "mine.json")
-    assert environment("mine", tmp_path).kafka.bootstrap == "127.0.0.1:9092"
-    assert known(tmp_path) == ("mine",)
+@pytest.fixture
+def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the documents of an empty project."""
+    monkeypatch.chdir(tmp_path)
+    made = Path(".frazil", "environments")
+    made.mkdir(parents=True)
+    return made
+
+
+def test_a_name_is_a_document_of_the_folder(documents: Path) -> None:
+    written(documents / "mine.json")
+    assert environment("mine").kafka.bootstrap == "127.0.0.1:9092"
+    assert known() == ("mine",)
 
 
 @pytest.mark.parametrize("name", ["other.json", "folder/other"])
@@ -39,26 +48,26 @@ def test_what_looks_like_a_file_is_one(tmp_path: Path, name: str, monkeypatch: p
     assert environment(name).name == "mine"
 
 
-def test_a_missing_local_environment_says_how_to_have_one(tmp_path: Path) -> None:
+def test_a_missing_local_environment_says_how_to_have_one(documents: Path) -> None:
     with pytest.raises(FrazilError, match="environment local: it does not exist. `frazil local up`"):
-        environment("local", tmp_path)
+        environment("local")
 
 
-def test_a_missing_environment_names_those_there_are(tmp_path: Path) -> None:
-    written(tmp_path / "mine.json")
+def test_a_missing_environment_names_those_there_are(documents: Path) -> None:
+    written(documents / "mine.json")
     with pytest.raises(FrazilError, match="environment prod: it does not exist.*existing: mine"):
-        environment("prod", tmp_path)
+        environment("prod")
 
 
-def test_problems_of_a_document_have_their_place(tmp_path: Path) -> None:
-    file = written(tmp_path / "mine.json", {**DOCUMENT, "kafka": {"bootstrap": "nowhere"}, "more": 1})
+def test_problems_of_a_document_have_their_place(documents: Path) -> None:
+    file = written(documents / "mine.json", {**DOCUMENT, "kafka": {"bootstrap": "nowhere"}, "more": 1})
     with pytest.raises(InvalidDeclaration) as raised:
-        environment("mine", tmp_path)
+        environment("mine")
     assert {p.path for p in raised.value.problems} == {f"{file}: kafka.bootstrap", f"{file}: more"}
 
 
-def test_a_file_that_names_another_environment_is_refused(tmp_path: Path) -> None:
-    file = written(tmp_path / "dev.json")
+def test_a_file_that_names_another_environment_is_refused(documents: Path) -> None:
+    file = written(documents / "dev.json")
     with pytest.raises(InvalidInput, match="environment dev: its file names the environment mine"):
-        environment("dev", tmp_path)
+        environment("dev")
     assert environment(str(file)).name == "mine"

@@ -1,4 +1,4 @@
-"""Whether an address can be reached at all: TCP, TLS, and the time that a server says it is."""
+"""The reachability of an address: TCP, TLS, and the time of its server."""
 
 from __future__ import annotations
 
@@ -19,19 +19,6 @@ class Handshake:
 
     version: str
     expires: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerTime:
-    """The `Date` of an answer, in seconds since 1970, and our own time in the middle of the request."""
-
-    server: float
-    here: float
-
-    @property
-    def skew_seconds(self) -> float:
-        """How much our clock is ahead; `Date` has no fractions of a second, so half of one is added."""
-        return self.here - (self.server + 0.5)
 
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -62,17 +49,17 @@ def handshake(address: str, ca: str | None, seconds: float) -> Handshake:
         return Handshake(version=secure.version() or "TLS", expires=expires)
 
 
-def server_time(url: str, ca: str | None, seconds: float, clock: Callable[[], float]) -> ServerTime | None:
-    """Return the time that the server of a URL says it is, whatever it answers; None if it says none, or does not answer.
+def clock_skew(url: str, ca: str | None, seconds: float, clock: Callable[[], float]) -> float | None:
+    """Return by how many seconds our clock is ahead of the server of a URL; None if it does not say its time.
 
-    The request has no login. `clock` is in seconds since 1970.
+    The request has no login. `clock` is in seconds since 1970. `Date` has no fractions of a second, so half of one is added.
     """
     try:
         pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_REQUIRED", ca_certs=ca)
         began = clock()
         answer = pool.request("HEAD", url, timeout=seconds, redirect=False)
         middle = (began + clock()) / 2
-        return ServerTime(server=parsedate_to_datetime(answer.headers["Date"]).timestamp(), here=middle)
+        return middle - (parsedate_to_datetime(answer.headers["Date"]).timestamp() + 0.5)
     except (HTTPError, OSError, KeyError, ValueError, TypeError):
         return None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from frazil.clients.reachability import ServerTime, server_time
+from frazil.clients.reachability import clock_skew
 from frazil.clients.secrets import Secrets, reference
 from frazil.declaration import Environment
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestCatalog
@@ -140,9 +140,8 @@ def clock_steps(environment: Environment, now: Callable[[], float], seconds: flo
     return [Step(name=CLOCK, work=partial(_compared, environment, now, seconds))]
 
 
-def of_times(source: str, time: ServerTime) -> Check:
-    """Return the check of a skew."""
-    skew = time.skew_seconds
+def of_skew(source: str, skew: float) -> Check:
+    """Return the check of a skew, in seconds."""
     found = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the {source}"
     if abs(skew) >= REFUSED_SECONDS:
         return Check.failed(CLOCK, found, "Set the clock, for example with chrony; AWS refuses requests of this skew")
@@ -170,7 +169,7 @@ def sources(environment: Environment) -> Iterator[tuple[str, str, str | None]]:
 
 def _compared(environment: Environment, now: Callable[[], float], seconds: float) -> Check:
     for source, url, ca in sources(environment):
-        time = server_time(url, ca, seconds, now)
-        if time is not None:
-            return of_times(source, time)
+        skew = clock_skew(url, ca, seconds, now)
+        if skew is not None:
+            return of_skew(source, skew)
     return Check.skipped(CLOCK, "no service of this environment says what time it is")

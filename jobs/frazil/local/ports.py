@@ -18,6 +18,7 @@ from frazil.errors import InvalidInput, LocalPartFailed
 from frazil.local.process import is_alive, noted
 
 STATE_FILE = "local.json"
+"""The file of the last starts: processes and addresses."""
 STATE_VERSION = 1
 
 Address = Mapping[str, str]
@@ -25,23 +26,31 @@ Address = Mapping[str, str]
 
 def running_addresses(home: Path) -> dict[str, Address]:
     """Return the addresses of the parts that were up and whose process still runs."""
+    pids = {process.name: process.pid for process in noted(home) if is_alive(process)}
+    return {name: address for name, (pid, address) in _starts(home).items() if pids.get(name) == pid}
+
+
+def last_addresses(home: Path) -> dict[str, Address]:
+    """Return the addresses that each part had at its last start."""
+    return {name: address for name, (_, address) in _starts(home).items()}
+
+
+def _starts(home: Path) -> dict[str, tuple[int | None, Address]]:
+    """Return the process and the addresses of the last start of each part; none if the file is missing or damaged."""
     try:
         state = json.loads((home / STATE_FILE).read_bytes())
         parts = state["parts"] if state["version"] == STATE_VERSION else {}
-        known = {name: (part["pid"], part["address"]) for name, part in parts.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # missing or damaged
+        return {name: (part["pid"], {**part["address"]}) for name, part in parts.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    pids = {process.name: process.pid for process in noted(home) if is_alive(process)}
-    return {name: address for name, (pid, address) in known.items() if pids.get(name) == pid}
 
 
-def write_state(home: Path, addresses: Mapping[str, Address]) -> None:
-    """Write which processes of a folder are up, and their addresses."""
-    parts = {
-        process.name: {"pid": process.pid, "started": process.started, "address": addresses[process.name]}
-        for process in noted(home)
-    }
+def keep_addresses(home: Path, addresses: Mapping[str, Address]) -> tuple[Moved, ...]:
+    """Write the processes and addresses of running parts, and return the parts that had another address at their last start."""
+    last, pids = last_addresses(home), {process.name: process.pid for process in noted(home)}
+    parts = {name: {"pid": pids.get(name), "address": address} for name, address in {**last, **addresses}.items()}
     write_document(home / STATE_FILE, {"version": STATE_VERSION, "parts": parts})
+    return tuple(Moved(part, last[part], now) for part, now in addresses.items() if last.get(part, now) != now)
 
 
 def write_document(file: Path, document: Mapping[str, Any]) -> None:
@@ -65,8 +74,6 @@ def locked(home: Path) -> Iterator[None]:
         yield
 
 
-FILE = "addresses.json"
-VERSION = 1
 FIRST, RANGE = 20_000, 12_000
 
 
@@ -93,23 +100,6 @@ def kept_ports(home: Path, part: str, count: int = 1) -> Iterator[tuple[int, ...
     others = {port for name, of_part in ports.items() if name != part for port in of_part}
     with free_ports(count, lowest=lowest, wanted=ports.get(part, ()), without=others) as chosen:
         yield chosen
-
-
-def last_addresses(home: Path) -> dict[str, Address]:
-    """Return the addresses that each part had at its last start; none if the file is missing or damaged."""
-    try:
-        written = json.loads((home / FILE).read_bytes())
-        parts = written["parts"] if written["version"] == VERSION else {}
-        return {part: {name: str(text) for name, text in address.items()} for part, address in parts.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-
-
-def keep_addresses(home: Path, addresses: Mapping[str, Address]) -> tuple[Moved, ...]:
-    """Write the addresses of running parts for the next start, and return the parts that had another one."""
-    last = last_addresses(home)
-    write_document(home / FILE, {"version": VERSION, "parts": {**last, **addresses}})
-    return tuple(Moved(part, last[part], now) for part, now in addresses.items() if last.get(part, now) != now)
 
 
 def _ports(address: Address) -> tuple[int, ...]:

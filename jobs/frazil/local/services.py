@@ -1,8 +1,7 @@
 """The local services of one project folder, a broker, a registry and a lake, started and stopped together.
 
-All their files are in the project's `.frazil` folder: data, logs, the running processes (`run/`), the addresses
-(`local.json`), those of the last start (`addresses.json`), and the environment documents that the rest of Frazil reads
-(`environments/`).
+All their files are in the project's `.frazil` folder: data, logs, the running processes (`run/`), the addresses of the last
+starts (`local.json`), and the environment documents that the rest of Frazil reads (`environments/`).
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from frazil.errors import LocalPartFailed
 from frazil.local import seaweedfs
 from frazil.local.connect_worker import PLUGINS, start_connect
 from frazil.local.kafka_broker import start_kafka
-from frazil.local.ports import FILE as KEPT_FILE
 from frazil.local.ports import (
     STATE_FILE,
     Address,
@@ -33,7 +31,6 @@ from frazil.local.ports import (
     locked,
     running_addresses,
     write_document,
-    write_state,
 )
 from frazil.local.postgres import start_postgres
 from frazil.local.process import Process, noted, stop
@@ -249,8 +246,8 @@ def up(
         for is_last in (False, True):
             together = {part: starts[part] for part in missing if (part is Part.CONNECT) is is_last}
             addresses |= start_together(home, together, kept=kept)
-        _write_documents(world_now)
         moved = keep_addresses(home, addresses)
+        _write_documents(world_now)
     return replace(world_now, moved=moved)
 
 
@@ -268,10 +265,10 @@ def down(folder: Path, *, data: bool = False) -> None:
     with locked(home):
         while processes := [one for folder in (home, *home.iterdir()) if folder.is_dir() for one in noted(folder)]:
             stop_together(processes)  # a part's own ones too, and those that it started again meanwhile
-        for file in (STATE_FILE, *(f"environments/{name}.json" for name in ("local", "rest"))):
-            (home / file).unlink(missing_ok=True)
+        for name in ("local", "rest"):
+            (home / "environments" / f"{name}.json").unlink(missing_ok=True)
         if data:
-            (home / KEPT_FILE).unlink(missing_ok=True)
+            (home / STATE_FILE).unlink(missing_ok=True)
             for held in (*Part, "lake", "logs", "run", "secrets"):
                 shutil.rmtree(home / held, ignore_errors=True)
 
@@ -292,9 +289,8 @@ def world(
 
 
 def _write_documents(world_now: LocalServices) -> None:
-    """Write the addresses of the running parts, and their environment documents: without a broker, none."""
+    """Write the environment documents of the running parts: without a broker, none."""
     home, addresses = world_now.home, world_now.addresses
-    write_state(home, addresses)
     if Part.KAFKA in addresses:
         write_document(world_now.environment_file, environment_document(world_now.environment))
         if Part.OBJECT_STORE in addresses:

@@ -23,16 +23,15 @@ def documents_folder() -> Path:
     return state_folder() / "environments"
 
 
-def environment(choice: str, folder: Path | None = None) -> Environment:
+def environment(choice: str) -> Environment:
     """Read the environment of a name, like `local`, or of a file: a choice with a slash, or one that ends in `.json`.
 
-    The environment of a name is in the project file, or a document in `folder`, which is `documents_folder` if left out.
+    The environment of a name is in the project file, or a document in `documents_folder`.
     Raises `InvalidInput` if it does not exist or is in both, or if the file of a name is of another environment. Raises
     `InvalidDeclaration` with the problems of its document, or of the project file.
     """
-    folder = folder or documents_folder()
     is_file = "/" in choice or choice.endswith(".json")
-    file = Path(choice) if is_file else folder / f"{choice}.json"
+    file = Path(choice) if is_file else documents_folder() / f"{choice}.json"
     project = None if is_file else project_file()
     if project and choice in project.content.environments:
         if file.exists():
@@ -44,7 +43,7 @@ def environment(choice: str, folder: Path | None = None) -> Environment:
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError)
         what = "it does not exist" if is_missing else f"it cannot be read ({error.strerror})"
-        raise InvalidInput(what, where=f"environment {choice}", do=_remedy(choice, file, folder)) from None
+        raise InvalidInput(what, where=f"environment {choice}", do=_remedy(choice, file)) from None
     try:
         found = parse_environment(source)
     except InvalidDeclaration as invalid:
@@ -56,9 +55,9 @@ def environment(choice: str, folder: Path | None = None) -> Environment:
     return found
 
 
-def known(folder: Path | None = None) -> tuple[str, ...]:
-    """Return the names of the environments in the project file and in `folder`."""
-    documents = (file.stem for file in (folder or documents_folder()).glob("*.json"))
+def known() -> tuple[str, ...]:
+    """Return the names of the environments in the project file and in `documents_folder`."""
+    documents = (file.stem for file in documents_folder().glob("*.json"))
     return tuple(sorted({*documents, *stated_environments()}))
 
 
@@ -79,10 +78,10 @@ def _clash(project: ProjectFile, name: str, file: Path) -> Problem:
     )
 
 
-def _remedy(choice: str, file: Path, folder: Path) -> str:
+def _remedy(choice: str, file: Path) -> str:
     if choice == "local":
         return "`frazil local up` starts the local parts and writes it; --env names another"
-    others = [name for name in known(folder) if name != choice]
+    others = [name for name in known() if name != choice]
     existing = f"; existing: {', '.join(others)}" if others else ""
     return (
         f"Write [environments.{choice}] into {project_folder() / NAME}, or {file} (docs/project.md), fetch that of a deployment "

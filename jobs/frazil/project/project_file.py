@@ -13,8 +13,7 @@ from typing import Annotated, Any
 from frazil.declaration.checks.constraints import NOT_EMPTY, below, shown
 from frazil.declaration.checks.declared import declared
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
-from frazil.declaration.checks.validation import FrozenMap, hints
-from frazil.declaration.documents.document import document_schema
+from frazil.declaration.checks.validation import FrozenMap
 from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.environment import ENVIRONMENT_NAME, Environment
 from frazil.errors import InvalidInput
@@ -26,7 +25,7 @@ STATE = ".frazil"
 """The folder of a project that holds what commands write for themselves."""
 
 
-_PATHS = frozenset({"ca", "file", "path", "warehouse"})
+PATHS = frozenset({"ca", "file", "path", "warehouse"})
 """The members of an environment that hold paths of this machine."""
 _RELATIVE = ("./", "../")
 
@@ -154,7 +153,7 @@ def _with_paths(table: Mapping[str, Any], absolute: Callable[[str], str]) -> dic
     for name, value in table.items():
         if isinstance(value, Mapping):
             found[name] = _with_paths(value, absolute)
-        elif name in _PATHS and isinstance(value, str) and value.startswith(_RELATIVE):
+        elif name in PATHS and isinstance(value, str) and value.startswith(_RELATIVE):
             found[name] = absolute(value)
         else:
             found[name] = value
@@ -172,31 +171,3 @@ def _dotted(path: str, tables: Mapping[str, Any]) -> str:
 
 def _place(name: str) -> str:
     return below("environments", name)
-
-
-def project_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a project file, for editors; `docs/project.schema.json` is a copy."""
-    meaning = "The project file, frazil.toml: where the declarations are, and the environments."
-    schema = document_schema("Frazil project", meaning, hints(Project), ())
-    properties, definitions = schema["properties"], schema["$defs"]
-    named = definitions["environment"]
-    relative = {
-        kind: {name: _relative(name, member) for name, member in definition["properties"].items()}
-        for kind, definition in definitions.items()
-    }
-    relative["environment"].pop("name")
-    return schema | {
-        "properties": {name: member for name, member in properties.items() if name not in {"$schema", "version"}},
-        "required": [],
-        "$defs": {kind: definition | {"properties": relative[kind]} for kind, definition in definitions.items()}
-        | {"environment": named | {"properties": relative["environment"], "required": named["required"][1:]}},
-    }
-
-
-def _relative(name: str, member: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a member that may be a relative path here."""
-    if name not in _PATHS:
-        return member
-    if "anyOf" in member:
-        return {**member, "anyOf": [_relative(name, each) for each in member["anyOf"]]}
-    return {**member, "pattern": rf"^\.\.?/|{member['pattern']}"} if "pattern" in member else member

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
@@ -39,22 +40,18 @@ def message_schema(descriptor_set: bytes, message: str) -> ProtobufSchema:
 
 def _sort(compiled: FileDescriptorSet) -> None:
     """Put each file after those that it imports, as protoc does. Raises `UnreadableSchema` if one is missing."""
-    files, placed = dict[str, FileDescriptorProto](), dict[str, FileDescriptorProto]()
+    files = dict[str, FileDescriptorProto]()
     for file in compiled.file:
         if files.setdefault(file.name, file) != file:
             raise _unreadable(f"it has two different files {file.name}")
-    waiting = list(files.values())
-    while waiting:
-        ready = [file for file in waiting if placed.keys() >= {*file.dependency}]
-        if not ready:
-            missing = sorted({name for file in waiting for name in file.dependency} - files.keys())
-            what = f"it lacks the imported file {missing[0]}" if missing else "its files import each other"
-            raise _unreadable(what)
-        placed |= {file.name: file for file in ready}
-        waiting = [file for file in waiting if file.name not in placed]
-    in_order = list(placed.values())
+    if missing := sorted({name for file in files.values() for name in file.dependency} - files.keys()):
+        raise _unreadable(f"it lacks the imported file {missing[0]}")
+    try:
+        in_order = [*TopologicalSorter({name: [*file.dependency] for name, file in files.items()}).static_order()]
+    except CycleError:
+        raise _unreadable("its files import each other") from None
     del compiled.file[:]
-    compiled.file.extend(in_order)
+    compiled.file.extend(files[name] for name in in_order)
 
 
 def _unreadable(what: str) -> UnreadableSchema:

@@ -18,9 +18,9 @@ from frazil.declaration import (
     parse,
 )
 from frazil.declaration.documents.document import document
-from frazil.project.project_file import project_schema
 from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import pipelines
+from tests.support.project_schema import project_schema
 
 ORDERS = Pipeline(
     topic=Topic("orders", value="avro"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import random as system_random
 from urllib.parse import quote
@@ -41,14 +41,12 @@ class Registry:
 
     Every method raises `RegistryUnavailable`, or `RegistryRefused`, if there is no answer that can be trusted. That is an
     outage, never a verdict about a record. What the registry does not have is None, or nothing in a tuple. `SchemaChanged`
-    is raised if an id had another schema before: in memory, on disk or in `known` (id -> fingerprint).
+    is raised if an id had another schema before: in memory or on disk.
     """
 
-    def __init__(
-        self, http: RegistryHttp, *, files: SchemaCache | None = None, known: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, http: RegistryHttp, *, files: SchemaCache | None = None) -> None:
         self._http, self._files = http, files
-        self._known: dict[int, str] = dict(known or {})
+        self._known: dict[int, str] = {}
         self._schemas: dict[int, RegisteredSchema] = {}
         self._guids: dict[str, int] = {}
         self._versions: dict[tuple[str, int], SubjectVersion] = {}  # by subject and number
@@ -61,7 +59,6 @@ class Registry:
         secrets: Secrets,
         *,
         cache: Path | None = None,
-        known: Mapping[int, str] | None = None,
         retry: RetryPolicy | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -79,7 +76,7 @@ class Registry:
             random=random,
             ca=settings.ca,
         )
-        return cls(http, files=SchemaCache(cache, settings.url) if cache else None, known=known)
+        return cls(http, files=SchemaCache(cache, settings.url) if cache else None)
 
     def __repr__(self) -> str:
         return f"Registry({self._http.where!r})"
