@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
@@ -14,53 +14,37 @@ from frazil.decode.decoded_columns import ROW, is_delete, is_truncate
 from frazil.decode.record_decoder import columns_of
 from frazil.decode.spark_types import spark_type
 from frazil.envelopes.rows_before import may_be_invented
-from frazil.errors import IncompatibleSchema
-from frazil.lake.stage import TableWriter
 from frazil.schemas.metadata import CHANGED_AT, OF_CHANGELOGS, OP, ORDER, UNAVAILABLE
 from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
-from frazil.write import keyed
-from frazil.write.append import AppendMode, stage_each
-from frazil.write.mode import Batch, RowLayout, StagedRows
+from frazil.write.keyed import KeyedMode
+from frazil.write.mode import RowLayout
 
-_WRITE, _DELETE, _TRUNCATE = "w", "d", "t"  # of `_op`, beside the kinds of a write that a source names
+_WRITE, _DELETE, _TRUNCATE = "w", "d", "t"  # of `_op`, next to the kinds of a write that a source names
 
 
-class ChangelogMode(AppendMode):
+class ChangelogMode(KeyedMode):
     """See `WriteMode`. Rows are appended as in an append table; their own columns say what each changed."""
 
-    own = OF_CHANGELOGS
+    own, tables = OF_CHANGELOGS, "changelogs"
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+        super().__init__(pipeline)
         self._fields = [OP, CHANGED_AT, *([UNAVAILABLE] if pipeline.is_change_data else [])]
 
     def columns(self, row: Struct) -> tuple[Field, ...]:
         """Return the order, and the columns that say what a record did."""
-        self.check_columns(row)
-        return (*keyed.order_fields(self._pipeline, row), *self._fields)
-
-    def check_columns(self, row: Struct) -> None:
-        """See `WriteMode`."""
-        keyed.check_columns(self.own, row, "changelogs")
-
-    def unfit(self, row: Struct) -> IncompatibleSchema | None:
-        """See `WriteMode`."""
-        return keyed.unfit(self._pipeline, self.own, row)
+        return (*super().columns(row), *self._fields)
 
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the value, and those that say what the record did."""
         return list(_values(layout))
-
-    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
-        """Write each record as a row."""
-        return stage_each(writer, landed, self.values(layout), batch)
 
 
 def _values(layout: RowLayout) -> Iterator[Column]:
     """Yield what a record has in the columns of the value, and in those of the write mode.
 
     A value that the source omits is null, and `_unavailable` names its column: a placeholder is no value of the row. The row
-    before a delete is null if all that it has beside the key may be invented.
+    before a delete is null if all that it has next to the key may be invented.
     """
     key, columns = layout.key, layout.columns
     assert key is not None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from pyspark.sql import Column, DataFrame
 
@@ -81,51 +82,60 @@ Report = Callable[[str, Mapping[str, Any]], None]
 """Gets `built` or `dropped` of an index of keys, and facts."""
 
 
-class WriteMode(Protocol):
-    """A pipeline's write mode, made once a run."""
+class WriteMode(ABC):
+    """A pipeline's write mode, made once a run. Without another answer it is that of a table in which no row depends on another."""
 
-    @property
-    def own(self) -> tuple[str, ...]:
-        """The names of the columns that a table of this mode may have beside those of its rows."""
+    own: ClassVar[tuple[str, ...]] = ()
+    """The names of the columns that a table of this mode may have next to those of its rows."""
 
     @property
     def deletes_all(self) -> bool:
         """Whether a truncate of the source's table deletes all rows."""
+        return False
 
-    def begin(self, job: JobContext, report: Report, /) -> None:
+    def begin(self, job: JobContext, report: Report) -> None:  # noqa: B027 # most share nothing
         """Make what the batches of one run share."""
 
-    def columns(self, row: Struct, /) -> tuple[Field, ...]:
+    def columns(self, row: Struct) -> tuple[Field, ...]:
         """Return the mode's own columns of a table with such rows. Raises as `check_columns` does."""
+        return ()
 
-    def check_columns(self, row: Struct, /) -> None:
+    def check_columns(self, row: Struct) -> None:  # noqa: B027 # most have no columns
         """Raise `InvalidInput` if the row has a column of one of the names in `own`."""
 
-    def unfit(self, row: Struct, /) -> IncompatibleSchema | None:
+    def unfit(self, row: Struct) -> IncompatibleSchema | None:
         """Return why rows of this version, whose names are the source's, are of no such table; None if they are.
 
         A later version must not end the pipeline: its records are dead letters.
         """
+        return None
 
-    def values(self, layout: RowLayout, /) -> list[Column]:
+    @abstractmethod
+    def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns that a decoded record has in the table, without those of its place in Kafka."""
 
-    def unplaced(self, problem: Column, layout: RowLayout, /) -> Column:
+    def unplaced(self, problem: Column, layout: RowLayout) -> Column:
         """Return why a record has no place in the table's partitions, by the `problem` that a row with its values has."""
+        return problem
 
     def needs_rows(self, *, keys_move: bool, fills: bool) -> bool:
         """Return whether what a batch writes depends on the rows in the table, so that those before it must be committed."""
+        return False
 
-    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch, /) -> StagedRows:
-        """Write the rows of the decoded records that landed. Raises what `stage_changes` raises."""
+    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
+        """Write the rows of the decoded records that landed: one for each record. Raises what `stage_changes` raises."""
+        files = writer.stage(landed.select(*self.values(layout), *batch.metadata), batch.at.timestamp())
+        return StagedRows(files=files, landed=files.rows, terms={"written": files.rows})
 
     def kept(
-        self, rejected: DataFrame, decoder: RecordDecoder, key: RowKey | None, /
+        self, rejected: DataFrame, decoder: RecordDecoder, key: RowKey | None
     ) -> AbstractContextManager[DataFrame]:
         """Keep rejected records as long as both dead letters and `rejected_keys` are made of them."""
+        return nullcontext(rejected)
 
-    def rejected_keys(self, kept: DataFrame, key: RowKey | None, behind: int | None, /) -> RejectedKeys | None:
+    def rejected_keys(self, kept: DataFrame, key: RowKey | None, behind: int | None) -> RejectedKeys | None:
         """Return the keys of the records that `kept` yields, or of those after the offset `behind` of the only partition."""
+        return None
 
 
 def without_own(mode: WriteMode, table: Struct) -> Struct:

@@ -15,7 +15,6 @@ from frazil.decode.decoded_columns import ROW, is_delete
 from frazil.decode.keys.row_key import RowKey
 from frazil.decode.record_decoder import RecordDecoder, columns_of
 from frazil.decode.spark_types import spark_type
-from frazil.errors import IncompatibleSchema
 from frazil.job.context import JobContext
 from frazil.lake.stage import TableWriter
 from frazil.schemas.metadata import DELETED_AT, OF_STATES, ORDER
@@ -27,18 +26,18 @@ from frazil.upsert.resolver_protocol import IS_DELETE, OMITTED, KeyPositionResol
 from frazil.upsert.scan_resolver import ScanResolver
 from frazil.upsert.staged_changes import stage_changes
 from frazil.upsert.stale_keys import RejectedKeys, kept, keys_of
-from frazil.write import keyed
+from frazil.write.keyed import KeyedMode
 from frazil.write.mode import Batch, Report, RowLayout, StagedRows
 
 
-class UpsertMode:
+class UpsertMode(KeyedMode):
     """See `WriteMode`. A batch is folded to one change for each key, and the old rows of these keys are deleted."""
 
-    own = OF_STATES
+    own, tables = OF_STATES, "upsert tables"
 
     def __init__(self, pipeline: Pipeline, write: Upsert) -> None:
-        self._pipeline, self._write = pipeline, write
-        self._is_soft = marks_deletes(write)
+        super().__init__(pipeline)
+        self._write, self._is_soft = write, marks_deletes(write)
         self.resolver: KeyPositionResolver | None = None
 
     @property
@@ -54,16 +53,7 @@ class UpsertMode:
 
     def columns(self, row: Struct) -> tuple[Field, ...]:
         """Return the order, and when a row was deleted."""
-        self.check_columns(row)
-        return (*keyed.order_fields(self._pipeline, row), *([DELETED_AT] if self._is_soft else []))
-
-    def check_columns(self, row: Struct) -> None:
-        """See `WriteMode`."""
-        keyed.check_columns(self.own, row, "upsert tables")
-
-    def unfit(self, row: Struct) -> IncompatibleSchema | None:
-        """See `WriteMode`."""
-        return keyed.unfit(self._pipeline, self.own, row)
+        return (*super().columns(row), *([DELETED_AT] if self._is_soft else []))
 
     def values(self, layout: RowLayout) -> list[Column]:
         """Return the columns of the key and the value, the order, and when the row was deleted.
@@ -102,16 +92,16 @@ class UpsertMode:
     def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
         """Fold the records to the last one of each key, and write their rows; see `stage_changes`."""
         key, before = _key(layout), Observation()
+        clears = batch.truncated_at is not None
         if batch.truncated_at is not None:
-            is_behind = F.col("offset") > batch.truncated_at
-            landed = landed.observe(before, F.count_if(~is_behind).alias("records")).where(is_behind)
+            is_after = F.col("offset") > batch.truncated_at
+            landed = landed.observe(before, F.count_if(~is_after).alias("records")).where(is_after)
         marks = [is_delete(has_changes=key.has_changes).alias(IS_DELETE)]
         if key.has_changes:
             marks.append(F.col(ROW)[decoded_columns.UNAVAILABLE].alias(OMITTED))
         rules = self._rules(keys_move=batch.keys_move, fills=batch.fills)
         if rules.need_rows:
             self.resolver = None  # an index is of no use any more
-        clears = batch.truncated_at is not None
         facts = UpsertBatch(at=batch.at.timestamp(), records=batch.records, rules=rules, clears=clears)
         changed = landed.select(*self.values(layout), *batch.metadata, *marks)
         staged = stage_changes(writer, changed, key.names, facts, self.resolver)
