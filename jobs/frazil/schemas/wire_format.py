@@ -95,23 +95,24 @@ def parse(
     """Read the frame of a value (or a key, with `key`), by the rules above. Bytes never raise: a problem is a value."""
     if value is None:
         return FrameProblem.NULL_VALUE
-    header = _last(headers, KEY_HEADER if key else VALUE_HEADER)
-    if header is not None:
-        return _in_header(header, value, protobuf=protobuf)
-    if not value:
-        return FrameProblem.EMPTY
-    if value[0] != ID_MAGIC:
-        return FrameProblem.WRONG_MAGIC
-    if len(value) < PREFIX_BYTES:
-        return FrameProblem.TOO_SHORT
-    schema_id = int.from_bytes(value[1:PREFIX_BYTES], "big")
-    if not protobuf:
-        return Frame(schema_id=schema_id, body=value[PREFIX_BYTES:])
-    index = message_index(value, PREFIX_BYTES)
+    name = KEY_HEADER if key else VALUE_HEADER
+    header = next((held for known, held in reversed(headers) if known == name), None)
+    in_header, named = header is not None, value if header is None else header
+    if not named:
+        return FrameProblem.HEADER_TOO_SHORT if in_header else FrameProblem.EMPTY
+    if named[0] != ID_MAGIC and not (in_header and named[0] == GUID_MAGIC):
+        return FrameProblem.HEADER_WRONG_MAGIC if in_header else FrameProblem.WRONG_MAGIC
+    end = PREFIX_BYTES if named[0] == ID_MAGIC else GUID_BYTES
+    if len(named) < end:
+        return FrameProblem.HEADER_TOO_SHORT if in_header else FrameProblem.TOO_SHORT
+    index = message_index(named, end) if protobuf else ((), end)
     if isinstance(index, FrameProblem):
         return index
-    path, end = index
-    return Frame(schema_id=schema_id, message_index=path, body=value[end:])
+    path, after = index
+    body = value if in_header else value[after:]
+    if named[0] == ID_MAGIC:
+        return Frame(schema_id=int.from_bytes(named[1:end], "big"), message_index=path, body=body)
+    return Frame(guid=str(uuid.UUID(bytes=named[1:end])), message_index=path, body=body)
 
 
 def prefixed(schema_id: int, body: bytes, path: Sequence[int] | None = None) -> bytes:
@@ -151,34 +152,6 @@ def is_padded(index: bytes) -> bool:
     return any(byte & 0x80 and not after for byte, after in pairwise(index))
 
 
-def _last(headers: Sequence[tuple[str, bytes | None]], name: str) -> bytes | None:
-    """Return the value of the last header of that name."""
-    for key, value in reversed(headers):
-        if key == name:
-            return value
-    return None
-
-
-def _in_header(header: bytes, body: bytes, *, protobuf: bool) -> Frame | FrameProblem:
-    """Return the frame that a header holds; `body` is the record's complete value."""
-    if not header:
-        return FrameProblem.HEADER_TOO_SHORT
-    if header[0] not in (ID_MAGIC, GUID_MAGIC):
-        return FrameProblem.HEADER_WRONG_MAGIC
-    end = PREFIX_BYTES if header[0] == ID_MAGIC else GUID_BYTES
-    if len(header) < end:
-        return FrameProblem.HEADER_TOO_SHORT
-    path: tuple[int, ...] = ()
-    if protobuf:
-        index = message_index(header, end)
-        if isinstance(index, FrameProblem):
-            return index
-        path, _ = index
-    if header[0] == ID_MAGIC:
-        return Frame(schema_id=int.from_bytes(header[1:end], "big"), message_index=path, body=body)
-    return Frame(guid=str(uuid.UUID(bytes=header[1:end])), message_index=path, body=body)
-
-
 def _varint(data: bytes, start: int) -> tuple[int, int] | FrameProblem:
     """Return a zigzag varint at `start`, and where the bytes after it begin."""
     number = 0
@@ -197,14 +170,13 @@ def _index_bytes(path: Sequence[int] | None) -> bytes:
         return b""
     if tuple(path) == (0,):
         return b"\0"
-    return b"".join(_zigzag(number) for number in (len(path), *path))
+    return b"".join(varint(number << 1) for number in (len(path), *path))  # zigzag
 
 
-def _zigzag(number: int) -> bytes:
-    """Return a number that is not negative as a zigzag varint."""
-    rest, out = number << 1, bytearray()
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
+def varint(number: int) -> bytes:
+    """Return a number that is not negative as a varint."""
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])

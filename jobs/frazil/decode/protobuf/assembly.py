@@ -6,7 +6,6 @@ import base64
 import json
 import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from frazil.decode.protobuf.official import pool_of
 from frazil.decode.protobuf.projection import Column, How, Reading
+from frazil.schemas.wire_format import varint
 
 
 def json_text(occurrences: pa.Array, column: Column, schema: bytes) -> pa.Array:
@@ -30,12 +30,12 @@ def json_text(occurrences: pa.Array, column: Column, schema: bytes) -> pa.Array:
     message, name = column.source
     described = pool_of(schema).FindMessageTypeByName(message)
     field, kind = described.fields_by_name[name], GetMessageClass(described)
-    tag = _varint(field.number << 3 | 2)
+    tag = varint(field.number << 3 | 2)
 
     def text(bodies: list[bytes] | None) -> str | None:
         if not bodies and not field.is_repeated:
             return None
-        around = kind.FromString(b"".join(tag + _varint(len(body)) + body for body in bodies or ()))
+        around = kind.FromString(b"".join(tag + varint(len(body)) + body for body in bodies or ()))
         made = MessageToDict(around, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
         return _text(made[name])
 
@@ -62,15 +62,6 @@ def _scalar(value: Any, *, is_wide: bool) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
-
-
-@lru_cache(maxsize=1024)
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
 
 
 # https://protobuf.dev/reference/protobuf/google.protobuf/: 0001-01-01 to 9999-12-31; 10,000 years.
