@@ -92,16 +92,10 @@ class ProtobufSchema:
 _SCALARS: Mapping[FieldKind, Type] = {
     FieldKind.DOUBLE: Primitive(Kind.DOUBLE),
     FieldKind.FLOAT: Primitive(Kind.FLOAT),
-    FieldKind.INT32: Primitive(Kind.INT),
-    FieldKind.SINT32: Primitive(Kind.INT),
-    FieldKind.SFIXED32: Primitive(Kind.INT),
-    FieldKind.INT64: Primitive(Kind.LONG),
-    FieldKind.SINT64: Primitive(Kind.LONG),
-    FieldKind.SFIXED64: Primitive(Kind.LONG),
-    FieldKind.UINT32: Primitive(Kind.LONG),
-    FieldKind.FIXED32: Primitive(Kind.LONG),
-    FieldKind.UINT64: Decimal(20, 0),
-    FieldKind.FIXED64: Decimal(20, 0),
+    **dict.fromkeys((FieldKind.INT32, FieldKind.SINT32, FieldKind.SFIXED32), Primitive(Kind.INT)),
+    **dict.fromkeys((FieldKind.INT64, FieldKind.SINT64, FieldKind.SFIXED64), Primitive(Kind.LONG)),
+    **dict.fromkeys((FieldKind.UINT32, FieldKind.FIXED32), Primitive(Kind.LONG)),
+    **dict.fromkeys((FieldKind.UINT64, FieldKind.FIXED64), Decimal(20, 0)),
     FieldKind.BOOL: Primitive(Kind.BOOLEAN),
     FieldKind.STRING: Primitive(Kind.STRING),
     FieldKind.BYTES: Primitive(Kind.BINARY),
@@ -111,15 +105,10 @@ _SCALARS: Mapping[FieldKind, Type] = {
 _WELL_KNOWN: Mapping[str, Type] = {
     "google.protobuf.Timestamp": Primitive(Kind.TIMESTAMPTZ),
     "google.protobuf.Duration": Primitive(Kind.LONG),
-    "google.protobuf.DoubleValue": Primitive(Kind.DOUBLE),
-    "google.protobuf.FloatValue": Primitive(Kind.FLOAT),
-    "google.protobuf.Int64Value": Primitive(Kind.LONG),
-    "google.protobuf.UInt64Value": Decimal(20, 0),
-    "google.protobuf.Int32Value": Primitive(Kind.INT),
-    "google.protobuf.UInt32Value": Primitive(Kind.LONG),
-    "google.protobuf.BoolValue": Primitive(Kind.BOOLEAN),
-    "google.protobuf.StringValue": Primitive(Kind.STRING),
-    "google.protobuf.BytesValue": Primitive(Kind.BINARY),
+    **{
+        f"google.protobuf.{name}Value": _SCALARS[FieldKind(name.lower())]
+        for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+    },
 }
 
 _WIDENED = {Kind.LONG: "int", Kind.DOUBLE: "float"}

@@ -153,6 +153,30 @@ def with_inside(of: Type, change: Callable[[Type], Type]) -> Type:
             return of
 
 
+def along(of: Type, other: Type, change: Callable[[Type, Type], Type]) -> Type:
+    """Return a list or map with its elements or values changed by those of another one; any other type as it is."""
+    match of, other:
+        case ListOf(element), ListOf(inner):
+            return replace(of, element=change(element, inner))
+        case MapOf(_, value), MapOf(_, inner):
+            return replace(of, value=change(value, inner))
+        case _:
+            return of
+
+
+def optional(of: Type, field: Callable[[Field, Type], Field]) -> Type:
+    """Return the type with all elements and values optional, and at all levels the `field` that is made of one and its type."""
+    match of:
+        case Struct(fields):
+            return Struct(tuple(field(each, optional(each.type, field)) for each in fields))
+        case ListOf(element):
+            return ListOf(optional(element, field))
+        case MapOf(key, value):
+            return MapOf(key, optional(value, field))
+        case _:
+            return of
+
+
 Scalar = Primitive | Decimal
 
 _HOLDS = {(Kind.LONG, Kind.INT), (Kind.DOUBLE, Kind.FLOAT), (Kind.DOUBLE, Kind.INT)}

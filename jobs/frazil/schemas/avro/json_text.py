@@ -8,11 +8,21 @@ from functools import partial
 from typing import Any
 
 from frazil.schemas.avro.row_type import collapsed
-from frazil.schemas.avro.scalars import LEGAL_NAME, UNNAMED, Once, Sides, branch_name, leaf, leaf_type, type_name
+from frazil.schemas.avro.scalars import (
+    LEGAL_NAME,
+    UNNAMED,
+    Once,
+    Sides,
+    branch_name,
+    leaf,
+    leaf_type,
+    record,
+    type_name,
+)
 from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union, short
 from frazil.schemas.evolution.column_names import claimed
 from frazil.schemas.evolution.field_ids import MEMBER
-from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Struct, Type
 
 TEXT_DEPTH = 8
 """How many more levels of a recursive record are kept as JSON text; a record that goes deeper is rejected."""
@@ -20,7 +30,6 @@ TEXT_DEPTH = 8
 TEXT_FIELDS = 4_000
 """Fields of all JSON text of one row; a schema that branches widely keeps as many levels as fit, at least one."""
 
-_TEXT = Primitive(Kind.STRING)
 _NOTHING = Struct(())
 
 
@@ -34,8 +43,7 @@ class Texts:
         self._sizes: dict[tuple[str, int], int] = {}
 
     def structure(self, node: Node, full: str = "") -> Sides:
-        """Return the sides of a structure that Spark writes as JSON, with its own names; a deeper record does not
-        decode.
+        """Return the sides of a structure that Spark writes as JSON, with its own names; a deeper record does not decode.
 
         `full` is the full name of a record here.
         """
@@ -63,8 +71,7 @@ class Texts:
     def _definition(self, name: str, full: str) -> Any:
         match self._schema.types[name]:
             case Record(_, fields):
-                members = [{"name": f"f{i}", "type": self.verbatim(f.type)} for i, f in enumerate(fields)]
-                return {"type": "record", "name": full, "fields": members}
+                return record(full, [(f"f{i}", self.verbatim(f.type)) for i, f in enumerate(fields)])
             case Enum() | Fixed() as kind:
                 return leaf(kind, leaf_type(kind), full).writer
 
@@ -75,13 +82,9 @@ class Texts:
             case Simple():
                 return leaf(node, leaf_type(node), "")
             case Array(items):
-                inner = self._sides(items, depth)
-                kind = {"type": "array"}
-                return Sides({**kind, "items": inner.writer}, {**kind, "items": inner.reader}, ListOf(inner.yields))
+                return self._sides(items, depth).array()
             case Map(values):
-                inner = self._sides(values, depth)
-                kind, yields = {"type": "map"}, MapOf(_TEXT, inner.yields)
-                return Sides({**kind, "values": inner.writer}, {**kind, "values": inner.reader}, yields)
+                return self._sides(values, depth).map()
             case Union():
                 return self._union(node, depth)
             case Named(name):
@@ -120,16 +123,15 @@ class Texts:
             plain = LEGAL_NAME.fullmatch(f.name) and f.name.lower() not in taken
             names.append(f.name if plain else claimed(f.name, taken, top=False))
         sides = [self._sides(f.type, depth) for f in kind.fields]
-        head = {"type": "record", "name": full}
-        writers = [{"name": named, "type": side.writer} for named, side in zip(names, sides, strict=True)]
-        readers = [{"name": named, "type": side.reader} for named, side in zip(names, sides, strict=True)]
+        writers = [(named, side.writer) for named, side in zip(names, sides, strict=True)]
+        readers = [(named, side.reader) for named, side in zip(names, sides, strict=True)]
         yields = Struct(tuple(Field(named, side.yields) for named, side in zip(names, sides, strict=True)))
-        return Sides({**head, "fields": writers}, {**head, "fields": readers}, yields)
+        return Sides(record(full, writers), record(full, readers), yields)
 
     def _cut(self, name: str) -> Sides:
         """Cut off a level that is too deep: the reader wants a field that the writer lacks, so a record that gets here fails."""
         skipped = self.verbatim(Named(name))
-        lacking = {"type": "record", "name": skipped.name, "fields": [{"name": "too_deep", "type": "null"}]}
+        lacking = record(skipped.name, [("too_deep", "null")])
         return Sides(skipped, Once(skipped.name, lambda: lacking), _NOTHING)
 
     def _size(self, node: Node, depth: int) -> int:

@@ -30,7 +30,7 @@ from frazil.schemas.avro.scalars import (
 from frazil.schemas.avro.schema import Array, AvroSchema, Map, Named, Node, Record, Simple, Union, is_null
 from frazil.schemas.evolution.field_ids import MEMBER, is_union, member
 from frazil.schemas.evolution.merge import brief, incompatible, same_field
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, holds, inside
+from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, holds, inside, optional
 
 OPTIONS: Mapping[str, str] = {
     "mode": "PERMISSIVE",
@@ -87,7 +87,7 @@ def reader(writer: AvroSchema, target: Struct) -> Reader:
         writer=_json(sides.writer),
         reader=_json({**sides.reader, "fields": fields}),
         yields=yields,
-        conforms=yields == _bare(target),
+        conforms=yields == optional(target, lambda field, inner: Field(field.name, inner)),
     )
 
 
@@ -136,14 +136,9 @@ class _Rendering:
             return self._members(node, column, path)
         match node, column:
             case Array(items), ListOf(element):
-                inner = self._type(items, element, (*path, "element"))
-                kind = {"type": "array"}
-                return Sides({**kind, "items": inner.writer}, {**kind, "items": inner.reader}, ListOf(inner.yields))
-            case Map(values), MapOf(Primitive(Kind.STRING) as key, value):
-                inner = self._type(values, value, (*path, "value"))
-                kind = {"type": "map"}
-                yields = MapOf(key, inner.yields)
-                return Sides({**kind, "values": inner.writer}, {**kind, "values": inner.reader}, yields)
+                return self._type(items, element, (*path, "element")).array()
+            case Map(values), MapOf(Primitive(Kind.STRING), value):
+                return self._type(values, value, (*path, "value")).map()
             case Union(), _:
                 return self._union(node, column, path)
             case Named(name), _:
@@ -237,18 +232,6 @@ def _texts(of: Type) -> int:
     if isinstance(of, Struct):
         return sum(1 if field.as_json else _texts(field.type) for field in of.fields)
     return sum(map(_texts, inside(of)))
-
-
-def _bare(of: Type) -> Type:
-    match of:
-        case Struct(fields):
-            return Struct(tuple(Field(field.name, _bare(field.type)) for field in fields))
-        case ListOf(element):
-            return ListOf(_bare(element))
-        case MapOf(key, value):
-            return MapOf(key, _bare(value))
-        case _:
-            return of
 
 
 def _json(tree: Any) -> str:

@@ -33,13 +33,8 @@ FIELD_LIMIT = 10_000
 
 
 _PLAIN: Mapping[str, Kind] = {
-    "boolean": Kind.BOOLEAN,
-    "int": Kind.INT,
-    "long": Kind.LONG,
-    "float": Kind.FLOAT,
-    "double": Kind.DOUBLE,
     "bytes": Kind.BINARY,
-    "string": Kind.STRING,
+    **{name: Kind(name) for name in ("boolean", "int", "long", "float", "double", "string")},
 }
 _LOGICAL: Mapping[str, Kind] = {
     "date": Kind.DATE,
@@ -114,7 +109,7 @@ class _Rows:
             self._fields += 1
             if self._fields > FIELD_LIMIT:
                 raise UnreadableSchema(f"the schema has more than {FIELD_LIMIT} columns", where=name)
-            required = not (isinstance(node, Union) and node.nullable)
+            required = _required(node)
             try:
                 kind = self._type(node, level)
                 yield Field(name, kind, required, doc, name, aliases, has_own_scale=self._has_own_scale(node))

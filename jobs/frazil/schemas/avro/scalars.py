@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -65,6 +65,16 @@ class Sides:
     reader: Any
     yields: Type
     as_json: bool = False
+
+    def array(self) -> Sides:
+        """Return arrays of such elements."""
+        writer, reader = ({"type": "array", "items": side} for side in (self.writer, self.reader))
+        return Sides(writer, reader, ListOf(self.yields))
+
+    def map(self) -> Sides:
+        """Return maps of such values."""
+        writer, reader = ({"type": "map", "values": side} for side in (self.writer, self.reader))
+        return Sides(writer, reader, MapOf(Primitive(Kind.STRING), self.yields))
 
 
 def settled(tree: Any, defined: set[str]) -> Any:
@@ -134,11 +144,16 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> S
 
 def number(of: Record, name: str) -> Sides:
     """Return a number of its own scale, for a column of text: Spark reads its digits as a decimal, and `conform` writes them."""
-    head, digits = {"type": "record", "name": name}, Decimal(LARGEST, 0)
-    written = [{"name": f.name, "type": f.type.name} for f in of.fields if isinstance(f.type, Simple)]
-    read = [{"name": "scale", "type": "int"}, {"name": "value", "type": {"type": "bytes", **decimal(digits)}}]
+    digits = Decimal(LARGEST, 0)
+    written = [(f.name, f.type.name) for f in of.fields if isinstance(f.type, Simple)]
+    read = [("scale", "int"), ("value", {"type": "bytes", **decimal(digits)})]
     yields = Struct((Field("scale", Primitive(Kind.INT)), Field("value", digits)))
-    return Sides({**head, "fields": written}, {**head, "fields": read}, yields)
+    return Sides(record(name, written), record(name, read), yields)
+
+
+def record(name: str, fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a record of this full name with fields of these names and types."""
+    return {"type": "record", "name": name, "fields": [{"name": field, "type": of} for field, of in fields]}
 
 
 def decimal(of: Decimal) -> dict[str, Any]:
@@ -204,10 +219,6 @@ class Absent:
             case Struct(fields):
                 names = legal_names(column)
                 members = [(names[f.name], *self.type_of(f.type, (*path, f.name))) for f in fields]
-                record = {
-                    "type": "record",
-                    "name": full or f"row.t{next(self._numbers)}",
-                    "fields": [{"name": name, "type": avro} for name, avro, _ in members],
-                }
-                return record, Struct(tuple(Field(name, held) for name, _, held in members))
+                avro = record(full or f"row.t{next(self._numbers)}", [(name, kind) for name, kind, _ in members])
+                return avro, Struct(tuple(Field(name, held) for name, _, held in members))
         raise incompatible(path, "Avro has maps with string keys only")

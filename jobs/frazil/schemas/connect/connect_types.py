@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type, with_inside
+from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type, along, with_inside
 
 
 class Notation(StrEnum):
@@ -151,15 +151,10 @@ def meaning(of: Type) -> Type:
 
 def row_meaning(of: Struct) -> Struct:
     """Return the struct with what its fields mean."""
-    return Struct(
-        tuple(
-            replace(
-                field, type=meaning(field.type), has_own_scale=field.has_own_scale or isinstance(field.type, Number)
-            )
-            for field in of.fields
-        ),
-        origins=of.origins,
+    fields = (
+        replace(f, type=meaning(f.type), has_own_scale=f.has_own_scale or isinstance(f.type, Number)) for f in of.fields
     )
+    return replace(of, fields=tuple(fields))
 
 
 def held(target: Struct, written: Struct) -> Struct:
@@ -183,16 +178,12 @@ def _as_held(target: Type, written: Type) -> Type:
             return NumberOrBytes(precision, scale, zeros)
         case Primitive(), Held(means=means) if target == means:
             return written
-        case Primitive(Kind.STRING), Number():
-            return written
-        case ListOf(element), ListOf(inner):
-            return ListOf(_as_held(element, inner), target.element_required)
-        case MapOf(key, value), MapOf(_, inner):
-            return MapOf(key, _as_held(value, inner), target.value_required)
-        case Struct(), Struct() if not isinstance(written, Number):
+        case _, Number():
+            return written if target == Primitive(Kind.STRING) else target
+        case Struct(), Struct():
             return held(target, written)
         case _:
-            return target
+            return along(target, written, _as_held)
 
 
 def only(target: Struct, written: Struct, absent: Callable[[int], str]) -> Struct:
@@ -209,15 +200,9 @@ def only(target: Struct, written: Struct, absent: Callable[[int], str]) -> Struc
 
 
 def _only(target: Type, written: Type, absent: Callable[[int], str]) -> Type:
-    match target, written:
-        case ListOf(element), ListOf(inner):
-            return ListOf(_only(element, inner, absent), target.element_required)
-        case MapOf(key, value), MapOf(_, inner):
-            return MapOf(key, _only(value, inner, absent), target.value_required)
-        case Struct(), Struct():
-            return only(target, written, absent)
-        case _:
-            return target
+    if isinstance(target, Struct) and isinstance(written, Struct):
+        return only(target, written, absent)
+    return along(target, written, lambda inner, of: _only(inner, of, absent))
 
 
 def as_text(of: Struct) -> Struct:

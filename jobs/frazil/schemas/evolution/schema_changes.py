@@ -9,7 +9,19 @@ from dataclasses import field as dataclass_field
 from frazil.schemas.evolution.column_names import folded, is_reserved, suffixed
 from frazil.schemas.evolution.field_ids import is_other, is_union, with_ids
 from frazil.schemas.evolution.merge import brief, incompatible, type_names
-from frazil.schemas.types import Decimal, Field, ListOf, MapOf, Primitive, Scalar, Struct, Type, becomes, holds
+from frazil.schemas.types import (
+    Decimal,
+    Field,
+    ListOf,
+    MapOf,
+    Primitive,
+    Scalar,
+    Struct,
+    Type,
+    becomes,
+    holds,
+    optional,
+)
 
 Path = tuple[str, ...]
 """Column names from the row down, in lists and maps Iceberg's `element`, `key` and `value`; as before any change."""
@@ -207,15 +219,7 @@ def renames(made: Sequence[Change]) -> dict[str, str]:
 
 def plain(of: Type) -> Type:
     """Return the type as a table has it: names, types, comments and ids, everything optional."""
-    match of:
-        case Struct(fields):
-            return Struct(tuple(Field(f.name, plain(f.type), doc=f.doc, ids=f.ids) for f in fields))
-        case ListOf(element):
-            return ListOf(plain(element))
-        case MapOf(key, value):
-            return MapOf(key, plain(value))
-        case _:
-            return of
+    return optional(of, lambda field, inner: Field(field.name, inner, doc=field.doc, ids=field.ids))
 
 
 def _in_struct(struct: Struct, path: Path, change: Change) -> Struct:

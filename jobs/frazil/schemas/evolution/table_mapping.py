@@ -8,14 +8,9 @@ from dataclasses import dataclass, replace
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.evolution.column_names import claimed, is_reserved
 from frazil.schemas.evolution.field_ids import as_union, is_member, is_union, with_ids
-from frazil.schemas.evolution.merge import (
-    Merged,
-    adopted,
-    merge,
-    with_version,
-)
+from frazil.schemas.evolution.merge import Merged, adopted, merge, with_version
 from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
-from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type, inside
+from frazil.schemas.types import Field, Struct, Type, along, inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,15 +76,9 @@ def as_members(table: Struct, version: Struct, *, top: bool = True) -> Struct:
 def _as_members(column: Type, value: Type) -> Type:
     if is_union(column) and not is_union(value):
         value = as_union(value)
-    match column, value:
-        case Struct(), Struct():
-            return replace(value, fields=as_members(column, value, top=False).fields)
-        case ListOf(element), ListOf(inner):
-            return replace(value, element=_as_members(element, inner))
-        case MapOf(_, held), MapOf(_, inner):
-            return replace(value, value=_as_members(held, inner))
-        case _:
-            return value
+    if isinstance(column, Struct) and isinstance(value, Struct):
+        return replace(value, fields=as_members(column, value, top=False).fields)
+    return along(value, column, lambda inner, held: _as_members(held, inner))
 
 
 def _has_unions(of: Type) -> bool:
@@ -118,15 +107,9 @@ def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
 
 
 def _named_as(column: Type, value: Type) -> Type:
-    match column, value:
-        case Struct(), Struct():
-            return named_as(column, value, top=False)
-        case ListOf(element), ListOf(inner):
-            return replace(value, element=_named_as(element, inner))
-        case MapOf(_, held), MapOf(_, inner):
-            return replace(value, value=_named_as(held, inner))
-        case _:
-            return value
+    if isinstance(column, Struct) and isinstance(value, Struct):
+        return named_as(column, value, top=False)
+    return along(value, column, lambda inner, held: _named_as(held, inner))
 
 
 def target(table: Struct, rows: Struct) -> Struct:
@@ -148,10 +131,9 @@ def _annotated(table: Struct, rows: Struct, *, top: bool = False) -> Struct:
 def _landed(column: Field, field: Field | None) -> Field:
     if field is None:
         return column
-    kind = _inner(column.type, field.type)
     return replace(
         column,
-        type=kind,
+        type=_inner(column.type, field.type),
         source=field.source,
         aliases=field.aliases,
         as_json=field.as_json,
@@ -161,12 +143,6 @@ def _landed(column: Field, field: Field | None) -> Field:
 
 
 def _inner(column: Type, value: Type) -> Type:
-    match column, value:
-        case Struct(), Struct():
-            return _annotated(column, value)
-        case ListOf(element, required), ListOf(inner):
-            return ListOf(_inner(element, inner), required)
-        case MapOf(key, held, required), MapOf(_, inner):
-            return MapOf(key, _inner(held, inner), required)
-        case _:
-            return column
+    if isinstance(column, Struct) and isinstance(value, Struct):
+        return _annotated(column, value)
+    return along(column, value, _inner)
