@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -110,6 +110,9 @@ class Decoder(ABC):
     A value that `is_null` is no value.
     """
 
+    null: ClassVar[Callable[..., Column] | None] = None
+    """Whether a value is JSON's null, which is no value of a keyed table; None for formats without one."""
+
     side: Side
     is_null: Step | None = None
 
@@ -139,7 +142,7 @@ class Decoder(ABC):
 
     def with_deletes(self) -> Decoder:
         """Return the decoder of a keyed table's values: JSON's null is no value, whatever the schema says of it."""
-        return self
+        return self if self.null is None else replace(self, is_null=self.null)
 
     def schema_id(self) -> Column:
         """Return the id of the schema by which a row was decoded."""

@@ -39,27 +39,12 @@ class PlainBody(Body):
 
 
 @lru_cache(maxsize=256)
-def complete_body(reader: Reader, target: Struct) -> PlainBody:
-    """Decode bytes that are one body of a writer schema, and nothing more, into `target`."""
-    schemas = _with_mark(reader.writer), _with_mark(reader.reader)
+def plain_body(reader: Reader, target: Struct, heads: tuple[bytes, ...] | None) -> PlainBody:
+    """Decode bytes that are one body of a writer schema, and nothing more, into `target`.
 
-    def parse(value: Column) -> Column:
-        return _read(value, *schemas)
-
-    def body(value: Column, parsed: Column) -> Column:
-        return F.when(_is_complete(value, parsed), parsed["body"])
-
-    return _with_row(
-        PlainBody(steps=(parse, body), is_framed=lambda value: _is_framed(value, *schemas)), reader, target
-    )
-
-
-@lru_cache(maxsize=256)
-def plain_body(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> PlainBody:
-    """Decode such bytes where they may also be framed, which makes them no rows.
-
-    Some frames can be read as the beginning of a body. So bytes are framed, too, if what follows a registry's frame, or that of
-    single-object encoding, is a body by itself, or if they begin with one of the `heads`: those of the declared schemas.
+    With `heads`, those of the declared schemas, the bytes may also be framed, which makes them no rows. Some frames can be read as
+    the beginning of a body. So bytes are framed, too, if what follows a registry's frame, or that of single-object encoding, is a
+    body by itself, or if they begin with one of the `heads`. None says that no frame is there.
     """
     schemas = _with_mark(reader.writer), _with_mark(reader.reader)
 
@@ -71,13 +56,17 @@ def plain_body(reader: Reader, target: Struct, heads: tuple[bytes, ...]) -> Plai
         rest = rest.when(begins_as_single_object(value), F.substring(value, F.lit(HEAD_BYTES + 1), F.lit(_ALL)))
         return _read(rest, *schemas)
 
-    def body(value: Column, parsed: Column, after_frame: Column) -> Column:
-        is_framed = F.coalesce(_is_complete(value, after_frame), F.lit(False))
-        is_framed |= F.substring(value, 1, HEAD_BYTES).isin([bytearray(head) for head in heads])
-        return F.when(_is_complete(value, parsed) & ~is_framed, parsed["body"])
+    def body(value: Column, parsed: Column, *after: Column) -> Column:
+        is_body = _is_complete(value, parsed)
+        for of_frame in after:
+            is_framed = F.coalesce(_is_complete(value, of_frame), F.lit(False))
+            is_body &= ~(is_framed | F.substring(value, 1, HEAD_BYTES).isin([bytearray(head) for head in heads or ()]))
+        return F.when(is_body, parsed["body"])
 
-    made = PlainBody(steps=(parse, after_frame, body), is_framed=lambda value: _is_framed(value, *schemas))
-    return _with_row(made, reader, target)
+    steps = (parse, body) if heads is None else (parse, after_frame, body)
+    made = PlainBody(steps=steps, is_framed=lambda value: _is_framed(value, *schemas))
+    make = row_step(reader, target)
+    return made if make is None else made.then(lambda value, *steps: make(steps[-1]))
 
 
 def begins_as_single_object(value: Column) -> Column:
@@ -102,11 +91,6 @@ def _read(value: Column, writer: str, reader: str) -> Column:
 def _is_complete(value: Column, parsed: Column) -> Column:
     mark = F.lit(bytearray(END))
     return (parsed["end"] == mark) & ~F.contains(value, mark)
-
-
-def _with_row(body: PlainBody, reader: Reader, target: Struct) -> PlainBody:
-    make = row_step(reader, target)
-    return body if make is None else body.then(lambda value, *steps: make(steps[-1]))
 
 
 def _with_mark(schema: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
-from typing import Self
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -168,24 +167,20 @@ def _is_no_value(value: Column) -> Column:
 class PlainConnectJson(Unframed):
     """The decoder of records whose columns are declared, so that the schema in a record is not read."""
 
-    def with_deletes(self) -> Self:
-        """Return the decoder of values of which a null, or a null payload, is none."""
-        return replace(self, is_null=_is_no_value)
+    null = staticmethod(_is_no_value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedConnectJson(Framed):
     """The decoder of records by the schemas that they hold."""
 
+    null = staticmethod(_is_no_value)
+
     def framed(self, records: DataFrame) -> DataFrame:
         """Return the records with the texts of their schemas, and what follows them."""
         frame, body = (part(self.side.bytes, self.frames) for part in (frame_inside, body_after))
         records = records.withColumn(self.side.part("frame"), frame)
         return records.withColumn(self.side.part("body"), body)
-
-    def with_deletes(self) -> Self:
-        """Return the decoder of values of which a null, or a null payload, is none."""
-        return replace(self, is_null=_is_no_value)
 
     def reason(self) -> Column:
         """Return whether the value is empty, its schema has no decoder, or it is not of its schema."""

@@ -6,7 +6,6 @@ integer is due. A variant keeps up to 38 digits of a number without an exponent;
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column
@@ -25,7 +24,7 @@ def read(text: Column, of: T.StructType, options: dict[str, str]) -> Column:
     """Return what `from_json` reads from the text with a variant for every integer of `of`; each field has its position as name."""
     lenient = _with_variants(of)
     assert isinstance(lenient, T.StructType)
-    return F.from_json(text, lenient, options).cast(_numbered(lenient))
+    return F.from_json(text, lenient, options).cast(_with_variants(of, numbered=True))
 
 
 def settled(read: Column, of: T.StructType, text: Column) -> Column:
@@ -33,7 +32,7 @@ def settled(read: Column, of: T.StructType, text: Column) -> Column:
 
     A number with an exponent is accepted up to 2^53.
     """
-    fits = _every(read, of, lambda raw, kind: raw.isNull() | _is_integer(raw, kind, text))
+    fits = _every(read, of, text)
     return F.when(F.coalesce(fits, F.lit(False)), _mapped(read, of).cast(of))
 
 
@@ -46,28 +45,19 @@ def keeps_digits(raw: Column, text: Column) -> Column:
     return ~text.rlike(_PAST_ITS_DIGITS) & ~(is_nothing & text.rlike(_TO_NOTHING))
 
 
-def _with_variants(of: T.DataType) -> T.DataType:
+def _with_variants(of: T.DataType, *, numbered: bool = False) -> T.DataType:
+    """Return the type with variants for integers; if `numbered`, fields have their positions as names: Spark ignores case."""
     match of:
         case T.IntegerType() | T.LongType():
             return T.VariantType()
         case T.ArrayType():
-            return T.ArrayType(_with_variants(of.elementType))
+            return T.ArrayType(_with_variants(of.elementType, numbered=numbered))
         case T.MapType():
-            return T.MapType(of.keyType, _with_variants(of.valueType))
+            return T.MapType(of.keyType, _with_variants(of.valueType, numbered=numbered))
         case T.StructType():
-            return T.StructType([T.StructField(f.name, _with_variants(f.dataType)) for f in of.fields])
-    return of
-
-
-def _numbered(of: T.DataType) -> T.DataType:
-    """Return the type with each field's position as its name: Spark finds fields without regard to case."""
-    match of:
-        case T.ArrayType():
-            return T.ArrayType(_numbered(of.elementType))
-        case T.MapType():
-            return T.MapType(of.keyType, _numbered(of.valueType))
-        case T.StructType():
-            return T.StructType([T.StructField(f"_{n}", _numbered(f.dataType)) for n, f in enumerate(of.fields)])
+            names = [f"_{n}" if numbered else f.name for n, f in enumerate(of.fields)]
+            types = (_with_variants(f.dataType, numbered=numbered) for f in of.fields)
+            return T.StructType([T.StructField(name, kind) for name, kind in zip(names, types, strict=True)])
     return of
 
 
@@ -90,19 +80,18 @@ def _mapped(raw: Column, of: T.DataType) -> Column:
     return raw
 
 
-def _every(raw: Column, of: T.DataType, holds: Callable[[Column, T.DataType], Column]) -> Column:
-    """Return whether it holds for every variant in place of an integer; null only where there is nothing."""
+def _every(raw: Column, of: T.DataType, text: Column) -> Column:
+    """Return whether every variant in place of an integer is one; null only where there is nothing."""
     match of:
         case T.IntegerType() | T.LongType():
-            return holds(raw, of)
+            return raw.isNull() | _is_integer(raw, of, text)
         case T.ArrayType() if _has_integers(of):
-            return raw.isNull() | F.forall(raw, lambda item: _every(item, of.elementType, holds))
+            return raw.isNull() | F.forall(raw, lambda item: _every(item, of.elementType, text))
         case T.MapType() if _has_integers(of):
-            values = F.map_values(raw)
-            return raw.isNull() | F.forall(values, lambda item: _every(item, of.valueType, holds))
+            return raw.isNull() | F.forall(F.map_values(raw), lambda item: _every(item, of.valueType, text))
         case T.StructType() if _has_integers(of):
             parts = [(raw[f"_{n}"], f.dataType) for n, f in enumerate(of.fields) if _has_integers(f.dataType)]
-            return reduce(Column.__and__, (_every(part, inner, holds) for part, inner in parts))
+            return reduce(Column.__and__, (_every(part, inner, text) for part, inner in parts))
     return F.lit(True)
 
 

@@ -2,9 +2,9 @@
 
 `from_json` is strict about most types, and lenient in places that would change a value or hide a problem: it stops reading
 after the first document, takes numbers and dates for timestamps, rounds decimals, drops the quotes of a string that should
-stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`json_envelope`), and values of
+stay JSON, and replaces bytes that are not UTF-8. So the body is read inside an envelope (`enclosing`), and values of
 those types are read as text or as a variant and converted here. What it makes of numbers that are too large, and of escapes
-that are half a character, is looked at again in the text (`json_doubts`).
+that are half a character, is checked in the text (`doubts`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from frazil.decode.frames.framed import Registered
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.json import doubts, integers
 from frazil.decode.json.enclosing import CORRUPT, Envelope, around_anything, around_objects
-from frazil.decode.json.read_types import (
+from frazil.decode.json.reading import (
+    Reading,
     has_integers,
     has_json,
     has_times,
@@ -32,7 +33,6 @@ from frazil.decode.json.read_types import (
     is_exact_text,
     written,
 )
-from frazil.decode.json.reading import Reading
 from frazil.decode.spark_types import spark_type
 from frazil.schemas.declared_columns import UNKNOWN
 from frazil.schemas.json.json_schema import VALUE_COLUMN
@@ -41,54 +41,6 @@ from frazil.schemas.types import Field, Struct
 
 _MEMBERS = "map<string, variant>"
 _NOT_KEPT = ""
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownFields:
-    """The first two steps of a body that keeps fields whose names are not known, as JSON text. `options` are those of `from_json`.
-
-    `from_json` ignores what its type does not name. So the names at the top of the document are compared, and only a document with
-    another name is read once more, each of its members as a variant. The steps are projections of their own: Spark interprets what
-    they do, so an expression that is used twice would be done twice.
-    """
-
-    known: Sequence[str]
-    options: dict[str, str]
-
-    @property
-    def steps(self) -> tuple[Callable[..., Column], ...]:
-        """The document, and the object of its unknown fields: null if there are none, empty if they cannot be kept unchanged."""
-        return (lambda body: F.try_validate_utf8(body.cast("string")), self._others)
-
-    def _others(self, body: Column, document: Column) -> Column:
-        names = F.array(*map(F.lit, self.known)).cast("array<string>")
-        # `json_object_keys` is null for NaN and the like, which `from_json` reads.
-        lenient = F.map_keys(F.from_json(document, "map<string, string>", self.options))
-        has_unknown = F.size(F.array_except(F.coalesce(F.json_object_keys(document), lenient), names)) > 0
-        members = F.from_json(doubts.with_long_integers_as_strings(document), _MEMBERS, self.options)
-        others = F.to_json(F.map_filter(members, lambda name, _: ~F.array_contains(names, name)))
-        return F.when(has_unknown, F.coalesce(F.when(doubts.is_json(document), others), F.lit(_NOT_KEPT)))
-
-    @staticmethod
-    def text(made: Column) -> Column:
-        """Return the column: text that is written again, without spaces, and numbers as a variant has them."""
-        return doubts.digits(made)
-
-    @staticmethod
-    def is_kept(made: Column) -> Column:
-        """Return whether the record may land; never null."""
-        return made.isNull() | (made != _NOT_KEPT)
-
-    def before(self, steps: Sequence[Callable[..., Column]]) -> tuple[Callable[..., Column], ...]:
-        """Return these steps, and after them others, which take no notice of them."""
-
-        def after(step: Callable[..., Column]) -> Callable[..., Column]:
-            def of_later(body: Column, *earlier: Column) -> Column:
-                return step(body, *earlier[len(self.steps) :])
-
-            return of_later
-
-        return (*self.steps, *map(after, steps))
 
 
 LONGEST_STRING = 1 << 30
@@ -109,6 +61,26 @@ LONGEST_NULL = 64
 """Bytes at the end of a value that are looked at: no null is longer."""
 
 
+def _unknown_fields(known: Sequence[str]) -> tuple[Callable[..., Column], Callable[..., Column]]:
+    """Return the first two steps of a body that keeps fields whose names are not known.
+
+    They make the document, and the JSON text of these fields: null without any, empty if they cannot be kept unchanged. `from_json`
+    ignores what its type does not name. So the names at the top of the document are compared, and only a document with another
+    name is read once more, each of its members as a variant. Spark interprets this, so each step is a projection of its own.
+    """
+
+    def others(body: Column, document: Column) -> Column:
+        names = F.array(*map(F.lit, known)).cast("array<string>")
+        # `json_object_keys` is null for NaN and the like, which `from_json` reads.
+        lenient = F.map_keys(F.from_json(document, "map<string, string>", OPTIONS))
+        has_unknown = F.size(F.array_except(F.coalesce(F.json_object_keys(document), lenient), names)) > 0
+        members = F.from_json(doubts.with_long_integers_as_strings(document), _MEMBERS, OPTIONS)
+        found = F.to_json(F.map_filter(members, lambda name, _: ~F.array_contains(names, name)))
+        return F.when(has_unknown, F.coalesce(F.when(doubts.is_json(document), found), F.lit(_NOT_KEPT)))
+
+    return lambda body: F.try_validate_utf8(body.cast("string")), others
+
+
 @lru_cache(maxsize=1024)
 def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool = False) -> Body:
     """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
@@ -125,7 +97,7 @@ def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool
     body takes integers that are written with a fraction of zero or an exponent.
     """
     columns_read = Struct(tuple(f for f in target.fields if not (keeps_unknown and f.name == UNKNOWN)))
-    unknown = UnknownFields([field.source for field in columns_read.fields], OPTIONS)
+    before = _unknown_fields([field.source for field in columns_read.fields]) if keeps_unknown else ()
     reading = Reading(by_source=not is_ambiguous(columns_read))
     document = (
         next((f for f in target.fields if f.source == VALUE_COLUMN), None) if single_value else Field("", columns_read)
@@ -160,7 +132,7 @@ def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool
     last = (times,) if document is not None and has_times(document) else ()
 
     def row(body: Column, *reads: Column) -> Column:
-        text, read = reads[2 if keeps_unknown else 0], reads[-1 - len(last)]
+        text, read = reads[len(before)], reads[-1 - len(last)]
         raw, found = raw_of(read), reads[-1] if last else None
         checks = [read[CORRUPT].isNull() & envelope.is_alone(read)]
         if document is not None:
@@ -173,15 +145,19 @@ def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool
         else:
             made = {field.name: reading.field(raw, field, found) for field in columns_read.fields}
             if keeps_unknown:
-                made[UNKNOWN] = unknown.text(reads[1]).alias(UNKNOWN)
-                checks.append(unknown.is_kept(reads[1]))
+                made[UNKNOWN] = doubts.digits(reads[1]).alias(UNKNOWN)
+                checks.append(reads[1].isNull() | (reads[1] != _NOT_KEPT))
             columns = [made[field.name] for field in target.fields]
         decoded = F.coalesce(reduce(Column.__and__, checks), F.lit(False))
         return F.struct(*columns, decoded.alias("_decoded"))
 
-    before = unknown.before if keeps_unknown else tuple[Callable[..., Column], ...]
-    thorough = Body((*before((text, parse, again, settled, *last)), row)) if has_integers(document) else None
-    return Body((*before((text, parse, *last)), row), thorough)
+    def after(step: Callable[..., Column]) -> Callable[..., Column]:
+        return lambda body, *reads: step(body, *reads[len(before) :])
+
+    thorough = (
+        Body((*before, *map(after, (text, parse, again, settled, *last)), row)) if has_integers(document) else None
+    )
+    return Body((*before, *map(after, (text, parse, *last)), row), thorough)
 
 
 def _envelope(document: Field | None, *, single_value: bool, by_source: bool = True) -> Envelope:
@@ -219,9 +195,7 @@ def is_framed_null(value: Column) -> Column:
 class PlainJson(Unframed):
     """The decoder of JSON whose columns are declared, or that is one column."""
 
-    def with_deletes(self) -> Self:
-        """Return the decoder of values of which a null is none."""
-        return replace(self, is_null=is_null)
+    null = staticmethod(is_null)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

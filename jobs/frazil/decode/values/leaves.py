@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.decode.spark_types import spark_type
+from frazil.schemas.types import Kind, ListOf, MapOf, Primitive, Struct, Type, inside
 
 _TEXT = frozenset({Kind.STRING})
 MOST_NESTED = 3
@@ -85,16 +86,9 @@ def _flat(items: Column) -> Column:
 
 
 def _has(kind: Type, wanted: Set[Kind]) -> bool:
-    match kind:
-        case Primitive():
-            return kind.kind in wanted
-        case Struct(fields=fields):
-            return any(_has(f.type, wanted) for f in fields)
-        case ListOf():
-            return _has(kind.element, wanted)
-        case MapOf():
-            return _has(kind.key, wanted) or _has(kind.value, wanted)
-    return False
+    keys = (kind.key,) if isinstance(kind, MapOf) else ()
+    is_wanted = isinstance(kind, Primitive) and kind.kind in wanted
+    return is_wanted or any(_has(inner, wanted) for inner in (*keys, *inside(kind)))
 
 
 DAYS = (-719_162, 2_932_896)
@@ -106,8 +100,12 @@ MICROSECONDS = (DAYS[0] * 86_400_000_000, (DAYS[1] + 1) * 86_400_000_000 - 1)
 
 def in_years(value: Column, kind: Kind) -> Column:
     """Return whether a date or time is in the years 1 to 9999; null if it is null."""
-    first, last = _bounds(kind)
-    return value.between(first, last)
+    if kind is Kind.DATE:
+        return value.between(*(F.date_from_unix_date(F.lit(day)) for day in DAYS))
+    bounds = (F.timestamp_micros(F.lit(micros)) for micros in MICROSECONDS)
+    return value.between(
+        *(bound.cast(spark_type(Primitive(kind))) for bound in bounds)
+    )  # the session's time zone is UTC
 
 
 def all_in_years(value: Column, of: Type) -> list[Column]:
@@ -119,15 +117,3 @@ def all_in_years(value: Column, of: Type) -> list[Column]:
         for many in found.arrays:
             checks += [in_years(F.array_min(many), kind), in_years(F.array_max(many), kind)]
     return [F.coalesce(check, F.lit(True)) for check in checks]
-
-
-def _bounds(kind: Kind) -> tuple[Column, Column]:
-    if kind is Kind.DATE:
-        first, last = (F.date_from_unix_date(F.lit(day)) for day in DAYS)
-        return first, last
-    first, last = (F.timestamp_micros(F.lit(micros)) for micros in MICROSECONDS)
-    if kind is Kind.TIMESTAMP:
-        return F.lit("0001-01-01 00:00:00").cast("timestamp_ntz"), F.lit("9999-12-31 23:59:59.999999").cast(
-            "timestamp_ntz"
-        )
-    return first, last

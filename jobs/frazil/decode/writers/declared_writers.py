@@ -8,7 +8,7 @@ from functools import partial
 from frazil.declaration import SchemaFile, Topic
 from frazil.declaration.checks.column_notation import columns as declared
 from frazil.declaration.options import Framing, ValueFormat
-from frazil.decode.avro.plain_avro import PlainAvro, SingleObjectAvro, complete_body, plain_body
+from frazil.decode.avro.plain_avro import PlainAvro, SingleObjectAvro, plain_body
 from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.connect_json.connect_decoder import PlainConnectJson, has_null_payload
 from frazil.decode.decoder import Body, Step, Unframed
@@ -40,7 +40,7 @@ def declared_writers(topic: Topic, of: ValueFormat, envelope: Envelope, *, is_ke
     framing = topic.key_framing if is_key else topic.framing
     message = topic.key_record_name if is_key else topic.record_name
     heads = tuple(map(_head, files or ())) if of is ValueFormat.AVRO else ()
-    made = complete_body if framing is Framing.SINGLE_OBJECT else partial(plain_body, heads=heads)
+    made = partial(plain_body, heads=None if framing is Framing.SINGLE_OBJECT else heads)
     connect_types = envelope.has_changes
     written = [
         _written(file, message or "", made, connect_types=connect_types, keeps_unknown=keeps, is_key=is_key)
