@@ -24,7 +24,7 @@ from frazil.declaration import (
     ValueFormat,
     parse_environment,
 )
-from frazil.decode.writers.topic_rows import topic_rows
+from frazil.decode.writers.topic_writers import topic_rows
 from frazil.doctor import lake_access, machine
 from frazil.doctor.brokers import Broker, of_handshake, of_rights
 from frazil.doctor.check_result import Result, examined

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Avro, Pipeline, SchemaFile, Table, Topic
-from frazil.decode.writers.topic_rows import topic_rows
+from frazil.decode.writers.topic_writers import topic_rows
 from frazil.doctor.schema_registry import of_columns
 from frazil.errors import UnreadableSchema
 from frazil.schema_files.declared_rows import declared_rows, file_problems, omissions

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from frazil.cli.pipelines.check import _row
 from frazil.declaration import Json, Pipeline, Table, Topic
-from frazil.decode.writers.topic_rows import topic_rows
+from frazil.decode.writers.topic_writers import topic_rows
 from frazil.schemas.iceberg import row_type, schema_json
 from frazil.schemas.json_columns import has_variants, variant_columns, with_texts, with_variants
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct

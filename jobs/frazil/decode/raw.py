@@ -70,18 +70,13 @@ class RawWriters(WriterSchemas):
 
     def __init__(self, of: ValueFormat, envelope: Envelope = NO_ENVELOPE, *, is_key: bool = False) -> None:
         super().__init__(None, envelope, is_key=is_key)
-        self._format, self._column = of, Field("value", Primitive(RAW[of][0]))
-
-    @property
-    def types(self) -> Mapping[int, RecordType]:
-        """The one type, of one value."""
+        self._format, value = of, Field("value", Primitive(RAW[of][0]))
 
         def body(target: Struct, *, is_closed: bool = False) -> Body:
             columns = target.fields  # a table may have more: those of a key, or of another engine
-            name = (same_field(self._column, columns) or columns[0]).name
-            return Body((row_step(self._format, name, columns),))
+            return Body((row_step(of, (same_field(value, columns) or columns[0]).name, columns),))
 
-        return {0: RecordType(name="", row=Struct((self._column,)), is_single_value=True, body=body)}
+        self.types[0] = RecordType(name="", row=Struct((value,)), is_single_value=True, body=body)
 
     def decoder(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False) -> Unframed:
         """Return the decoder of the one column."""

@@ -21,7 +21,7 @@ from frazil.schemas.json.json_schema import TO_LAND
 from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
-    from frazil.decode.writers.topic_rows import TopicRows
+    from frazil.decode.writers.topic_writers import TopicRows
 
 REGISTRY = "registry"
 
@@ -99,7 +99,7 @@ def _login(environment: Environment, registry: Callable[[], Registry | None]) ->
 
 def _columns(pipeline: Pipeline, registry: Callable[[], Registry | None], lake: Lake, *, is_asked: bool) -> Check:
     """Check the columns of a pipeline. Raises `RegistryUnavailable`, `CatalogUnavailable` and `InvalidInput`."""
-    from frazil.decode.writers.topic_rows import topic_rows  # loads Spark
+    from frazil.decode.writers.topic_writers import topic_rows  # loads Spark
 
     found = registry() if is_asked else None
     if is_asked and found is None:

@@ -123,7 +123,7 @@ def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> 
 
 def _waiting(pipeline: Pipeline, services: Services) -> str:
     """Return what a pipeline without a table waits for; empty if its topic has a schema, or needs none."""
-    from frazil.decode.writers.topic_rows import topic_rows  # loads Spark
+    from frazil.decode.writers.topic_writers import topic_rows  # loads Spark
 
     try:
         rows = topic_rows(pipeline, services.registry())

@@ -24,15 +24,7 @@ from frazil.decode.frames.framed import Registered
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.json import doubts, integers
 from frazil.decode.json.enclosing import CORRUPT, Envelope, around_anything, around_objects
-from frazil.decode.json.reading import (
-    Reading,
-    has_integers,
-    has_json,
-    has_times,
-    is_ambiguous,
-    is_exact_text,
-    written,
-)
+from frazil.decode.json.reading import Reading, has_integers, has_json, has_times, is_ambiguous, is_exact_text, written
 from frazil.decode.spark_types import spark_type
 from frazil.schemas.declared_columns import UNKNOWN
 from frazil.schemas.json.json_schema import VALUE_COLUMN

@@ -6,7 +6,6 @@ and value once: what a later version of the other shape wrote does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
@@ -29,12 +28,9 @@ VALUE_COLUMN = "value"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyLanding:
-    """What must be done to the key's column, and how keys land in it; `incompatible` by writer's number."""
+class KeyLanding(Landing):
+    """What must be done to the key's column, and how keys land in it, by writer's number."""
 
-    changes: tuple[Change, ...]
-    target: Struct
-    incompatible: Mapping[int, IncompatibleSchema]
     is_single_value: bool
 
 
@@ -88,12 +84,8 @@ class Keys:
         unfit = {**misshapen, **{number: self._at_the_column(p) for number, p in found.incompatible.items()}}
         if len(unfit) == len(self.writers.versions):
             raise next(iter(unfit.values()))
-        return KeyLanding(
-            changes=self._rooted(found),
-            target=found.target,
-            incompatible=unfit,
-            is_single_value=self.is_single_value,
-        )
+        is_single, made = self.is_single_value, self._rooted(found)
+        return KeyLanding(changes=made, target=found.target, incompatible=unfit, is_single_value=is_single)
 
     def decoder(self, landed: KeyLanding, *, is_exact: bool = False, is_closed: bool = False) -> Decoder:
         """Return the decoder of keys into the column.
@@ -129,7 +121,8 @@ class Keys:
         kept = (
             c for c in found.changes if not (self.is_single_value and isinstance(c, CommentColumn) and len(c.path) == 1)
         )
-        return tuple(_under(self._path, c, at=1 if self.is_single_value else 0) for c in kept)
+        at = 1 if self.is_single_value else 0
+        return tuple(replace(c, path=(*self._path, *c.path[at:])) for c in kept)
 
 
 def check_bytes(table: Struct, layout: MetadataColumns) -> None:
@@ -160,7 +153,3 @@ def key_column(landed: KeyLanding) -> Column:
         return F.col(KEY)[landed.target.fields[0].name]
     fields = [F.col(KEY)[field.name].alias(field.name) for field in landed.target.fields]
     return F.when(F.coalesce(F.col(KEY)[DECODED], F.lit(False)), F.struct(*fields))
-
-
-def _under(root: tuple[str, ...], change: Change, *, at: int) -> Change:
-    return replace(change, path=(*root, *change.path[at:]))

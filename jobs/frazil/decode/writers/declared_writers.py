@@ -65,12 +65,8 @@ class DeclaredWriters(WriterSchemas):
         required: Collection[str] = (),
     ) -> None:
         super().__init__(None, envelope, is_key=is_key)
-        self._format, self._types, self._required = of, dict(enumerate(types)), required
-
-    @property
-    def types(self) -> Mapping[int, RecordType]:
-        """The types, oldest first. The number of each is its place."""
-        return self._types
+        self.types |= enumerate(types)
+        self._format, self._required = of, required
 
     def required(self, target: Struct) -> tuple[str, ...]:
         """Return the columns of the target that are declared so."""
@@ -78,9 +74,9 @@ class DeclaredWriters(WriterSchemas):
 
     def _fitting(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool) -> dict[int, Body]:
         """Return the bodies of writers that fit. Raises the problem of one if none does: nothing could land."""
-        if len(unfit) == len(self._types):
+        if len(unfit) == len(self.types):
             raise next(iter(unfit.values()))
-        return {n: each.body(target, is_closed=is_closed) for n, each in self._types.items() if n not in unfit}
+        return {n: each.body(target, is_closed=is_closed) for n, each in self.types.items() if n not in unfit}
 
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
@@ -88,7 +84,7 @@ class DeclaredWriters(WriterSchemas):
         """Return the decoder of bytes that are a body of the type."""
         (body,), side = self._fitting(target, unfit, is_closed=is_closed).values(), self.side(target)
         made, null = _plain(self._format)
-        return made(side=side, body=body, is_null=null if side.has_changes or self._types[0].is_nullable else None)
+        return made(side=side, body=body, is_null=null if side.has_changes or self.types[0].is_nullable else None)
 
 
 class FingerprintedWriters(DeclaredWriters):

@@ -54,10 +54,10 @@ class EmbeddedWriters(FramedWriters):
         try:
             made = self._unwrapped(embedded_type(text.decode()))
         except UNREADABLE as problem:
-            self._rejected[text], self._problems[len(self._problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
+            self._rejected[text], self.problems[len(self.problems)] = Reason.UNREADABLE_SCHEMA, why(problem)
             return
-        self._frames[text] = len(self._types)
-        self._types[len(self._types)] = made
+        self._frames[text] = len(self.types)
+        self.types[len(self.types)] = made
 
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False

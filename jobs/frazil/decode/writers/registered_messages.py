@@ -16,14 +16,7 @@ from frazil.decode.writers.registered_writers import FIRST, Recent, RegisteredWr
 from frazil.decode.writers.seen_frames import MOST
 from frazil.envelopes.envelope import Envelope
 from frazil.schemas.reasons import Reason
-from frazil.schemas.wire_format import (
-    GUID_BYTES,
-    GUID_MAGIC,
-    PREFIX_BYTES,
-    FrameProblem,
-    is_padded,
-    message_index,
-)
+from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES, FrameProblem, is_padded, message_index
 
 if TYPE_CHECKING:
     from frazil.schemas.protobuf import ProtobufSchema
@@ -52,7 +45,7 @@ class MessageWriters(RegisteredWriters):
     def may_begin_without(self) -> bool:
         """Whether no subject, or no message type that can be read, is known before a record names one."""
         has_others = any(len(file.indexes) > 1 for file in self._files.values())
-        is_open = not self._types and self._owner.record_name is None and has_others
+        is_open = not self.types and self._owner.record_name is None and has_others
         return self._owner.may_begin_without or is_open
 
     def _decoder(self, parts: dict[str, Any]) -> Registered:
@@ -84,11 +77,11 @@ class MessageWriters(RegisteredWriters):
         if name is None:
             return Reason.BAD_MESSAGE_INDEX
         number = list(file.indexes.values()).index(name) << 32 | schema_id
-        if number in self._types:
+        if number in self.types:
             return number
         wanted = self._owner.record_name
-        if wanted is None and self._of_one_type and self._types:
-            wanted = next(iter(self._types.values())).name
+        if wanted is None and self._of_one_type and self.types:
+            wanted = next(iter(self.types.values())).name
         if wanted not in (None, name):
             return Reason.FOREIGN_SCHEMA
         if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.owns(
@@ -96,9 +89,9 @@ class MessageWriters(RegisteredWriters):
         ):
             return Reason.FOREIGN_SCHEMA
         try:
-            self._types[number] = protobuf_type(file, name, is_key=self._owner.is_key)
+            self.types[number] = protobuf_type(file, name, is_key=self._owner.is_key)
         except UNREADABLE as problem:
-            self._problems[schema_id] = why(problem)
+            self.problems[schema_id] = why(problem)
             return Reason.UNREADABLE_SCHEMA
         return number
 

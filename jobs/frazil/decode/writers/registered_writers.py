@@ -125,7 +125,7 @@ class RegisteredWriters(FramedWriters):
         """
         if self.registry is None:
             return False
-        registry, known, subjects = self.registry, len(self._types), self._owner.subjects(self.registry)
+        registry, known, subjects = self.registry, len(self.types), self._owner.subjects(self.registry)
         listed = several(lambda subject: registry.versions(subject, deleted=True), subjects)
         found = [(version, subject) for subject, versions in zip(subjects, listed, strict=True) for version in versions]
         new = [(version, subject) for version, subject in found if self._is_undecided(version.id, subject)]
@@ -133,7 +133,7 @@ class RegisteredWriters(FramedWriters):
         for version, subject in new:
             self._register(version, subject)
         self._check_envelope()
-        return len(self._types) > known
+        return len(self.types) > known
 
     def learn(self, seen: SeenFrames) -> bool:
         """Find out about frames that records have and that `decoder` omitted; return whether `decoder` differs then.
@@ -160,7 +160,7 @@ class RegisteredWriters(FramedWriters):
 
     def recall(self, schema_ids: Collection[int]) -> None:
         """Begin with what an earlier run decoded, see `Occurring.recall`."""
-        self._occurring.recall(schema_ids, self._types)
+        self._occurring.recall(schema_ids, self.types)
 
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
@@ -242,7 +242,7 @@ class RegisteredWriters(FramedWriters):
                 raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self.format}")
             self._verdicts[schema_id] = self._read(schema, references, subjects)
         except UNREADABLE as problem:
-            self._verdicts[schema_id], self._problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
+            self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
         self._judged |= {(schema_id, subject) for subject in subjects}
 
     def _read(self, schema: RegisteredSchema, references: Mapping[str, str], subjects: set[str]) -> Reason | None:
@@ -251,7 +251,7 @@ class RegisteredWriters(FramedWriters):
         written = self._unwrapped(made)
         if not self._owner.owns(written.name, subjects):
             return Reason.FOREIGN_SCHEMA
-        self._types[schema.id] = written
+        self.types[schema.id] = written
         return None
 
     def _name_first(self, schema_id: int, guid: str | None) -> None:
@@ -305,6 +305,6 @@ class JsonWriters(RegisteredWriters):
     format, language, record_type = ValueFormat.JSON_SCHEMA, "json", staticmethod(json_type)
 
     def _decoder(self, parts: dict[str, Any]) -> Registered:
-        nullable = {frame for frame, number in parts["frames"].items() if self._types[number].is_nullable}
+        nullable = {frame for frame, number in parts["frames"].items() if self.types[number].is_nullable}
         is_null = is_framed_null if parts["side"].has_changes else None
         return RegisteredJson(**parts, nullable=nullable, is_null=is_null)

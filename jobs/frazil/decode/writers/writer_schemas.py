@@ -72,23 +72,15 @@ class WriterSchemas(ABC):
 
     def __init__(self, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         self.registry, self.envelope, self.is_key = registry, envelope, is_key
+        self.types: dict[int, RecordType] = {}  # of each writer, by its number, oldest first
+        self.problems: dict[int, str] = {}  # why schemas cannot be read, by their ids, or numbers if they have no ids
         self._of_rows = NO_ENVELOPE if is_key else envelope
         self._refused: InvalidInput | None = None
-
-    @property
-    def problems(self) -> Mapping[int, str]:
-        """Why schemas cannot be read, by their ids."""
-        return {}
 
     @property
     def may_begin_without(self) -> bool:
         """Whether no version is known before a record has it, so that a run begins without any."""
         return False
-
-    @property
-    @abstractmethod
-    def types(self) -> Mapping[int, RecordType]:
-        """The record type of each writer, by its number, oldest first."""
 
     @abstractmethod
     def decoder(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False) -> Decoder:
@@ -169,20 +161,8 @@ class FramedWriters(WriterSchemas):
     def __init__(self, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         super().__init__(registry, envelope, is_key=is_key)
         self._occurring = Occurring()
-        self._types: dict[int, RecordType] = {}
-        self._problems: dict[int, str] = {}
         self._frames: MutableMapping[bytes, int] = {}
         self._rejected: MutableMapping[bytes, Reason] = {}
-
-    @property
-    def types(self) -> Mapping[int, RecordType]:
-        """The types that are known."""
-        return self._types
-
-    @property
-    def problems(self) -> Mapping[int, str]:
-        """Why schemas cannot be read, by their ids, or by their numbers if they have no ids."""
-        return self._problems
 
     def forget(self) -> bool:
         """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
@@ -190,7 +170,7 @@ class FramedWriters(WriterSchemas):
 
     def _parts(self, target: Struct, unfit: Collection[int], *, is_closed: bool) -> dict[str, Any]:
         """Return the fields of `Framed`: of the writers that fit, those that are decoded and those that wait."""
-        fitting = [number for number in self._types if number not in unfit]
+        fitting = [number for number in self.types if number not in unfit]
         decoded, frames = self._occurring.of(fitting), self._frames.items()
         misfits = {frame: Reason.INCOMPATIBLE_SCHEMA for frame, number in frames if number in unfit}
         return {
@@ -198,5 +178,5 @@ class FramedWriters(WriterSchemas):
             "frames": {frame: number for frame, number in frames if number in decoded},
             "waiting": {frame for frame, number in frames if number not in decoded and number not in unfit},
             "refused": {**self._rejected, **misfits},
-            "bodies": {n: self._types[n].body(target, is_closed=is_closed) for n in fitting if n in decoded},
+            "bodies": {n: self.types[n].body(target, is_closed=is_closed) for n in fitting if n in decoded},
         }

@@ -249,20 +249,11 @@ def _in_field(field: Field, rest: Path, change: Change) -> Field:
 def _in_type(of: Type, path: Path, change: Change) -> Type:
     if isinstance(of, Struct):
         return _in_struct(of, path, change)
-    rest = path[1:]
     match of, path[0]:
         case ListOf(element, required), "element":
-            if not rest and isinstance(change, RelaxColumn):
-                return ListOf(element, element_required=False)
-            return ListOf(_inside(element, rest, change), required)
+            inner = _in_field(Field("element", element, required), path[1:], change)
+            return ListOf(inner.type, inner.required)
         case MapOf(key, value, required), "value":
-            if not rest and isinstance(change, RelaxColumn):
-                return MapOf(key, value, value_required=False)
-            return MapOf(key, _inside(value, rest, change), required)
+            inner = _in_field(Field("value", value, required), path[1:], change)
+            return MapOf(key, inner.type, inner.required)
     return of
-
-
-def _inside(of: Type, rest: Path, change: Change) -> Type:
-    if rest:
-        return _in_type(of, rest, change)
-    return change.new if isinstance(change, WidenColumn) else of

@@ -21,7 +21,8 @@ from frazil.schemas.connect.connect_types import (
     with_unit,
 )
 from frazil.schemas.evolution.field_ids import SINGLE_VALUE, made_of
-from frazil.schemas.json.documents import JsonSchema, Node, parse
+from frazil.schemas.json.documents import JsonSchema, Node
+from frazil.schemas.json.documents import parse as parse
 from frazil.schemas.json.keywords import NO_VALUE, Keywords, keywords
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
@@ -95,20 +96,6 @@ def _join_fields(a: Field, b: Field | None) -> Field:
     required, doc = a.required and b.required, a.doc or b.doc
     return Field(a.name, _TEXT if joined is None else joined, required=required, doc=doc, as_json=joined is None)
 
-
-__all__ = [
-    "MOST_TYPES",
-    "NESTING",
-    "RECURSIONS",
-    "TO_LAND",
-    "VALUE_COLUMN",
-    "JsonSchema",
-    "is_nullable",
-    "is_single_value",
-    "omitted",
-    "parse",
-    "row_type",
-]
 
 RECURSIONS = 1
 """How many levels of a definition inside itself are columns; the next level is JSON text."""
