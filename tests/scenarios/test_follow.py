@@ -21,7 +21,7 @@ from frazil.job import session
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from frazil.upsert import scan_resolver
+from frazil.upsert.scan_resolver import ScanResolver
 from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_upserts import State
 from tests.support.shop import Shop
@@ -379,13 +379,13 @@ def test_a_run_that_goes_on_finds_keys_by_an_index_once_searches_have_cost_as_mu
 ) -> None:
     """A search takes two seconds more by the run's clock: an index pays behind the second one at the latest."""
     shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
-    state, find, searches = State(shop), scan_resolver.find, list[int]()
+    state, find, searches = State(shop), ScanResolver.find, list[int]()
 
     def slow(*asked: Any, **named: Any) -> Found:
         searches.append(len(searches))
         return find(*asked, **named)
 
-    monkeypatch.setattr(scan_resolver, "find", slow)
+    monkeypatch.setattr(ScanResolver, "find", slow)
     with Following(shop, clock=lambda: time.time() + 2 * len(searches)) as run:
         for number in range(6):
             state.put(number % 2, f"of {number}")

@@ -16,10 +16,12 @@ from pyspark.sql import functions as F
 
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.upsert.compared_changes import ComparedChanges
-from frazil.upsert.compared_rows import _not_omitted, rows_to_write
-from frazil.upsert.fold import IS_BARE, Rules
+from frazil.upsert.compared_rows import rows_to_write
+from frazil.upsert.fold import Rules
 from frazil.upsert.key_literals import Truncation
+from frazil.upsert.omitted_values import not_omitted
 from frazil.upsert.resolver_protocol import IS_DELETE, LACKS, OMITTED
+from frazil.upsert.soft_deletes import IS_BARE
 
 pytestmark = pytest.mark.spark
 VALUES = ("a", "b", "c")
@@ -105,6 +107,6 @@ def test_a_value_that_only_a_second_reading_leaves_out_ends_the_job(spark: Spark
     rows = spark.createDataFrame([(1, "a", ["b"])], f"id long, a string, {OMITTED} array<string>").withColumn(
         "b", F.lit("?")
     )
-    assert rows.select(_not_omitted("a")).first() == ("a",)
+    assert rows.select(not_omitted("a")).first() == ("a",)
     with pytest.raises(PySparkException, match="the value of b is omitted"):
-        rows.select(_not_omitted("b")).collect()
+        rows.select(not_omitted("b")).collect()

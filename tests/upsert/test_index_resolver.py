@@ -18,6 +18,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import Fenced
 from frazil.lake.delete_files.staged_deletes import Found
 from frazil.lake.iceberg_java import Iceberg
+from frazil.upsert import scan_resolver
 from frazil.upsert.index_resolver import Cost
 from frazil.upsert.key_index.index import KeyedRows, PlacesOfKeys
 from frazil.upsert.resolver_protocol import (
@@ -30,7 +31,7 @@ from frazil.upsert.resolver_protocol import (
     Remembered,
     key_hash,
 )
-from frazil.upsert.scan_resolver import ScanResolver, find
+from frazil.upsert.scan_resolver import ScanResolver
 from tests.support.agreeing_index import AgreeingIndex, agreeing
 from tests.support.jobs import job
 from tests.support.keyed_table import KeyedTable, Row
@@ -53,7 +54,9 @@ class WithoutFilters(ScanResolver):
     """A search that reads the table completely: Iceberg lists no texts for a partition of null, which no key has."""
 
     def find(self, head: Head, keys: BatchKeys, remembered: Remembered = Remembered()) -> Found:  # noqa: B008 # frozen
-        return find(self.iceberg.spark, f"lake.{self.table}", head.snapshot_id, keys, remembered=remembered)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(scan_resolver, "partition_sources", lambda _: {})
+            return super().find(head, keys, remembered)
 
 
 def index_of(table: KeyedTable) -> AgreeingIndex:

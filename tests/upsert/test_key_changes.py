@@ -17,8 +17,8 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.local.duckdb_query import ask
 from frazil.upsert import scan_resolver as positions
 from frazil.upsert.key_literals import LISTED_AT_MOST
-from frazil.upsert.resolver_protocol import HASH, IS_DELETE, PARTITION, BatchKeys, broadcast, key_hash
-from frazil.upsert.scan_resolver import find
+from frazil.upsert.resolver_protocol import HASH, IS_DELETE, PARTITION, BatchKeys, Head, broadcast, key_hash
+from frazil.upsert.scan_resolver import ScanResolver
 from tests.support.keyed_table import KeyedTable
 from tests.support.variants import first_short
 
@@ -209,8 +209,9 @@ def test_keys_of_each_type_are_found(
         spark.table(f"lake.{table}").where("n > 0").selectExpr(*columns, f"n = 1 AS {IS_DELETE}", f"0 AS {PARTITION}")
     )
     keys = keys.withColumn(HASH, key_hash(keys, columns))
-    head = iceberg.load(table).currentSnapshot().snapshotId()
-    found = find(spark, f"lake.{table}", head, BatchKeys(keys.toArrow(), keys.schema))
+    loaded = iceberg.load(table)
+    head = Head(loaded, loaded.currentSnapshot().snapshotId())
+    found = ScanResolver(iceberg, table).find(head, BatchKeys(keys.toArrow(), keys.schema))
     assert (found.rows, found.deleted) == (len(values) - 1, 1)
 
 

@@ -10,10 +10,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from frazil.schemas.metadata import COORDINATES, DELETED_AT, INGESTED_AT, ORDER
+from frazil.upsert import soft_deletes
 from frazil.upsert.omitted_values import IS_GONE, fill
 from frazil.upsert.resolver_protocol import (
     HASH,
     IS_DELETE,
+    KAFKA_OFFSET,
+    KAFKA_PARTITION,
+    KAFKA_TIMESTAMP,
     LACKS,
     OF_VALUES,
     OMITTED,
@@ -21,22 +25,19 @@ from frazil.upsert.resolver_protocol import (
     PLACE,
     SECOND_HASH,
     key_hash,
+    place,
 )
 
 RECORDS, REPEATED = "_frazil_records", "_frazil_repeated"
-"""Columns with the number of a key's records in the batch, and of its deletes that are directly behind a delete."""
+"""Columns with the number of a key's records in the batch, and of its deletes that directly follow a delete."""
 NEWEST = "_frazil_newest"
 """Column with the highest partition and offset of a key's records in the batch that have an effect, whatever orders them."""
-KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
-_RANK, _NEXT, _TIE, _VALUES = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_values"
+_RANK, _NEXT, _TIE, _IS_REPEATED = "_frazil_rank", "_frazil_next", "_frazil_tie", "_frazil_is_repeated"
 _LAST = "_frazil_last"  # the timestamp of the last record of a key and partition
-_BEFORE, _IS_REPEATED = "_frazil_before", "_frazil_is_repeated"
-IS_BARE = "_frazil_bare"
-"""Column that says of a soft delete whether neither it nor the change before it knows the delete of the source."""
 IS_LAST = "_frazil_is_last"
 """Column that says whether a change is the last of its key that has an effect."""
 UNRESOLVED = "_frazil_unresolved"
-"""Column that says whether a change is rejected: it has no effect, and is behind the last one that has.
+"""Column that says whether a change is rejected: it has no effect, and follows the last one that has.
 
 Null means: if the table has no row with the values that the last one omits. No delete is before such a one, and all changes
 that omit values, the last one among them, are rejected then.
@@ -110,9 +111,7 @@ def fold(
         # A list of them, on any row, would be copied for each change of the key.
         columns[UNRESOLVED] = _is_unresolved(rules, newest_first)
     if rules.soft:
-        columns[_VALUES] = _values(key, values, rules, newest_first)
-        of_change = F.struct(DELETED_AT.name, *rules.about)
-        columns[_BEFORE] = F.lead(F.when(F.col(IS_DELETE), of_change)).over(newest_first)
+        columns |= soft_deletes.kept(key, values, rules, newest_first)
     ranked = changed.withColumns(columns).observe(
         observed,
         F.count(F.lit(1)).alias("records"),
@@ -141,12 +140,7 @@ def fold(
             PARTITION: F.col(KAFKA_PARTITION),
         }
     )
-    return last.drop(_RANK, _NEXT, _TIE, _VALUES, _LAST, _BEFORE, _IS_REPEATED, IS_GONE)
-
-
-def place() -> Column:
-    """Return what orders two records: order, then partition and offset."""
-    return F.struct(ORDER, KAFKA_PARTITION, KAFKA_OFFSET)
+    return last.drop(_RANK, _NEXT, _TIE, _LAST, _IS_REPEATED, IS_GONE, soft_deletes.VALUES, soft_deletes.BEFORE)
 
 
 def _sequence(rules: Rules) -> tuple[str, ...]:
@@ -162,44 +156,14 @@ def _is_unresolved(rules: Rules, newest_first: WindowSpec) -> Column:
     return F.when(last["depends"], of_table).otherwise(F.coalesce(F.col(IS_GONE) & (at > last["at"]), F.lit(False)))
 
 
-def _values(key: Sequence[str], values: Sequence[str], rules: Rules, newest_first: WindowSpec) -> Column:
-    """Return the values that a soft delete keeps: those of the last record with a value that took effect before it.
-
-    A record that came behind one of a higher order changed nothing, so that its values are in no row.
-    """
-    took_effect = ~F.col(IS_DELETE)
-    if rules.ordered:
-        before = Window.partitionBy(*key).orderBy(KAFKA_PARTITION, KAFKA_OFFSET)
-        highest = F.max(place()).over(before.rowsBetween(Window.unboundedPreceding, -1))
-        took_effect &= highest.isNull() | (place() > highest)
-    if rules.fills:
-        took_effect &= ~F.col(IS_GONE)
-    of_record = [OMITTED] if rules.fills else []
-    held = F.struct(*values, *of_record, *([place().alias(PLACE)] if rules.ordered else []))
-    every = newest_first.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    return F.first(F.when(took_effect, held), ignorenulls=True).over(every)
-
-
 def _with_values(last: DataFrame, values: Sequence[str], rules: Rules) -> dict[str, Column]:
-    is_delete = F.col(IS_DELETE)
     found: dict[str, Column] = {LACKS: F.col(OMITTED).isNotNull() if rules.fills else F.lit(False)}
     if rules.soft:
-        held = F.col(_VALUES)
-        kept = [*values, OMITTED] if rules.fills else values
-        found |= {name: F.when(is_delete, held[name]).otherwise(F.col(name)) for name in kept}
-        lacks = held.isNull() | (held[OMITTED].isNotNull() if rules.fills else F.lit(False))
-        found[LACKS] = F.when(is_delete, lacks).otherwise(found[LACKS])
-        # A source may follow its delete by a record that says nothing of it.
-        of_source = F.coalesce(F.col(DELETED_AT.name), F.col(_BEFORE)[DELETED_AT.name])
-        at = F.coalesce(of_source, F.col(KAFKA_TIMESTAMP), F.timestamp_seconds(F.lit(0)))
-        found[DELETED_AT.name] = F.when(is_delete, at)
-        says_nothing = is_delete & F.col(DELETED_AT.name).isNull()
-        is_repeated = says_nothing & F.col(_BEFORE).isNotNull()
-        found[IS_BARE] = says_nothing & of_source.isNull()
-        found |= {name: F.when(is_repeated, F.col(_BEFORE)[name]).otherwise(F.col(name)) for name in rules.about}
+        found |= soft_deletes.marked(values, rules)
     if rules.ordered:
         # With fields that may be null: Arrow takes no null struct whose fields are never null.
         of = T.StructType([T.StructField(name, last.schema[name].dataType) for name in _sequence(rules)])
         found[PLACE] = place().cast(of)
-        found[OF_VALUES] = (F.when(is_delete, F.col(_VALUES)[PLACE]) if rules.soft else F.lit(None)).cast(of)
+        of_values = F.when(F.col(IS_DELETE), F.col(soft_deletes.VALUES)[PLACE]) if rules.soft else F.lit(None)
+        found[OF_VALUES] = of_values.cast(of)
     return found

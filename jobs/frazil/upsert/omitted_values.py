@@ -1,7 +1,7 @@
 """Values that changes omit: those of the change before in the batch, or none, so that the row in the table must have them.
 
 A source may omit a value that a change did not touch. The change names such columns (`OMITTED`), and what it has in them
-means nothing. A delete ends a row: no change behind it has the values of the row before, though a soft delete keeps them.
+means nothing. A delete ends a row: no change after it has the values of the row before, though a soft delete keeps them.
 """
 
 from __future__ import annotations
@@ -46,3 +46,17 @@ def fill(changed: DataFrame, key: Sequence[str], values: Sequence[str], place: S
     changed = changed.withColumns({IS_GONE: ~is_delete & is_gone, OMITTED: of_table})
     filled = {name: F.when(is_delete, F.col(name)).otherwise(value) for name, value in filled.items()}
     return changed.withColumns(filled).drop(*(_FILLED + name for name in names))
+
+
+def not_omitted(name: str) -> Column:
+    """Return a value that no change omits, and fail where one does: it was another reading of a topic that said so."""
+    error = F.raise_error(F.lit(f"the value of {name} is omitted, which it was not before: the batch was read again"))
+    return F.when(F.array_contains(OMITTED, name), error).otherwise(F.col(name)).alias(name)
+
+
+def needed(lacking: DataFrame, values: Sequence[str]) -> Sequence[str]:
+    """Return those of the `values` that a change omits; all of them if there is a delete, which keeps its row's."""
+    of_writes = F.array_distinct(F.flatten(F.collect_set(OMITTED)))
+    row = lacking.agg(F.max(IS_DELETE).alias("deletes"), of_writes.alias("names")).first()
+    assert row is not None  # an aggregate of all rows has one
+    return values if row["deletes"] else [name for name in values if name in row["names"]]

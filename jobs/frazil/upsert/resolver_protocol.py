@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILE, POSITION = "_file", "_pos"
+KAFKA_PARTITION, KAFKA_OFFSET, KAFKA_TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
 IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_partition"
-"""Columns beside the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
+"""Columns next to the key's own: whether the batch deletes the key, its hash (`key_hash`), the Kafka partition of its record."""
 SECOND_HASH = "_frazil_second_hash"
 """Column with another hash of the key: both are 128 bits, by which an index knows the key."""
 NUMBER, LACKS = "_frazil_number", "_frazil_lacks"
@@ -101,9 +102,14 @@ def broadcast(spark: SparkSession, keys: pa.Table, schema: Any) -> DataFrame:
     return F.broadcast(wanted) if keys.num_rows <= BROADCAST_AT_MOST else wanted
 
 
+def place() -> Column:
+    """Return what orders two records: order, then partition and offset."""
+    return F.struct(ORDER, KAFKA_PARTITION, KAFKA_OFFSET)
+
+
 def is_tie(now: Column, then: Column) -> Column:
     """Return whether two places have the same order in two partitions."""
-    return (then[ORDER] == now[ORDER]) & (then["_kafka_partition"] != now["_kafka_partition"])
+    return (then[ORDER] == now[ORDER]) & (then[KAFKA_PARTITION] != now[KAFKA_PARTITION])
 
 
 def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  # frozen

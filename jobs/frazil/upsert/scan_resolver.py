@@ -6,24 +6,25 @@ files are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
-from frazil.schemas.metadata import DELETED_AT, ORDER
+from frazil.schemas.metadata import DELETED_AT
 from frazil.upsert.key_literals import Truncation, conditions
 from frazil.upsert.pruned_scan import check_omitted, pruned
 from frazil.upsert.resolver_protocol import (
     FILE,
     HASH,
     IS_DELETE,
+    KAFKA_PARTITION,
     KEPT,
     LACKS,
     LATE,
@@ -41,9 +42,10 @@ from frazil.upsert.resolver_protocol import (
     broadcast,
     grouped,
     is_tie,
+    place,
 )
 
-_KAFKA_PARTITION, _KAFKA_OFFSET, _INGESTED_AT = "_kafka_partition", "_kafka_offset", "_ingested_at"
+_INGESTED_AT = "_ingested_at"
 _WAS, _THEN, _WAS_DELETED = "_frazil_was", "_frazil_then", "_frazil_was_deleted"
 
 
@@ -56,77 +58,34 @@ class ScanResolver:
 
     def find(self, head: Head, keys: BatchKeys, remembered: Remembered = Remembered()) -> Found:  # noqa: B008 # frozen
         """See `KeyPositionResolver`. Raises `Fault` if a data file was omitted that may have a key."""
+        names, schema, spark = keys.names, keys.schema, self.iceberg.spark
+        named = _names_on(head.table, head.snapshot_id, schema.fieldNames())
         partitioned_by = partition_sources(head.table)
-        prunes = (by.prunes(len(keys.rows[name].unique())) for name, by in partitioned_by.items() if name in keys.names)
-        is_checked = any(prunes)  # else Iceberg compares nothing but the bounds of files
-
-        def check(rows: DataFrame) -> None:
-            if is_checked:
-                check_omitted(self.iceberg, head.table, head.snapshot_id, rows, keys.rows.select(keys.names))
-
-        named = _names_on(head.table, head.snapshot_id, keys.schema.fieldNames())
-        view = View(named, head.until, partitioned_by)
-        return find(
-            self.iceberg.spark, f"{self.iceberg.name}.{self.table}", head.snapshot_id, keys, view, remembered, check
-        )
+        rows = spark.read.option("versionAsOf", str(head.snapshot_id)).table(f"{self.iceberg.name}.{self.table}")
+        partition = F.col(KAFKA_PARTITION) if KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
+        if head.until:
+            is_later = F.unix_micros(_INGESTED_AT) > head.until if _INGESTED_AT in rows.columns else F.lit(False)
+            partition = F.when(is_later, partition)
+        was_deleted = F.col(DELETED_AT.name).isNotNull() if DELETED_AT.name in rows.columns else F.lit(False)
+        columns = [F.col(named.get(name, name)).alias(name) for name in names]
+        columns += [F.col(FILE), F.col(POSITION), partition.alias(_WAS), was_deleted.alias(_WAS_DELETED)]
+        if PLACE in schema.names:  # its columns may have been narrower in the snapshot
+            columns.append(place().cast(schema[PLACE].dataType).alias(_THEN))
+        filters = list[Column]()
+        if all(named.get(name, name) == name for name in names):
+            # Iceberg binds the filters of a snapshot to the table's own schema, which lacks earlier names.
+            filters = conditions(keys.rows, schema, names, partitioned_by=partitioned_by)
+        rows = pruned(rows, filters, columns)
+        prunes = (by.prunes(len(keys.rows[name].unique())) for name, by in partitioned_by.items() if name in names)
+        if filters and any(prunes):  # else Iceberg compares nothing but the bounds of files
+            check_omitted(self.iceberg, head.table, head.snapshot_id, rows, keys.rows.select(names))
+        moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
+        compared = _compared(schema) if NUMBER in schema.names else ()
+        joined = rows.join(broadcast(spark, keys.rows, schema), names)
+        return grouped(joined.select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow(), remembered)
 
     def wrote(self, deletes: StagedDeletes) -> None:
         """See `KeyPositionResolver`: each search reads the table."""
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """How a search sees a snapshot of a table.
-
-    `named` gives the names that columns have in the snapshot's schema, where they are other ones. Rows that were staged up to
-    `until`, microseconds since 1970, do not count as moved. `partitioned_by` are columns that the table is partitioned by.
-    """
-
-    named: Mapping[str, str] = field(default_factory=dict)
-    until: int = 0
-    partitioned_by: Mapping[str, Truncation] = field(default_factory=dict)
-
-
-def find(
-    spark: SparkSession,
-    table: str,
-    snapshot_id: int,
-    keys: BatchKeys,
-    view: View = View(),  # frozen
-    remembered: Remembered = Remembered(),  # noqa: B008 # frozen
-    check: Callable[[DataFrame], None] = lambda _: None,
-) -> Found:
-    """Return where the live rows of `keys` are in a snapshot of `table`, which is named with its catalog.
-
-    `check` gets the rows that are read, if the keys say which.
-    """
-    names, wanted = keys.names, broadcast(spark, keys.rows, keys.schema)
-    schema, named, until = keys.schema, view.named, view.until
-    rows = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
-    partition = F.col(_KAFKA_PARTITION) if _KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
-    if until:
-        is_later = F.unix_micros(_INGESTED_AT) > until if _INGESTED_AT in rows.columns else F.lit(False)
-        partition = F.when(is_later, partition)
-    key = [F.col(named.get(name, name)).alias(name) for name in names]
-    then = [_place_of_row(schema[PLACE].dataType).alias(_THEN)] if PLACE in schema.names else []
-    was_deleted = F.col(DELETED_AT.name).isNotNull() if DELETED_AT.name in rows.columns else F.lit(False)
-    filters = list[Column]()
-    if not any(named.get(name, name) != name for name in names):
-        # Iceberg binds the filters of a snapshot to the table's own schema, which has not the names of before.
-        filters = conditions(keys.rows, schema, names, partitioned_by=view.partitioned_by)
-    place = (F.col(FILE), F.col(POSITION), partition.alias(_WAS), was_deleted.alias(_WAS_DELETED))
-    rows = pruned(rows, filters, [*key, *place, *then])
-    if filters:
-        check(rows)
-    moved = F.coalesce(F.col(_WAS) != F.col(PARTITION), F.lit(False)).alias(MOVED)
-    compared = _compared(schema) if NUMBER in schema.names else ()
-    found = rows.join(wanted, names).select(FILE, POSITION, IS_DELETE, HASH, moved, *compared).toArrow()
-    return grouped(found, remembered)
-
-
-def _place_of_row(of: Any) -> Column:
-    """Return order, partition and offset of a row; columns may have been narrower in the snapshot."""
-    return F.struct(F.col(ORDER), F.col(_KAFKA_PARTITION), F.col(_KAFKA_OFFSET)).cast(of)
 
 
 def _compared(schema: Any) -> list[Column]:

@@ -27,8 +27,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.key_totals import StaleKeys
 from frazil.schemas.reasons import Reason
-from frazil.upsert.fold import KAFKA_OFFSET, KAFKA_PARTITION
-from frazil.upsert.resolver_protocol import HASH, key_hash
+from frazil.upsert.resolver_protocol import HASH, KAFKA_OFFSET, KAFKA_PARTITION, key_hash
 
 if TYPE_CHECKING:
     import numpy as np
