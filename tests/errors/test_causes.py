@@ -196,6 +196,14 @@ def test_a_cause_without_a_message_is_said_with_the_one_around_it() -> None:
     assert words(text) == "java.lang.RuntimeException: writing column note caused by java.lang.NullPointerException"
 
 
+def test_the_plan_of_an_analysis_that_failed_is_no_part_of_its_cause() -> None:
+    what = '[DATATYPE_MISMATCH.X] Cannot resolve "from_json(a)" due to data type mismatch. SQLSTATE: 42K09'
+    name = "org.apache.spark.sql.catalyst.ExtendedAnalysisException"
+    assert words(f"{name}: {what};\n'Project [a#1, 'b]\n+- LogicalRDD [value#2], false\n") == f"{name}: {what}"
+    assert words(f"{name}: {what};\nProject [a#1]\n+- Filter x\n") == f"{name}: {what}"
+    assert words(f"{name}: {what}; line 1 pos 0") == f"{name}: {what}; line 1 pos 0"
+
+
 def test_a_text_without_an_exception_says_its_last_line() -> None:
     assert words("one\ntwo") == "two"
     assert words("") == "no message"

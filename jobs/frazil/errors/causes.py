@@ -105,6 +105,9 @@ _NEUTRAL = re.compile(
 )
 """The packages of exceptions that a client of a service wraps, and whose meaning only the wrapping exception has."""
 
+_PLAN = re.compile(r"(SQLSTATE: \w{5});? '?[A-Z]\w+\b.*")
+"""The plan that Spark prints after an analysis that failed: up to hundreds of thousands of characters, which name no cause."""
+
 
 def meaning(text: str) -> Failure:
     """Return what a failure means, by the text of its exceptions, causes included.
@@ -135,6 +138,7 @@ def words(text: str) -> str:
         if one.message:
             break
     line = " ".join(" caused by ".join(said or _messages(text)[-1:] or ["no message"]).split())
+    line = _PLAN.sub(r"\1", line)
     left = len(line) - MOST_CHARACTERS
     return line if left <= 0 else f"{line[:MOST_CHARACTERS]} … ({left:,} more characters)"
 
