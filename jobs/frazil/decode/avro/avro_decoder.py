@@ -11,12 +11,12 @@ from functools import lru_cache, reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.decoded_columns import DECODED
 from frazil.decode.decoder import Body
 from frazil.decode.frames.framed import Registered
 from frazil.decode.values.conform import conform, in_json
+from frazil.decode.values.from_avro import from_avro
 from frazil.decode.values.leaves import all_in_years, is_utf8, texts
 from frazil.decode.values.semantic_types import all_meant
 from frazil.schemas.avro import OPTIONS, Reader

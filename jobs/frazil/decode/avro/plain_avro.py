@@ -13,13 +13,13 @@ from functools import lru_cache, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.avro.avro_decoder import is_readable, row_step
 from frazil.decode.decoder import Body, Headerless, Step
 from frazil.decode.frames.framed import Framed
 from frazil.decode.frames.wire_format import begins_with_small_id
 from frazil.decode.tombstones import tombstone
+from frazil.decode.values.from_avro import from_avro
 from frazil.schemas.avro import OPTIONS, Reader
 from frazil.schemas.avro.schema_fingerprint import HEAD_BYTES, MAGIC
 from frazil.schemas.reasons import Reason

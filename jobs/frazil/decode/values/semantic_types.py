@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.avro.functions import from_avro
 
 from frazil.decode.spark_types import spark_type
+from frazil.decode.values.from_avro import from_avro
 from frazil.decode.values.leaves import DAYS, MICROSECONDS, in_years
 from frazil.schemas.connect.connect_types import LARGEST, Held, Notation, Number, meaning
 from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN
