@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from frazil.local.toolchain.jars import jars, spark_jars
+from frazil.local.toolchain.jars import jars
 
 LOCK = Path(__file__).parent / "peers.jars.lock"
 FLINK, ICEBERG_SINK = "flink", "iceberg-sink"
@@ -29,7 +29,7 @@ def sink_jars() -> list[Path]:
 
 
 def _shared() -> list[Path]:
-    return [jar for jar in spark_jars() if jar.name.startswith(_OF_SPARK)]
+    return [jar for jar in jars("spark") if jar.name.startswith(_OF_SPARK)]
 
 
 def _of_pyspark(*names: str) -> list[Path]:

@@ -64,7 +64,7 @@ def test_other_errors_stay_what_they_are(error: Exception, tmp_path: Path, monke
 
 def test_amazons_sdk_and_login_are_taken_where_the_broker_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
     amazons = [Path("/j/iceberg-aws-bundle-1.jar"), Path("/j/aws-msk-iam-auth-2.jar")]
-    monkeypatch.setattr(class_path, "spark_jars", lambda: (Path("/j/kafka-clients-3.jar"), *amazons))
+    monkeypatch.setattr(class_path, "jars", lambda purpose: (Path("/j/kafka-clients-3.jar"), *amazons))
     of = Environment(
         name="here", kafka=Kafka(bootstrap="b:1"), catalog=LocalCatalog(path="/lake.db", warehouse="/lake")
     )

@@ -24,9 +24,9 @@ from frazil.declaration.engines import Limits
 from frazil.declaration.environment import Environment
 from frazil.errors import RejectedRecords, SourceTruncated
 from frazil.lake.read.stored_tables import Lake
-from frazil.local.connect_worker import Converter
 from frazil.local.services import CHANGE_DATA, LocalServices, up
 from tests.support.captured_table import CapturedTable
+from tests.support.connectors import Converter
 from tests.support.json_schema_relay import JsonSchemaRelay
 from tests.support.shop import Shop
 

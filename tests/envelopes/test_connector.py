@@ -12,7 +12,7 @@ import pytest
 from frazil.declaration import Append, Changelog, Debezium, InvalidDeclaration, Pipeline, Table, Upsert
 from frazil.declaration.checks.problems import Problem
 from frazil.envelopes.connector import RULES, Connector, Fed, Rule, broken, checked, connector
-from frazil.local.connect_worker import Converter, connector_settings
+from tests.support.connectors import Converter, connector_settings
 from tests.support.topics import topic_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "change-data.md").read_text()

@@ -13,10 +13,11 @@ import psycopg
 import pytest
 
 from frazil.errors import LocalPartFailed
-from frazil.local.connect_worker import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.connect_worker import create_connector
 from frazil.local.process import noted
 from frazil.local.services import CHANGE_DATA, USUAL, LocalServices, world
 from tests.support.change_events import ChangeEvents
+from tests.support.connectors import Converter, connector_settings, delete_connector
 
 from .listening import listening
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from frazil.errors import LocalPartFailed
-from frazil.local.connect_worker import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.connect_worker import connector_settings as settings_of_product
+from frazil.local.connect_worker import create_connector
+from tests.support.connectors import Converter, connector_settings, delete_connector
 
 DATABASE = "postgresql://frazil@127.0.0.1:5433/shop"
 
@@ -42,11 +44,6 @@ def test_avro_is_written_with_the_ids_of_the_confluent_api() -> None:
         assert found[f"{side}.converter.apicurio.registry.use-id"] == "contentId"
 
 
-def test_avro_needs_a_registry() -> None:
-    with pytest.raises(ValueError, match="needs a registry"):
-        settings(Converter.AVRO)
-
-
 def test_further_settings_override() -> None:
     found = settings(Converter.JSON, more={"snapshot.mode": "no_data", "skipped.operations": "t"})
     assert (found["snapshot.mode"], found["skipped.operations"]) == ("no_data", "t")
@@ -55,11 +52,10 @@ def test_further_settings_override() -> None:
 def test_the_settings_in_the_docs_are_these(root: Path) -> None:
     page = (root / "docs" / "change-data.md").read_text()
     written = json.loads(page.split("```json\n", 1)[1].split("```", 1)[0])
-    assert written == connector_settings(
+    assert written == settings_of_product(
         "postgresql://frazil@127.0.0.1:5432/frazil",
         prefix="shop",
         tables=("public.orders", "public.items"),
-        converter=Converter.AVRO,
         registry_url="http://127.0.0.1:8081/apis/ccompat/v7",
     )
 

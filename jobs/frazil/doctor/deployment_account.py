@@ -67,11 +67,11 @@ def _key_problems(key: Mapping[str, Any] | None, arn: str) -> Iterator[Problem]:
 
 
 def _network_problems(network: Mapping[str, Any], found: GivenObjects) -> Iterator[Problem]:
-    subnets = found.subnets(network["subnets"])
+    subnets = found.vpcs_of_subnets(network["subnets"])
     for each in network["subnets"]:
         if each not in subnets:
             yield Problem("network.subnet_ids", f"the subnet {each} does not exist in this region", _USE)
-    vpcs = sorted({each.vpc for each in subnets.values()})
+    vpcs = sorted({*subnets.values()})
     if len(vpcs) > 1:
         yield Problem("network.subnet_ids", f"they are of several VPCs: {', '.join(vpcs)}", "Give subnets of one VPC")
         return

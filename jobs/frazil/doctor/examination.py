@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from frazil.clients.aws_account import Account, GivenObjects, account_clients
 from frazil.clients.kafka import Kafka
@@ -27,21 +27,6 @@ SECONDS, TOTAL_SECONDS = 4.0, 10.0
 """How long one check may take, and all of them."""
 SERVICE_SECONDS = 3.0
 """How long a client waits for a service; less than a check, so that the client's own message is shown."""
-
-T = TypeVar("T")
-
-
-class _Once(Generic[T]):
-    """A client that is made when it is first needed, once for all threads; an error is raised to each of them."""
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make, self._lock, self._made = make, threading.Lock(), list[T]()
-
-    def __call__(self) -> T:
-        with self._lock:
-            if not self._made:
-                self._made.append(self._make())
-            return self._made[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +111,10 @@ def _of_services(
     now: Callable[[], float],
     new_id: Callable[[], str],
 ) -> list[Step]:
-    kafka = _Once(lambda: Kafka(environment.kafka, secrets, timeout_seconds=SERVICE_SECONDS))
+    kafka = cache(lambda: Kafka(environment.kafka, secrets, timeout_seconds=SERVICE_SECONDS))
     retry = RetryPolicy(total_seconds=SERVICE_SECONDS, attempt_seconds=SERVICE_SECONDS / 2)
     settings = environment.registry
-    registry = _Once(lambda: Registry.of(settings, secrets, retry=retry) if settings is not None else None)
+    registry = cache(lambda: Registry.of(settings, secrets, retry=retry) if settings is not None else None)
     lake = Lake(environment, secrets.read)
     broker = Broker(settings=environment.kafka, kafka=kafka, now=now(), seconds=SERVICE_SECONDS / 2)
     return [

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from frazil.clients.object_store import ObjectStore, s3_client
+from frazil.clients.object_store import ObjectStore
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
 from frazil.declaration.catalogs import GlueCatalog, LocalCatalog, RestCatalog
@@ -61,11 +61,9 @@ def _warehouse(
     name = f".frazil-doctor-{unique}"
     if address.scheme in ("", "file"):
         return _in_folder(Path(unquote(address.path)), name)
-    store, keys = environment.object_store, None
-    if store is not None and store.access_key_id is not None and store.secret_access_key is not None:
-        keys = secrets.read(store.access_key_id), secrets.read(store.secret_access_key)
-    client = s3_client(store, keys=keys, connect_seconds=1, answer_seconds=1.2, attempts=1)
-    return in_bucket(ObjectStore(client, address.netloc), f"{address.path.strip('/')}/{name}".lstrip("/"))
+    patience = {"connect_seconds": 1, "answer_seconds": 1.2, "attempts": 1}
+    store = ObjectStore.of(environment, secrets, address.netloc, **patience)
+    return in_bucket(store, f"{address.path.strip('/')}/{name}".lstrip("/"))
 
 
 def location(pipelines: Sequence[Pipeline], environment: Environment, lake: Lake) -> str | None:

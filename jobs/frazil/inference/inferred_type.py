@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -25,44 +26,29 @@ _TIMES = {"date-time": Kind.TIMESTAMPTZ, "date": Kind.DATE}
 """What JSON Schema calls the kinds of time that are columns of their own."""
 
 
+@dataclass(slots=True, eq=False)
 class Inferred:
     """What the values at one place of the records have in common so far."""
 
-    __slots__ = (
-        "_times",
-        "count",
-        "fields",
-        "first",
-        "huge",
-        "inexact",
-        "items",
-        "kinds",
-        "large",
-        "nulls",
-        "objects",
-        "path",
-    )
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.count = 0
-        """How often the place is there, with null or without."""
-        self.nulls = 0
-        self.kinds: Counter[str] = Counter()
-        """The number of values of each kind, in the order in which they were seen."""
-        self.first: dict[str, tuple[Line, Any]] = {}
-        """The first value of each kind, and its record."""
-        self.objects = 0
-        self.fields: dict[str, Inferred] = {}
-        self.items: Inferred | None = None
-        """The type of its arrays' members, if some of its values are arrays."""
-        self.large: Line | None = None
-        """The first record with a whole number that no double holds."""
-        self.huge: Line | None = None
-        """The first record with a whole number of more than 64 bits."""
-        self.inexact: Line | None = None
-        """The first record with a fraction that has more digits than a double, or is too large for one."""
-        self._times = tuple(_TIMES)
+    path: str
+    count: int = 0
+    """How often the place is there, with null or without."""
+    nulls: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    """The number of values of each kind, in the order in which they were seen."""
+    first: dict[str, tuple[Line, Any]] = field(default_factory=dict)
+    """The first value of each kind, and its record."""
+    objects: int = 0
+    fields: dict[str, Inferred] = field(default_factory=dict)
+    items: Inferred | None = None
+    """The type of its arrays' members, if some of its values are arrays."""
+    large: Line | None = None
+    """The first record with a whole number that no double holds."""
+    huge: Line | None = None
+    """The first record with a whole number of more than 64 bits."""
+    inexact: Line | None = None
+    """The first record with a fraction that has more digits than a double, or is too large for one."""
+    _times: tuple[str, ...] = tuple(_TIMES)
 
     def add(self, value: Any, line: Line) -> None:
         """Extend the type by a value."""
@@ -92,10 +78,10 @@ class Inferred:
     def _add_fields(self, value: dict[str, Any], line: Line) -> None:
         self.objects += 1
         for name, each in value.items():
-            field = self.fields.get(name)
-            if field is None:
-                field = self.fields[name] = Inferred(f"{self.path}.{name}" if self.path else name)
-            field.add(each, line)
+            place = self.fields.get(name)
+            if place is None:
+                place = self.fields[name] = Inferred(f"{self.path}.{name}" if self.path else name)
+            place.add(each, line)
 
     @property
     def is_nullable(self) -> bool:
@@ -139,12 +125,12 @@ class Inferred:
     @property
     def has_data_as_names(self) -> bool:
         """Whether it is an object within records whose names are data, such as ids."""
-        seen = sum(field.count for field in self.fields.values())
+        seen = sum(place.count for place in self.fields.values())
         return bool(self.path) and len(self.fields) > MOST_NAMES and seen * 4 < len(self.fields) * self.objects
 
-    def may_lack(self, field: str) -> bool:
+    def may_lack(self, name: str) -> bool:
         """Return whether some of its objects have no such field, or have null in it."""
-        return self.fields[field].is_nullable or self.fields[field].count < self.objects
+        return self.fields[name].is_nullable or self.fields[name].count < self.objects
 
     def places(self) -> Iterator[tuple[Inferred, Inferred]]:
         """Yield each place below this one that may become a column or a part of one, and the place around it, as they were seen."""

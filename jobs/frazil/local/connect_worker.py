@@ -16,9 +16,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -96,35 +94,25 @@ _POLL_SECONDS = 0.05
 _REQUEST_SECONDS = 30.0
 
 
-class Converter(StrEnum):
-    """How a connector writes keys and values.
-
-    `json` writes payloads only, so the type of a number is not visible. `json_with_schema` repeats the schema in each record.
-    `avro` registers schemas in the local registry and writes their ids in front, as Confluent's serializers do.
-    """
-
-    JSON = "json"
-    JSON_WITH_SCHEMA = "json_with_schema"
-    AVRO = "avro"
-
-
-def connector_settings(
-    database: str,
-    *,
-    prefix: str,
-    tables: Sequence[str],
-    converter: Converter,
-    registry_url: str | None = None,
-    more: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, str]:
-    """Return the settings of a connector that writes each table's changes to the topic `prefix.SCHEMA.TABLE`.
+def connector_settings(database: str, *, prefix: str, tables: Sequence[str], registry_url: str) -> dict[str, str]:
+    """Return the settings of a connector that writes each table's changes to the topic `prefix.SCHEMA.TABLE`, in Avro.
 
     `database` is a connection URI; `tables` are names like `public.orders`. `prefix` also names the replication slot and
     the publication, so it consists of lower-case letters, digits and underscores. `registry_url` is the registry's Confluent
-    API, which the converter `avro` needs. `more` overrides settings.
+    API. The ids in front of records are its ids, as Confluent's serializers write them.
     """
     address = urlsplit(database)
-    settings = {
+    converter = {
+        "": AVRO_CONVERTER,
+        ".apicurio.registry.url": registry_url.removesuffix(CONFLUENT_API) + "/apis/registry/v2",
+        ".apicurio.registry.auto-register": "true",
+        ".apicurio.registry.find-latest": "true",
+        ".apicurio.registry.as-confluent": "true",
+        ".apicurio.registry.headers.enabled": "false",
+        # The ids of the Confluent API. Apicurio's global ids, the default, name other schemas there.
+        ".apicurio.registry.use-id": "contentId",
+    }
+    return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "database.hostname": str(address.hostname),
         "database.port": str(address.port),
@@ -141,32 +129,9 @@ def connector_settings(
         "topic.creation.default.replication.factor": "1",
         "skipped.operations": "none",  # the default skips TRUNCATE
         "poll.interval.ms": "100",
-    }
-    for side in ("key", "value"):
-        settings |= {f"{side}.converter{name}": value for name, value in _converter(converter, registry_url).items()}
-    if converter is Converter.AVRO:
-        settings |= {"schema.name.adjustment.mode": "avro", "field.name.adjustment.mode": "avro"}
-    elif converter is Converter.JSON:
-        settings["decimal.handling.mode"] = "string"  # bytes without their scale are no number
-    return settings | dict(more)
-
-
-def _converter(converter: Converter, registry_url: str | None) -> dict[str, str]:
-    """Return the settings of a converter, without the prefix `key.converter` or `value.converter`."""
-    if converter is not Converter.AVRO:
-        with_schema = json.dumps(converter is Converter.JSON_WITH_SCHEMA)
-        return {"": "org.apache.kafka.connect.json.JsonConverter", ".schemas.enable": with_schema}
-    if registry_url is None:
-        raise ValueError("the converter avro needs a registry")
-    return {
-        "": AVRO_CONVERTER,
-        ".apicurio.registry.url": registry_url.removesuffix(CONFLUENT_API) + "/apis/registry/v2",
-        ".apicurio.registry.auto-register": "true",
-        ".apicurio.registry.find-latest": "true",
-        ".apicurio.registry.as-confluent": "true",
-        ".apicurio.registry.headers.enabled": "false",
-        # The ids of the Confluent API. Apicurio's global ids, the default, name other schemas there.
-        ".apicurio.registry.use-id": "contentId",
+        **{f"{side}.converter{name}": value for side in ("key", "value") for name, value in converter.items()},
+        "schema.name.adjustment.mode": "avro",
+        "field.name.adjustment.mode": "avro",
     }
 
 
@@ -175,7 +140,7 @@ def create_connector(worker: str, name: str, settings: Mapping[str, str], *, sec
 
     Raises `LocalPartFailed` with the worker's message if it refuses the settings, or if the task fails or does not start.
     """
-    _request(worker, "PUT", f"/connectors/{name}/config", settings)
+    request(worker, "PUT", f"/connectors/{name}/config", settings)
     deadline = time.monotonic() + seconds
     while True:
         states = _states(worker, name)
@@ -189,28 +154,23 @@ def create_connector(worker: str, name: str, settings: Mapping[str, str], *, sec
         time.sleep(_POLL_SECONDS)
 
 
-def delete_connector(worker: str, name: str) -> None:
-    """Delete a connector. Its position and its replication slot stay. Raises `LocalPartFailed` if it does not exist."""
-    _request(worker, "DELETE", f"/connectors/{name}")
-
-
 def _states(worker: str, name: str) -> list[tuple[str, str]]:
     """Return the state of a connector and of its tasks, each with the trace of its failure."""
-    status = _request(worker, "GET", f"/connectors/{name}/status", unless=404)
+    status = request(worker, "GET", f"/connectors/{name}/status", unless=404)
     found = [status["connector"], *status["tasks"]] if status else []
     return [(one["state"], one.get("trace", "")) for one in found]
 
 
-def _request(
+def request(
     worker: str, method: str, path: str, body: Mapping[str, str] | None = None, *, unless: int | None = None
 ) -> Any:
-    """Send a request to a worker and return its document; none after the status `unless`."""
+    """Send a request to a worker and return its document; None after the status `unless`."""
     content = json.dumps(dict(body)).encode() if body is not None else None
-    request = urllib.request.Request(  # noqa: S310 - a local address
+    sent = urllib.request.Request(  # noqa: S310 - a local address
         worker + path, data=content, method=method, headers={"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=_REQUEST_SECONDS) as answer:  # noqa: S310 - a local address
+        with urllib.request.urlopen(sent, timeout=_REQUEST_SECONDS) as answer:  # noqa: S310 - a local address
             received = answer.read()
     except urllib.error.HTTPError as refused:
         if refused.code == unless:

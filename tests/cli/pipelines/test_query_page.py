@@ -30,7 +30,7 @@ from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment, Kafka
 from frazil.lake.catalogs import pyiceberg_properties, spark_options
 from frazil.local.services import LocalServices
-from frazil.local.toolchain.jars import spark_jars
+from frazil.local.toolchain.jars import jars
 from tests.support import oracle, run_snippets, trino_server
 from tests.support.page_blocks import FENCE, blocks, properties, statements
 from tests.support.shop import Shop, avro, frame
@@ -327,8 +327,8 @@ def test_the_packages_for_spark_are_the_locked_jars() -> None:
     section = PAGE.read_text().split("\n## Spark SQL\n")[1].split("\n## ")[0]
     named = [word.strip("`.,") for word in section.split() if word.count(":") == 2 and word.startswith("`")]
     assert len(named) == 3
-    jars = {jar.name for jar in spark_jars()}
-    assert {"{1}-{2}.jar".format(*name.split(":")) for name in named} <= jars
+    of_spark = {jar.name for jar in jars("spark")}
+    assert {"{1}-{2}.jar".format(*name.split(":")) for name in named} <= of_spark
 
 
 def test_trinos_properties_of_the_local_catalog_are_those_that_the_tests_use() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from frazil.errors import JarMismatch, JarsUnavailable
 from frazil.local.toolchain import jars as module
-from frazil.local.toolchain.jars import EVERYWHERE, copied, jars, lock_file, locked, shown, spark_jars
+from frazil.local.toolchain.jars import EVERYWHERE, copied, jars, lock_file, locked, shown
 from frazil.local.toolchain.maven import Artifact
 
 CONTENT = {"one": b"the first jar", "two": b"the second jar"}
@@ -244,7 +244,7 @@ def test_what_spark_needs_is_exactly_this() -> None:
 @pytest.mark.e2e
 def test_the_jars_of_spark_are_those_of_the_lock() -> None:
     wanted = [(a.sha256, a.size_bytes) for a in locked(lock_file()) if "spark" in a.purposes]
-    contents = [file.read_bytes() for file in spark_jars()]
+    contents = [file.read_bytes() for file in jars("spark")]
     assert [(hashlib.sha256(content).hexdigest(), len(content)) for content in contents] == wanted
 
 

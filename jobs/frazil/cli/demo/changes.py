@@ -66,7 +66,7 @@ class Captured:
     @classmethod
     def begin(cls, folder: Path) -> Captured:
         """Start database and worker, fill the database, and create the connector, which takes a snapshot."""
-        from frazil.local.connect_worker import Converter, connector_settings, create_connector
+        from frazil.local.connect_worker import connector_settings, create_connector
         from frazil.local.postgres import execute
         from frazil.local.services import CHANGE_DATA, up
 
@@ -76,7 +76,6 @@ class Captured:
             services.database,
             prefix=PREFIX,
             tables=("public.bookings",),
-            converter=Converter.AVRO,
             registry_url=services.registry_url,
         )
         create_connector(services.connect_url, PREFIX, settings)

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -66,8 +66,6 @@ FIRST_ROWS = 20
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "DOUBLE"}
 _UNPRINTABLE = re.compile(r"\b(VARIANT|UHUGEINT|BIT|BIGNUM|TIME WITH TIME ZONE)\b")
-_CYCLE_DAYS = 146_097
-"""The days of 400 years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +159,12 @@ def _value(scalar: Any) -> Any:
         return [{"key": _value(pair["key"]), "value": _value(pair["value"])} for pair in scalar.values]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return [_value(member) for member in scalar.values]
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        return scalar.cast(pa.string()).as_py()
     try:
-        value = scalar.as_py()
-    except (OverflowError, ValueError):
-        return _beyond_python(scalar)
+        value = None if pa.types.is_timestamp(kind) and kind.unit == "ns" else scalar.as_py()
+    except (OverflowError, ValueError):  # a year that Python does not have
+        value = None
+    if value is None:
+        return scalar.cast(pa.string()).as_py()
     match value:
         case bool() | int() | str():
             return value
@@ -186,24 +184,6 @@ def _value(scalar: Any) -> Any:
             return f"{months} months {days} days {timedelta(microseconds=nanoseconds // 1000)}"
         case _:
             return str(value)
-
-
-def _beyond_python(scalar: Any) -> str:
-    """Return a date or timestamp whose year Python's do not have, or that is infinite; the calendar repeats after 400 years."""
-    import pyarrow as pa
-
-    ticks, is_date = int(scalar.value), pa.types.is_date(scalar.type)
-    largest = 2**31 - 1 if is_date else 2**63 - 1
-    if abs(ticks) == largest:
-        return "infinity" if ticks > 0 else "-infinity"
-    a_day = 1 if is_date else {"s": 1, "ms": 1_000, "us": 1_000_000}[scalar.type.unit] * 86_400
-    cycles, rest = divmod(ticks, _CYCLE_DAYS * a_day)
-    same = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
-        days=rest // a_day, microseconds=rest % a_day * 86_400_000_000 // a_day
-    )
-    shown = same if not is_date and scalar.type.tz else same.replace(tzinfo=None)
-    text = shown.date().isoformat() if is_date else shown.isoformat(sep=" ")
-    return f"{same.year + 400 * cycles}{text[4:]}"
 
 
 def _refuse_unprintable(columns: Iterable[Column]) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
-from frazil.local.toolchain.jars import spark_jars
+from frazil.local.toolchain.jars import jars
 
 LOCAL_FILES = {"spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"}
 """Spark's settings for a driver that has the class on its class path (`class_path`)."""
@@ -29,9 +29,9 @@ def driver_jars(*, aws: bool) -> list[Path]:
 
     These are last: an archive of classes fits class paths that begin with its own. Raises `JarsUnavailable` or `JarMismatch`.
     """
-    jars = spark_jars()
-    for_aws = [jar for jar in jars if _FOR_AWS.match(jar.name)]
-    return [jar for jar in jars if jar not in for_aws] + (for_aws if aws else [])
+    of_spark = jars("spark")
+    for_aws = [jar for jar in of_spark if _FOR_AWS.match(jar.name)]
+    return [jar for jar in of_spark if jar not in for_aws] + (for_aws if aws else [])
 
 
 def variables(jars: Sequence[Path], given: Mapping[str, str]) -> dict[str, str]:

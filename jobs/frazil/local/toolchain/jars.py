@@ -167,11 +167,6 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "frazil"
 
 
-def spark_jars() -> tuple[Path, ...]:
-    """Return the jars that a Spark session needs besides pyspark's own."""
-    return jars("spark")
-
-
 def jars(
     purpose: str, *, lock: Path | None = None, cache: Path | None = None, recheck: bool = False
 ) -> tuple[Path, ...]:
