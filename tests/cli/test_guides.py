@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration.documents.document import environment_document
-from frazil.local.services import LocalServices, file_lake
+from frazil.local.services import LocalServices
 from tests.support import extra_catalogs
 from tests.support.guides import Terminal, blocks, on_session
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
@@ -44,7 +44,7 @@ def terminal(
             if kept.is_file() or kept.name == "run":
                 home.mkdir(parents=True, exist_ok=True)
                 (home / kept.name).symlink_to(kept)
-        lake = file_lake(home, bootstrap=local_world.bootstrap, registry_url=local_world.registry_url)
+        lake = replace(local_world, home=home).environment
         lake = replace(lake, catalog=replace(lake.catalog, name=f"guides_{tmp_path.name}"))
         (home / "environments").mkdir()
         (home / "environments" / "local.json").write_text(json.dumps(environment_document(lake)))

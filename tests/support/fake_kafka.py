@@ -57,8 +57,6 @@ class FakeKafka:
             partitions=tuple(range(len(topic.partitions))),
             compacted=topic.compacted,
             retention_ms=None,
-            retention_bytes=None,
-            log_append_time=False,
         )
 
     def offsets(self, topic: str, isolation: Isolation) -> dict[int, Span]:

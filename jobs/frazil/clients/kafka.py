@@ -37,9 +37,8 @@ class TopicState:
     """A topic as it is now.
 
     `topic_id` is Kafka's own id in its usual text form; it changes when a topic is deleted and created again.
-    `partitions` in order. `compacted`: `cleanup.policy` contains `compact`, so offsets may have gaps. `retention_ms`
-    and `retention_bytes` (of each partition) are None where there is no limit; compaction removes a record without a value
-    `delete_retention_ms` after it has removed those before it. `log_append_time`: the broker, not the producer, sets timestamps.
+    `partitions` in order. `compacted`: `cleanup.policy` contains `compact`, so offsets may have gaps. `retention_ms` is None where
+    there is no limit; compaction removes a record without a value `delete_retention_ms` after it has removed those before it.
     """
 
     name: str
@@ -47,8 +46,6 @@ class TopicState:
     partitions: tuple[int, ...]
     compacted: bool
     retention_ms: int | None
-    retention_bytes: int | None
-    log_append_time: bool
     delete_retention_ms: int = DELETE_RETENTION_MS
 
 
@@ -284,21 +281,15 @@ def _listed(
 
 def _state(topic: Any, config: Mapping[str, str | None]) -> TopicState:
     """Return the topic from `describe_topics` and `describe_configs`."""
+    retention_ms = int(config.get("retention.ms") or -1)
     return TopicState(
         name=topic.name,
         topic_id=str(topic.topic_id),
         partitions=tuple(sorted(partition.id for partition in topic.partitions)),
         compacted="compact" in (config.get("cleanup.policy") or "").split(","),
-        retention_ms=_limit(config.get("retention.ms")),
-        retention_bytes=_limit(config.get("retention.bytes")),
-        log_append_time=config.get("message.timestamp.type") == "LogAppendTime",
+        retention_ms=retention_ms if retention_ms >= 0 else None,
         delete_retention_ms=int(config.get("delete.retention.ms") or DELETE_RETENTION_MS),
     )
-
-
-def _limit(text: str | None) -> int | None:
-    """Return a limit of Kafka's, where -1 and silence mean none."""
-    return None if text is None or int(text) < 0 else int(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,15 +21,6 @@ class Handshake:
     expires: datetime | None
 
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-"""Hosts that are this machine."""
-
-
-def is_here(address: str) -> bool:
-    """Return whether `host:port` is an address of this machine."""
-    return address.rpartition(":")[0] in LOOPBACK
-
-
 def connect(address: str, seconds: float) -> None:
     """Connect to `host:port` and close. Raises `OSError`."""
     _connected(address, seconds).close()

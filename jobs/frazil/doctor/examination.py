@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from frazil.doctor import brokers as topics_read
 from frazil.doctor import deployment_account, lake_access, machine, schema_registry
 from frazil.doctor.brokers import Broker
 from frazil.doctor.check_result import Check, Step, examined
-from frazil.doctor.machine import clock_steps, secret_steps
+from frazil.doctor.machine import CLOCK, clock, secret_steps
 from frazil.errors import FrazilError
 from frazil.lake.read.stored_tables import Lake
 from frazil.project import declaration_file, environments
@@ -123,5 +123,5 @@ def _of_services(
         *topics_read.steps(pipelines, kafka),
         *lake_access.steps(pipelines, environment, secrets, lake, new_id),
         *schema_registry.steps(pipelines, environment, registry, lake),
-        *clock_steps(environment, now, SERVICE_SECONDS / 3),
+        Step(name=CLOCK, work=partial(clock, environment, now, SERVICE_SECONDS / 3)),
     ]

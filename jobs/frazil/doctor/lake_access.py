@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -84,7 +85,8 @@ def in_bucket(store: ObjectStore, key: str) -> Check:
     try:
         store.put_once(key, CONTENT)
     except FrazilError:
-        _delete_quietly(store, key)
+        with suppress(FrazilError):
+            store.delete(key)
         raise
     try:
         store.delete(key)
@@ -92,13 +94,6 @@ def in_bucket(store: ObjectStore, key: str) -> Check:
         what = f"s3://{store.bucket}/{key} was written, and not deleted: {error.what}"
         return Check.failed(WAREHOUSE, what, "Allow s3:DeleteObject to our role, and delete the object")
     return Check.ok(WAREHOUSE, f"wrote and deleted an object in {place}")
-
-
-def _delete_quietly(store: ObjectStore, key: str) -> None:
-    try:
-        store.delete(key)
-    except FrazilError:
-        return
 
 
 def _in_folder(folder: Path, name: str) -> Check:

@@ -135,11 +135,6 @@ REFUSED_SECONDS = 300.0
 """From this skew on, AWS refuses signed requests (S3 from 900 s on)."""
 
 
-def clock_steps(environment: Environment, now: Callable[[], float], seconds: float) -> list[Step]:
-    """Return the step of the clock; `now` is in seconds since 1970."""
-    return [Step(name=CLOCK, work=partial(_compared, environment, now, seconds))]
-
-
 def of_skew(source: str, skew: float) -> Check:
     """Return the check of a skew, in seconds."""
     found = f"{abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the {source}"
@@ -167,7 +162,8 @@ def sources(environment: Environment) -> Iterator[tuple[str, str, str | None]]:
         yield "registry", environment.registry.url, environment.registry.ca
 
 
-def _compared(environment: Environment, now: Callable[[], float], seconds: float) -> Check:
+def clock(environment: Environment, now: Callable[[], float], seconds: float) -> Check:
+    """Compare our clock with that of the first service that says its time; `now` is in seconds since 1970."""
     for source, url, ca in sources(environment):
         skew = clock_skew(url, ca, seconds, now)
         if skew is not None:

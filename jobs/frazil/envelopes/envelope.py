@@ -3,18 +3,9 @@
 An envelope is asked for each writer schema (`unwrapped`). The schema's records are decoded into what that answers (`decoded`), and
 each of them is a `Change`. A new envelope is a module with these two classes, a value in `declaration/envelopes.py` with the rules
 of what it is declared with, a branch in `chosen_envelope`, and cases in the conformance suite (tests/envelopes/conformance.py).
-`decode/changes_in_rows.py` makes rows of changes. How others than Debezium fit:
-
-- `Fields(operation=…)`: records with a field for the operation next to the columns of the row. `after` is the other fields. `key`
-  and `order` are some of them, as a delete has them, too. The tests have one (tests/envelopes/fields_envelope.py).
-- Maxwell: `type` is the operation: `insert`, `update`, `delete`, and `bootstrap-insert`, which is of kind r. `bootstrap-start` and
-  `bootstrap-complete` are `NOTHING`. `data` is the row, also of a delete, so `key` is fields of it. `old` has the values that an
-  update changed: `before` is `data` with these. `ts` is the time in seconds. `xid` and `xoffset` are `about`.
-- AWS DMS: `data` is the row, also of a delete, so `key` is fields of it: the record's key may name the table alone.
-  `metadata.operation` is the operation; `load` is of kind r. Records whose `metadata.record-type` is `control` are `NOTHING`,
-  except those of a truncated or dropped table.
-- MongoDB's source connector: `fullDocument` is `after`, with declared columns, as no schema has them. `documentKey._id` is `key`: a
-  delete has nothing else. An update without `fullDocument` is of an unknown operation: the fields that it changed are no row.
+`decode/changes_in_rows.py` makes rows of changes. The tests have an envelope of records with a field for the operation
+(tests/envelopes/fields_envelope.py). Where the record's key lacks fields of the
+row's key, as with Maxwell, AWS DMS and MongoDB, a change has them as `key`.
 """
 
 from __future__ import annotations
@@ -76,15 +67,12 @@ class Unwrapped(Hashable, Protocol):
     @property
     def row(self) -> Struct:
         """The type of the rows, by the names of the source."""
-        ...
 
     def decoded(self, target: Struct) -> Struct:
         """Return what a record is decoded into, for rows of type `target`: a table's, with the sources of its fields."""
-        ...
 
     def change(self, record: Column, target: Struct) -> Change:
         """Return the change that a record is, decoded into that; nothing of it may fail for any record."""
-        ...
 
 
 class Envelope(Protocol):
@@ -93,7 +81,6 @@ class Envelope(Protocol):
     @property
     def has_changes(self) -> bool:
         """Whether records are changes of rows; else a record is its row."""
-        ...
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -101,15 +88,12 @@ class Envelope(Protocol):
 
         Empty: offsets do, as all changes of a key are in one partition, and `order_by` is refused.
         """
-        ...
 
     def unwrapped(self, record: Struct) -> Unwrapped:
         """Return how records of this type are unwrapped. Raises `InvalidInput` if they are no changes of a table's rows."""
-        ...
 
     def record(self, row: Struct) -> Struct:
         """Return the type of records without a schema, whose rows have these declared columns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

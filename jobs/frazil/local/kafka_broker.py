@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,30 +51,29 @@ def start_kafka(home: Path) -> str:
         options = (*_JAVA_OPTIONS, *performance)
         broker = start("kafka", _java(classpath, options, "kafka.Kafka", str(settings)), home=home)
         bootstrap = f"{HOST}:{port}"
-        await_ready(broker, _Asked(bootstrap).is_ready, seconds=READY_SECONDS)
+        await_ready(broker, _readiness(bootstrap), seconds=READY_SECONDS)
     return bootstrap
 
 
-class _Asked:
-    """A client that polls a broker for its metadata over one connection."""
+def _readiness(bootstrap: str) -> Callable[[], bool]:
+    """Return a function that asks over one connection whether the broker lists itself as one that accepts requests."""
+    settings: dict[str, Any] = {
+        "bootstrap.servers": bootstrap,
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 50,
+        "socket.connection.setup.timeout.ms": 1000,
+        "log_level": 0,
+        "error_cb": lambda _: None,  # an error is expected until the broker answers
+    }
+    admin = AdminClient(settings)
 
-    def __init__(self, bootstrap: str) -> None:
-        settings: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 50,
-            "socket.connection.setup.timeout.ms": 1000,
-            "log_level": 0,
-            "error_cb": lambda _: None,  # an error is expected until the broker answers
-        }
-        self._admin = AdminClient(settings)
-
-    def is_ready(self) -> bool:
-        """Return whether the broker lists itself as one that accepts requests."""
+    def is_ready() -> bool:
         try:
-            return bool(self._admin.list_topics(timeout=0.2).brokers)
+            return bool(admin.list_topics(timeout=0.2).brokers)
         except KafkaException:
             return False
+
+    return is_ready
 
 
 def _settings(folder: Path, *, port: int, controller_port: int) -> Path:

@@ -35,7 +35,7 @@ from frazil.local.ports import (
 from frazil.local.postgres import start_postgres
 from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
-from frazil.local.seaweedfs import KeyFiles, start_object_store
+from frazil.local.seaweedfs import start_object_store
 from frazil.local.toolchain.jars import jars, postgres_purpose
 from frazil.local.watchdog import kept_from_outliving
 
@@ -92,41 +92,6 @@ def purposes_of(part: Part) -> tuple[str, ...]:
             return ()
 
 
-def file_lake(home: Path, *, bootstrap: str, registry_url: str | None) -> Environment:
-    """Return the environment `local`: tables in a folder of `.frazil`, with a SQLite file as catalog."""
-    lake = home / "lake"
-    (lake / "warehouse").mkdir(parents=True, exist_ok=True)
-    return Environment(
-        name="local",
-        kafka=Kafka(bootstrap=bootstrap),
-        registry=Registry(url=registry_url) if registry_url else None,
-        catalog=LocalCatalog(path=str(lake / "catalog.db"), warehouse=(lake / "warehouse").as_uri()),
-    )
-
-
-def rest_lake(home: Path, *, bootstrap: str, registry_url: str | None, s3: str, catalog: str) -> Environment:
-    """Return the environment `rest`: tables in the object store, with its REST catalog and signed requests."""
-    return Environment(
-        name="rest",
-        kafka=Kafka(bootstrap=bootstrap),
-        registry=Registry(url=registry_url) if registry_url else None,
-        catalog=RestCatalog(
-            uri=catalog,
-            warehouse=seaweedfs.WAREHOUSE,
-            auth=RestAuth.SIGV4,
-            signing_name=seaweedfs.SIGNING_NAME,
-            region=seaweedfs.REGION,
-            data_location=f"s3://{seaweedfs.BUCKET}/data",
-        ),
-        object_store=_store(s3, seaweedfs.REGION, seaweedfs.key_files(home)),
-    )
-
-
-def _store(endpoint: str, region: str, keys: KeyFiles) -> ObjectStore:
-    key_id, key = keys.references()
-    return ObjectStore(endpoint=endpoint, path_style=True, region=region, access_key_id=key_id, secret_access_key=key)
-
-
 class Part(StrEnum):
     """A local service. A lake on files needs no process and always exists.
 
@@ -181,19 +146,36 @@ class LocalServices:
 
     @property
     def environment(self) -> Environment:
-        """The environment `local`: tables in a folder, their catalog a SQLite file."""
-        return file_lake(self.home, bootstrap=self.bootstrap, registry_url=self._registry_url_if_up())
+        """The environment `local`: tables in a folder of `.frazil`, their catalog a SQLite file."""
+        lake = self.home / "lake"
+        (lake / "warehouse").mkdir(parents=True, exist_ok=True)
+        return Environment(
+            name="local",
+            kafka=Kafka(bootstrap=self.bootstrap),
+            registry=self._registry,
+            catalog=LocalCatalog(path=str(lake / "catalog.db"), warehouse=(lake / "warehouse").as_uri()),
+        )
 
     @property
     def rest_environment(self) -> Environment:
-        """The environment `rest`: the same broker and registry, tables in the object store by its REST catalog."""
-        store = self.address(Part.OBJECT_STORE)
-        return rest_lake(
-            self.home,
-            bootstrap=self.bootstrap,
-            registry_url=self._registry_url_if_up(),
-            s3=store["s3"],
-            catalog=store["catalog"],
+        """The environment `rest`: tables in the object store, with its REST catalog and signed requests."""
+        store, region = self.address(Part.OBJECT_STORE), seaweedfs.REGION
+        key_id, key = seaweedfs.key_files(self.home).references()
+        return Environment(
+            name="rest",
+            kafka=Kafka(bootstrap=self.bootstrap),
+            registry=self._registry,
+            catalog=RestCatalog(
+                uri=store["catalog"],
+                warehouse=seaweedfs.WAREHOUSE,
+                auth=RestAuth.SIGV4,
+                signing_name=seaweedfs.SIGNING_NAME,
+                region=region,
+                data_location=f"s3://{seaweedfs.BUCKET}/data",
+            ),
+            object_store=ObjectStore(
+                endpoint=store["s3"], path_style=True, region=region, access_key_id=key_id, secret_access_key=key
+            ),
         )
 
     @property
@@ -208,8 +190,9 @@ class LocalServices:
             raise LocalPartFailed(what, where=str(self.home), do=f"Start it: `frazil local up{_OPTIONS.get(part, '')}`")
         return self.addresses[part]
 
-    def _registry_url_if_up(self) -> str | None:
-        return self.registry_url if Part.REGISTRY in self.addresses else None
+    @property
+    def _registry(self) -> Registry | None:
+        return Registry(url=self.registry_url) if Part.REGISTRY in self.addresses else None
 
 
 def up(

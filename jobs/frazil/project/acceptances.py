@@ -51,23 +51,18 @@ class Repository(Protocol):
 
     def authors(self) -> frozenset[str]:
         """Return the logins of those who opened the pull request or have a commit in it, in lower case."""
-        ...
 
     def comments(self) -> Sequence[Mapping[str, Any]]:
         """Return the comments of the pull request, as GitHub's API does."""
-        ...
 
     def code_owners(self) -> str:
         """Return the text of CODEOWNERS on the base branch; empty if there is none."""
-        ...
 
     def may_write(self, login: str) -> bool:
         """Return whether a user may write to the repository."""
-        ...
 
     def is_member(self, organization: str, team: str, login: str) -> bool | None:
         """Return whether a user is an active member of a team; None if the token may not ask."""
-        ...
 
 
 def owned_file(environment: str) -> str:

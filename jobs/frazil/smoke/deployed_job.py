@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Protocol
 
 from frazil.clients.deployed_resources import DeployedResources
-from frazil.clients.emr import Run, RunState
+from frazil.clients.emr import Emr, Run, RunState
 from frazil.clients.object_store import ObjectStore
 from frazil.declaration import Environment, Pipeline, parse, parse_environment
 from frazil.errors import InvalidInput
 from frazil.release.manifest import Release
 from frazil.rollout.desired import Desired, desired_key, parse_desired
-from frazil.rollout.group_jobs import INGEST, MAINTAIN, ingest_jobs
+from frazil.rollout.group_jobs import INGEST, MAINTAIN
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, names_of_runs
 from frazil.rollout.readiness import stored_proofs, stored_release
 from frazil.rollout.run_proof import Reached, RunProof
@@ -27,14 +26,6 @@ GOOD = (RunState.RUNNING, RunState.SUCCESS)
 
 ENDED = 8
 """How many runs that have ended are asked for: those of more than half an hour, at a drain every five minutes."""
-
-
-class Runs(Protocol):
-    """The call to EMR Serverless that probes make."""
-
-    def runs(self, application: str, tags: Mapping[str, str], *, names: str, ended: int) -> Sequence[Run]:
-        """Return the runs of an application that have these tags, oldest first."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +55,7 @@ class Services:
     names: Names
     store: Store
     bucket: Callable[[str], ObjectStore]
-    emr: Runs
+    emr: Emr
     resources: DeployedResources
     now: datetime
     wait: Callable[[float], None]
@@ -170,8 +161,3 @@ class IngestJob(DeployedJob):
         if held is None:
             raise InvalidInput(f"the document {key} does not exist", where=f"job {self.job}", do="Deploy again")
         return held.data
-
-
-def deployed_jobs(services: Services) -> tuple[IngestJob, ...]:
-    """Return the deployed ingest jobs; none without a release."""
-    return tuple(IngestJob.of(services, job) for job in ingest_jobs(services.store))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from frazil.rollout.group_jobs import ingest_jobs
 from frazil.smoke import job_probes, resource_probes
-from frazil.smoke.deployed_job import IngestJob, Services, deployed_jobs
+from frazil.smoke.deployed_job import IngestJob, Services
 from frazil.smoke.probe import Answer, Probe, Subject
 
 
 def probes(services: Services, *, is_published: bool = False) -> Iterator[Probe]:
     """Yield all probes. Without a release, only the first one: nothing runs. `is_published`: one alarm is raised for a test."""
-    jobs = deployed_jobs(services)
+    jobs = [IngestJob.of(services, job) for job in ingest_jobs(services.store)]
     if not jobs:
         yield Probe(subject=Subject.RUN, ask=lambda: Answer.not_yet("no release is deployed, so nothing runs"))
         return

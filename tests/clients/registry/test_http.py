@@ -204,15 +204,11 @@ class TestWhatIsNoRegistry:
 
 
 class TestRedirects:
-    def test_within_the_origin_they_are_followed(self, server: RegistryServer) -> None:
-        server.misbehaviours.append(says(307, Location="/base/subjects/s/versions"))
-        assert Asked(server.url, login=login()).get() == [1]
-
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-    def test_to_another_port_they_are_refused_and_told(self, server: RegistryServer, status: int) -> None:
+    def test_they_are_refused_and_told(self, server: RegistryServer, status: int) -> None:
         with RegistryServer() as other:
             server.always = says(status, Location=f"{other.url}/subjects?token={PLANTED}")
-            with pytest.raises(RegistryUnavailable, match="another origin") as caught:
+            with pytest.raises(RegistryUnavailable, match="it redirects to") as caught:
                 Asked(server.url, login=login()).get()
             assert other.requests == []
             assert other.url.removesuffix("/base") in str(caught.value)
@@ -228,18 +224,14 @@ class TestRedirects:
             "http://127.0.0.1.evil.example/",
             "http://127.0.0.1@evil.example/",
             "file:///etc/passwd",
+            "/base/subjects/s/versions",
             "http://[::1",
             "http://127.0.0.1:99999999/",
         ],
     )
-    def test_anywhere_else_they_are_refused(self, server: RegistryServer, place: str) -> None:
+    def test_wherever_they_lead_they_are_refused(self, server: RegistryServer, place: str) -> None:
         server.always = says(302, Location=place)
         with pytest.raises(RegistryUnavailable, match="redirects to"):
-            Asked(server.url).get()
-
-    def test_a_circle_ends(self, server: RegistryServer) -> None:
-        server.always = says(302, Location="/base/subjects")
-        with pytest.raises(RegistryUnavailable, match="more than 3 times"):
             Asked(server.url).get()
 
     def test_one_without_a_place_ends(self, server: RegistryServer) -> None:

@@ -62,14 +62,7 @@ def routing(oauth: OAuth) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def origin(address: str) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port of an address: credentials are sent to one origin only."""
-    parts = urlsplit(address)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
 def display_address(address: str) -> str:
     """Return the origin alone: paths and queries of a redirect may hold tokens, and addresses credentials."""
-    scheme, host, _ = origin(address)
-    port = urlsplit(address).port
-    return f"{scheme}://{host}" + (f":{port}" if port else "")
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")

@@ -1,4 +1,4 @@
-"""HTTP to a schema registry: retries, strict checks of answers, credentials for one origin only."""
+"""HTTP to a schema registry: retries, strict checks of answers, no redirects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import urllib3
 from urllib3.exceptions import HTTPError, SSLError
 
-from frazil.clients.registry.auth import Login, display_address, origin
+from frazil.clients.registry.auth import Login, display_address
 from frazil.clients.secrets import Redactor
 from frazil.errors import RegistryRefused, RegistryUnavailable
 
@@ -94,7 +94,6 @@ def several(ask: Callable[[_K], _T], keys: Iterable[_K]) -> list[_T]:
 
 _TYPE = "application/vnd.schemaregistry.v1+json"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MOST_REDIRECTS = 3
 _CHUNK_BYTES = 65_536
 _MOST_CHARACTERS = 300
 
@@ -208,53 +207,41 @@ class RegistryHttp:
         )
 
     def _attempt(self, method: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Answer:
-        """Send one request, and follow redirects within the same origin. Raises `PassingError` or `RegistryUnavailable`."""
-        address = self._base + path
-        for _ in range(_MOST_REDIRECTS + 1):
-            left = min(self._retry.attempt_seconds, deadline - self._clock())
-            if left <= 0:
-                raise PassingError("the time was up")
-            try:
-                response = self._pool.request(
-                    method,
-                    address,
-                    body=None if body is None else json.dumps(body).encode(),
-                    headers=self._headers(),
-                    timeout=urllib3.Timeout(connect=left, read=left),
-                    preload_content=False,
-                    redirect=False,
-                )
-            except (HTTPError, OSError) as error:
-                raise self._failure(error) from None
+        """Send one request. Raises `PassingError` or `RegistryUnavailable`. Another address would receive the credentials."""
+        left = min(self._retry.attempt_seconds, deadline - self._clock())
+        if left <= 0:
+            raise PassingError("the time was up")
+        try:
+            response = self._pool.request(
+                method,
+                self._base + path,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=self._headers(),
+                timeout=urllib3.Timeout(connect=left, read=left),
+                preload_content=False,
+                redirect=False,
+            )
             try:
                 if response.status in _REDIRECTS:
-                    address = self._redirected(address, response.headers.get("Location") or "")
-                    continue
+                    raise self._redirected(response.headers.get("Location") or "")
                 return self._read(response, deadline)
-            except (HTTPError, OSError, ssl.SSLError) as error:
-                raise self._failure(error) from None
             finally:
                 # A body that was not read to its end makes the connection useless; one that was has gone back already.
                 response.close()
-        raise self._unavailable(f"it redirects more than {_MOST_REDIRECTS} times", "Correct registry.url")
+        except (HTTPError, OSError, ssl.SSLError) as error:
+            raise self._failure(error) from None
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": f"{_TYPE}, application/json", "Content-Type": _TYPE, "User-Agent": "frazil"}
         return headers | self._login.headers()
 
-    def _redirected(self, address: str, location: str) -> str:
-        """Return where a redirect leads. Another origin would receive the credentials and answer with schemas."""
+    def _redirected(self, location: str) -> RegistryUnavailable:
         try:
-            target = urljoin(address, location)
-            is_same_origin, shown = origin(target) == origin(address), display_address(target)
+            shown = display_address(urljoin(self._base, location))
         except ValueError:
-            is_same_origin, target, shown = False, "", "which is no address"
-        if not is_same_origin:
-            raise self._unavailable(
-                f"it redirects to another origin, {shown}; that is not followed",
-                "If that is the registry, write its address into registry.url",
-            )
-        return target
+            shown = "what is no address"
+        do = "If that is the registry, write its address into registry.url"
+        return self._unavailable(f"it redirects to {shown}; that is not followed", do)
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> Answer:
         """Return the answer's status and JSON. Raises `PassingError` for 429 and 5xx, `RegistryUnavailable` for what is no

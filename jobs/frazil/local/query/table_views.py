@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from frazil.clients.daemon_threads import DaemonThreads
+from frazil.clients.tokens import default_credentials
 from frazil.declaration import Pipeline
 from frazil.errors import CatalogUnavailable, InvalidInput
 from frazil.lake.read.stored_tables import Lake, StoredTable
@@ -149,11 +150,10 @@ def _know(connection: Any, table: StoredTable, scope: str) -> None:
 
 
 def _default_chain(table: str) -> dict[str, str]:
-    import boto3
     from botocore.exceptions import BotoCoreError
 
     try:
-        found = boto3.session.Session().get_credentials()
+        found = default_credentials()
     except BotoCoreError as error:
         raise CatalogUnavailable(str(error), where=f"table {table}", do="Log in to AWS") from None
     if found is None:
