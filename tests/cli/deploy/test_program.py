@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
+from frazil.cli.deploy import program
 from frazil.cli.deploy.program import deployment_program
+from frazil.errors import LocalPartFailed
 
 
 def touched(folder: Path, *names: str) -> Path:
@@ -35,3 +39,12 @@ def test_a_project_that_does_not_deploy_has_none(tmp_path: Path) -> None:
 
 def test_a_file_of_that_name_alone_is_no_project(tmp_path: Path) -> None:
     assert deployment_program(touched(tmp_path, "infra_app.py"), "review") is None
+
+
+def test_a_project_needs_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An editable install has no package of deployment: one error instead of a traceback."""
+    project = touched(tmp_path, "frazil.toml", "infra_app.py")
+    (project / "infra_app.py").write_text("from frazil_deploy.stacks.workflow.program import run\n")
+    monkeypatch.setattr(program, "find_spec", lambda name: None if name == "frazil_deploy" else object())
+    with pytest.raises(LocalPartFailed, match="which has no frazil_deploy. Install the wheel"):
+        deployment_program(project, "review")

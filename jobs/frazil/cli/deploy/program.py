@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from frazil.cli.options import environment_name
-from frazil.errors import InvalidInput
+from frazil.errors import InvalidInput, LocalPartFailed
 from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import Exit
 from frazil.project.project_file import DEPLOYMENTS, NAME
@@ -23,6 +23,8 @@ from frazil.release.manifest import Architecture
 
 PACKAGE = "cdktf"
 """A package of the extra `infra`."""
+OWN = "frazil_deploy"
+"""The package of the wheel that a project's program imports (ADR 48)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,9 @@ def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
         if (folder / NAME).is_file() and (folder / DEPLOYMENTS).is_file():
             if find_spec(PACKAGE) is None and (missing := missing_package(PACKAGE)):
                 raise missing
+            if find_spec(OWN) is None and OWN in (folder / DEPLOYMENTS).read_text("utf-8"):
+                what, do = f"Frazil is installed from a checkout, which has no {OWN}", "Install the wheel"
+                raise LocalPartFailed(what, where=str(folder / DEPLOYMENTS), do=f"{do} (docs/install.md)")
             return DeploymentProgram(folder, (sys.executable, DEPLOYMENTS, verb))
         if (folder / "stacks" / "workflow" / f"{module}.py").is_file():
             return DeploymentProgram(folder, (sys.executable, "-m", f"stacks.workflow.{module}"))
@@ -60,8 +65,8 @@ def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
 
 def own_program(module: str) -> DeploymentProgram:
     """Return a program of this version that needs no deployment: of the wheel, or of the checkout that is installed."""
-    if find_spec("frazil_deploy") is not None:
-        return DeploymentProgram(Path.cwd(), (sys.executable, "-m", f"frazil_deploy.{module}"))
+    if find_spec(OWN) is not None:
+        return DeploymentProgram(Path.cwd(), (sys.executable, "-m", f"{OWN}.{module}"))
     return DeploymentProgram(Path(__file__).resolve().parents[4], (sys.executable, "-m", module))
 
 
