@@ -111,7 +111,7 @@ class CountsDisagree(DecisionRequired):
 
 
 class LedgerLost(DecisionRequired):
-    """No snapshot of the table says which offsets it holds."""
+    """No snapshot of the table says which offsets it holds, or one says it in a damaged form."""
 
     @classmethod
     def of(cls, pipeline: str, table: str, *, is_state: bool) -> Self:
@@ -119,6 +119,15 @@ class LedgerLost(DecisionRequired):
         what = "the table has snapshots, and none says which offsets it holds"
         do = "Name another table: it is made from the declared start" if is_state else ""
         return cls(what, pipeline=pipeline, events=() if is_state else ("ledger-lost",), do=do, table=table)
+
+    @classmethod
+    def of_snapshot(cls, pipeline: str, snapshot_id: int, key: str) -> Self:
+        """Return the error of a snapshot whose summary has a damaged value."""
+        what, do = (
+            f"{key} in the snapshot's summary is damaged",
+            "Name another table: it is made from the declared start",
+        )
+        return cls(what, pipeline=pipeline, place=f"snapshot {snapshot_id}", do=do, snapshot_id=snapshot_id, key=key)
 
 
 class ForeignTable(DecisionRequired):

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.errors import LedgerTooNew
+from frazil.errors import LedgerLost, LedgerTooNew
+from frazil.exit_codes import Exit, exit_of
 from frazil.lake.ledger.entry import Entry, commit_id, stored
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
@@ -86,3 +87,18 @@ def test_offsets_of_300_partitions_are_stored_plain_however_large() -> None:
 def test_a_ledger_of_a_later_format_is_refused_by_name() -> None:
     with pytest.raises(LedgerTooNew, match=r"has format 3.*Use the release that wrote it \(9\.0\)"):
         Entry.of(1, summary(1, 1) | {"frazil.format": "3", "frazil.version": "9.0"})
+
+
+def told(damaged: dict[str, str]) -> None:
+    entry = Entry.of(7, damaged)
+    for value in ("totals", "keys", "schema_ids", "event", "number"):
+        getattr(entry, value)
+
+
+@pytest.mark.parametrize("key", ["start", "end", "counts", "totals", "keys", "schema-ids", "accepted", "decision"])
+def test_a_damaged_value_is_a_lost_ledger_that_names_it(key: str) -> None:
+    """`frazil verify` ended as a defect of Frazil, with exit code 70."""
+    damaged = summary(1, 1) | {"frazil.pipeline": "orders", f"frazil.{key}": '{"a'}
+    with pytest.raises(LedgerLost, match=rf"pipeline orders, snapshot 7: frazil\.{key} in .* is damaged") as found:
+        told(damaged)
+    assert exit_of(found.value) is Exit.DECISION_REQUIRED

@@ -8,13 +8,13 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 from uuid import UUID, uuid5
 
-from frazil.errors import LedgerTooNew
+from frazil.errors import LedgerLost, LedgerTooNew
 from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
 from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
@@ -165,81 +165,96 @@ class Entry:
 
     @classmethod
     def of(cls, snapshot_id: int, summary: Mapping[str, str], at_ms: int = 0) -> Entry:
-        """Read a snapshot's summary; keys of other writers are kept in `summary` only. Raises `LedgerTooNew`."""
+        """Read a snapshot's summary; keys of other writers are kept in `summary` only. Raises `LedgerTooNew`, `LedgerLost`."""
         if summary.get(FORMAT, FORMAT_VERSION) not in (FORMAT_VERSION, COMPACT_VERSION):
             raise LedgerTooNew(
                 f"its ledger has format {summary[FORMAT]}, this release reads formats {FORMAT_VERSION} and {COMPACT_VERSION}",
                 where=f"snapshot {snapshot_id}",
                 do=f"Use the release that wrote it ({summary.get(VERSION, 'unknown')}) or a newer one",
             )
-        summary = {key: plain(value) if key in MAY_BE_COMPACT else value for key, value in summary.items()}
-
-        def parsed(key: str, parse: Any) -> Any:
-            return parse(summary[key]) if key in summary else None
-
+        summary = {
+            key: parsed(snapshot_id, summary, key, plain) if key in MAY_BE_COMPACT else value
+            for key, value in summary.items()
+        }
         return cls(
             snapshot_id,
             summary.get(COMMIT_ID),
-            parsed(START, Offsets.parse),
-            parsed(END, Offsets.parse),
-            parsed(COUNTS, Counts.parse),
+            parsed(snapshot_id, summary, START, Offsets.parse),
+            parsed(snapshot_id, summary, END, Offsets.parse),
+            parsed(snapshot_id, summary, COUNTS, Counts.parse),
             summary.get(SIDE),
             summary.get(RUN),
             summary,
             at_ms,
         )
 
+    def _parsed(self, key: str, parse: Callable[[str], Any], otherwise: Any = None) -> Any:
+        return parsed(self.snapshot_id, self.summary, key, parse) if key in self.summary else otherwise
+
     @property
     def number(self) -> int:
         """The number of the newest decision; 0 before the first one."""
-        return int(self.summary.get(DECISION, 0))
+        return int(self._parsed(DECISION, int, 0))
 
     @property
     def schema_ids(self) -> tuple[int, ...]:
         """The writer schema ids of the batch; empty where the summary does not say."""
-        return tuple(json.loads(self.summary.get(SCHEMA_IDS, "[]")))
+        return tuple(self._parsed(SCHEMA_IDS, json.loads, ()))
 
     @property
     def valid_through(self) -> int | None:
         """The newest record timestamp, milliseconds since 1970; None where the summary does not say."""
-        return int(self.summary[VALID_THROUGH]) if VALID_THROUGH in self.summary else None
+        found: int | None = self._parsed(VALID_THROUGH, int)
+        return found
 
     def window(self, name: str) -> Offsets | None:
         """Return the offsets up to which an operator's decision counts, one of `WINDOWS`; None once they are reached."""
-        return Offsets.parse(self.summary[name]) if name in self.summary else None
+        found: Offsets | None = self._parsed(name, Offsets.parse)
+        return found
 
     @property
     def accepted_records(self) -> Ranges:
         """The rejected records that an operator accepted and that are not landed yet."""
-        found = json.loads(self.summary.get(ACCEPTED_RECORDS, "{}"))
+        found = self._parsed(ACCEPTED_RECORDS, json.loads, {})
         return {int(partition): ranges for partition, ranges in found.items()}
 
     @property
     def event(self) -> str | None:
         """What an operator decided about, as `frazil accept` names it; None if this snapshot records no decision."""
-        event: str | None = json.loads(self.summary.get(EVENTS, "{}")).get("event")
+        event: str | None = self._parsed(EVENTS, json.loads, {}).get("event")
         return event
 
     @property
     def keys(self) -> KeyAccount | None:
         """The account of a table's keys; None in an append table."""
-        return KeyAccount.parse(self.summary[KEYS]) if KEYS in self.summary else None
+        found: KeyAccount | None = self._parsed(KEYS, KeyAccount.parse)
+        return found
 
     @property
     def remembered_deletes(self) -> RememberedDeletes:
         """The files of the keys that the table has deleted, as far as it remembers them."""
-        text = self.summary.get(REMEMBERED_DELETES)
-        return RememberedDeletes() if text is None else RememberedDeletes.parse(text)
+        found: RememberedDeletes = self._parsed(REMEMBERED_DELETES, RememberedDeletes.parse, RememberedDeletes())
+        return found
 
     @property
     def stale_keys(self) -> StaleKeys | None:
         """The keys whose newest record was rejected; None in an append table, and where the summary does not say."""
-        return StaleKeys.parse(self.summary[STALE_KEYS]) if STALE_KEYS in self.summary else None
+        found: StaleKeys | None = self._parsed(STALE_KEYS, StaleKeys.parse)
+        return found
 
     @property
     def totals(self) -> Totals | None:
         """The account since the pipeline began; None in a side table."""
-        return Totals.parse(self.summary[TOTALS], self.summary.get(CLOSED_TOPICS)) if TOTALS in self.summary else None
+        found: Totals | None = self._parsed(TOTALS, lambda text: Totals.parse(text, self.summary.get(CLOSED_TOPICS)))
+        return found
+
+
+def parsed(snapshot_id: int, summary: Mapping[str, str], key: str, parse: Callable[[str], Any]) -> Any:
+    """Return a value of a summary; None if it has none. Raises `LedgerLost` for a damaged one."""
+    try:
+        return parse(summary[key]) if key in summary else None
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
+        raise LedgerLost.of_snapshot(summary.get(PIPELINE, ""), snapshot_id, key) from error
 
 
 MOST_PLAIN = 8_192
