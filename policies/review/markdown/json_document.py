@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,77 +15,52 @@ VERSION = 1
 
 
 def document(review: Review) -> dict[str, Any]:
-    """Return the review as a JSON object. Amounts are texts with two decimals."""
-    prices = review.prices
+    """Return the review as a JSON object. Amounts of money are texts with two decimals."""
+    before, after = review.cost_before, review.cost_after
+    cost = {
+        **_plain(review.prices),
+        "services": {name: _sides(before.of(name), after.of(name)) for name in SERVICES},
+        "total": _sides(before.total, after.total),
+        "before": _estimate(before),
+        "after": _estimate(after),
+    }
+    own = ("environment", "stacks", "notes", "dangers", "effects", "policies", "outputs", "acceptances", "region")
     return {
         "version": VERSION,
-        "environment": review.environment,
+        **{name: _plain(getattr(review, name)) for name in own},
+        **_plain(review.origin),
         "verdict": review.verdict.value,
         "digest": review.form.digest,
         "plans": review.form.content,
-        "commit": review.origin.commit or None,
-        "time": review.origin.time or None,
-        "terraform": review.origin.terraform or None,
-        "acceptances": [asdict(each) for each in review.acceptances],
         "open": list(review.open_codes),
-        "stacks": list(review.stacks),
-        "notes": list(review.notes),
-        "dangers": [asdict(each) for each in review.dangers],
-        "findings": [asdict(each) for each in review.unchanged],
-        "expected": [{**asdict(each), "why": why} for each, why in review.expected],
-        "effects": [asdict(each) for each in review.effects],
-        "policies": [asdict(each) for each in review.policies],
+        "findings": _plain(review.unchanged),
+        "expected": [{**_plain(each), "why": why} for each, why in review.expected],
         "changes": [_change(each, each.differences()) for each in review.changes],
-        "outputs": list(review.outputs),
         "drift": [_change(*each) for each in review.drift],
-        "cost": {
-            "currency": prices.currency,
-            "prices_of": prices.region,
-            "region": review.region or None,
-            "date": prices.date,
-            "note": prices.note,
-            "services": {name: _sides(review.cost_before.of(name), review.cost_after.of(name)) for name in SERVICES},
-            "total": _sides(review.cost_before.total, review.cost_after.total),
-            "before": _lines(review.cost_before),
-            "after": _lines(review.cost_after),
-            "assumptions": {
-                name: {"value": f"{each.value:f}", "meaning": each.meaning, "is_given": each.is_given}
-                for name, each in prices.assumptions.items()
-            },
-            "gb_a_month": {name: f"{gb:f}" for name, gb in prices.gb_a_month.items()},
-            "prices": {
-                name: {"amount": f"{each.amount:f}", "unit": each.unit, "source": each.source}
-                for name, each in prices.prices.items()
-            },
-            "not_counted": prices.not_counted,
-        },
+        "cost": cost,
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return a value, and the fields of its objects, as JSON."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return f"{value:f}" if isinstance(value, Decimal) else repr(LATER) if value is LATER else value
 
 
 def _change(change: Planned, differences: tuple[Difference, ...]) -> dict[str, Any]:
-    return {
-        "stack": change.stack,
-        "address": change.address,
-        "type": change.type,
-        "verb": change.verb.value,
-        "why": change.why or None,
-        "forced_by": list(change.forced_by),
-        "moved_from": change.moved_from or None,
-        "imported": change.imported or None,
-        "differences": [
-            {"path": each.path, "before": _value(each.before), "after": _value(each.after)} for each in differences
-        ],
-    }
-
-
-def _value(value: Any) -> Any:
-    return repr(LATER) if value is LATER else value
+    own = ("stack", "address", "type", "verb", "why", "forced_by", "moved_from", "imported")
+    return {**{name: _plain(getattr(change, name)) for name in own}, "differences": _plain(differences)}
 
 
 def _sides(before: Decimal, after: Decimal) -> dict[str, str]:
     return {"before": f"{before:.2f}", "after": f"{after:.2f}", "difference": f"{after - before:.2f}"}
 
 
-def _lines(side: Estimate) -> dict[str, Any]:
-    lines = [{"service": each.service, "amount": f"{each.amount:.2f}", "how": each.how} for each in side.lines]
+def _estimate(side: Estimate) -> dict[str, Any]:
+    lines = [{**_plain(each), "amount": f"{each.amount:.2f}"} for each in side.lines]
     return {"lines": lines, "not_understood": list(side.missing)}
