@@ -8,14 +8,12 @@ apply; 1 refused; 2 invalid input; 4 applied in part, the rest needs another rev
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from frazil.exit_codes import Exit
 from policies.review.markdown.escaping import code, prose
@@ -24,9 +22,9 @@ from policies.review.plan.compared_plans import SHOWN, NormalForm, differences, 
 from policies.review.review import Review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow.deployed import file_of
-from stacks.workflow.review import ended_by_signals, is_declared, json_object, review_of
+from stacks.workflow.review import ended_by_signals, is_declared, json_object, parser_of, review_of
 from stacks.workflow.saved_plans import Applied, PlanDiffers, apply_saved, planned
-from stacks.workflow.terraform_command import NotPlanned, TerraformCommand, program
+from stacks.workflow.terraform_command import NotPlanned, program, write_outputs
 from stacks.workflow.terraform_plans import APP, synthesise
 
 PLAN_DIFFERS = "plan_differs"
@@ -46,39 +44,30 @@ def main(
     if not is_declared(chosen.environment, deployments):
         return Exit.INVALID_INPUT
     try:
-        reviewed = read_form(chosen.reviewed.read_text("ascii")) if chosen.reviewed else None
-        accepted = json_object(chosen.acceptances) if chosen.acceptances else None
-        terraform = program(settings)
         # Only this user can read the folder with the plans, and it is always removed.
         with tempfile.TemporaryDirectory(prefix="frazil-apply-") as folder:
-            deployment = deployments[chosen.environment]
-            return _applied(
-                deployment, Path(folder), reviewed, accepted, settings, now, app, terraform, outputs=chosen.outputs
-            )
+            return _applied(chosen, deployments[chosen.environment], Path(folder), settings, now, app)
     except (NotPlanned, PlanDiffers, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
 
 
 def _applied(
+    chosen: argparse.Namespace,
     deployment: Deployment,
     folder: Path,
-    reviewed: NormalForm | None,
-    accepted: Mapping[str, Any] | None,
     settings: Mapping[str, str],
     now: datetime,
     app: Sequence[str],
-    terraform: str,
-    *,
-    outputs: Path | None,
 ) -> int:
+    reviewed = read_form(chosen.reviewed.read_text("ascii")) if chosen.reviewed else None
+    accepted = json_object(chosen.acceptances) if chosen.acceptances else None
+    terraform = program(settings)
     folders = synthesise(deployment, folder, settings, app)
     _check_deployed_objects(deployment, folder, settings)
     saved = planned(deployment.name, folders, settings, terraform)
     found = review_of(deployment, saved.stacks, today=now.date(), time=now.isoformat(" ", "minutes"), comments=accepted)
-    is_reviewed = reviewed is not None and reviewed.digest == saved.form.digest
-    if is_empty(saved.form):
-        is_reviewed = True  # nothing to review
+    is_reviewed = is_empty(saved.form) or (reviewed is not None and reviewed.digest == saved.form.digest)
     if not is_reviewed and not any(each.covers(PLAN_DIFFERS) for each in found.acceptances):
         print(_difference(found, reviewed))
         return Exit.DECISION_REQUIRED
@@ -86,10 +75,9 @@ def _applied(
         print(markdown(found), end="")
         return Exit.DECISION_REQUIRED
     code = _reported(found, apply_saved(saved, settings, terraform, digest=found.form.digest, on_stack=_progress))
-    if outputs is not None:
-        known = [stack.name for stack in saved.stacks if stack.plan is not None]
-        read = {name: TerraformCommand(folders[name], settings, terraform).outputs() for name in known}
-        outputs.write_text(json.dumps(read), "utf-8")
+    if chosen.outputs is not None:
+        known = {stack.name: folders[stack.name] for stack in saved.stacks if stack.plan is not None}
+        write_outputs(chosen.outputs, known, settings, terraform)
     return code
 
 
@@ -142,12 +130,8 @@ def _reported(found: Review, applied: Applied) -> int:
 
 
 def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m stacks.workflow.apply", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
+    parser = parser_of("apply", __doc__, deployments)
     parser.add_argument("--reviewed", type=Path, metavar="FILE", help="the normal form that the review wrote")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
     parser.add_argument("--outputs", type=Path, metavar="FILE", help="write the outputs that are no secrets")
     return parser.parse_args(arguments)
 

@@ -1,6 +1,6 @@
 """`python -m stacks.workflow.deploy ENV STACK…`: for each stack, review its plan and apply it. `frazil deploy up` runs it.
 
-Each stack has its own plan, review and digest. All are planned at once. If a stack has changed its outputs, those behind it
+Each stack has its own plan, review and digest. All are planned at once. If a stack has changed its outputs, those after it
 are planned again. The stacks of groups follow `ingestion`.
 
 Exit codes: 0 applied, or nothing to apply; 1 refused: an open danger, or not confirmed; 2 invalid input; 5 not planned;
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,8 +31,8 @@ from policies.review.plan.resource_changes import Verb
 from policies.review.review import Review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.spec.reader_keys import VARIABLE
-from stacks.workflow.deployed import file_of
-from stacks.workflow.review import ended_by_signals, is_declared, json_object, review_of
+from stacks.workflow.deployed import file_of, replace_file
+from stacks.workflow.review import ended_by_signals, is_declared, json_object, parser_of, review_of
 from stacks.workflow.saved_plans import (
     Applied,
     PlanDiffers,
@@ -43,7 +42,7 @@ from stacks.workflow.saved_plans import (
     of_stacks,
     planned,
 )
-from stacks.workflow.terraform_command import NotPlanned, TerraformCommand, program
+from stacks.workflow.terraform_command import NotPlanned, TerraformCommand, program, write_outputs
 from stacks.workflow.terraform_plans import APP, STACKS, plans, synthesise
 
 
@@ -137,13 +136,11 @@ class _Deploying:
                 early.clear()
         if self._chosen.outputs is not None:
             places = {name: self._folder / "cdktf.out" / "stacks" / name for name in self._stacks}
-            commands = {name: TerraformCommand(each, self._settings, self._terraform) for name, each in places.items()}
-            outputs = {name: command.outputs() for name, command in commands.items()}
-            self._chosen.outputs.write_text(json.dumps(outputs), "utf-8")
+            write_outputs(self._chosen.outputs, places, self._settings, self._terraform)
         return Exit.SUCCESS
 
     def _folders(self, found: Mapping[str, Path]) -> dict[str, Path]:
-        """Return the folders of the wanted stacks in their order, each with those of its groups behind it."""
+        """Return the folders of the wanted stacks in their order, each followed by those of its groups."""
         wanted: dict[str, Path] = {}
         for stack in self._stacks:
             shared = self._folder / "cdktf.out" / "stacks" / stack
@@ -229,13 +226,8 @@ class _Deploying:
         """Write the file of deployed objects into the project; the person who deploys commits it."""
         file = file_of(self._deployment, self._settings.get("FRAZIL_DEPLOYED", ""))
         written = self._folder / "deployed" / file.name
-        if not written.is_file() or (file.is_file() and file.read_bytes() == written.read_bytes()):
-            return
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside = file.with_suffix(".new")
-        shutil.copyfile(written, beside)
-        os.replace(beside, file)
-        print(f"{file}: lists what holds data; commit it", flush=True)
+        if written.is_file() and replace_file(file, written.read_bytes()):
+            print(f"{file}: lists what holds data; commit it", flush=True)
 
     def _reported(self, name: str, found: Review, applied: Applied) -> int:
         if applied.failed:
@@ -254,13 +246,9 @@ def _counts(found: Review) -> str:
 
 
 def _arguments(arguments: Sequence[str], deployments: Mapping[str, Deployment]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m stacks.workflow.deploy", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
+    parser = parser_of("deploy", __doc__, deployments)
     parser.add_argument("stacks", nargs="+", choices=(OWNER, *STACKS), help="the stacks to deploy, in their order")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="apply in spite of dangers")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
     parser.add_argument("--again", action="store_true", help="raise the generation of an unchanged desired state")
     parser.add_argument("--group", default="", metavar="NAME", help="of the stacks of ingestion, that of one group")
     parser.add_argument(

@@ -156,14 +156,19 @@ def read(file: Path, environment: str) -> Deployed | None:
 
 
 def write(file: Path, deployed: Deployed) -> None:
-    """Replace the file in one step, unless it has this content already."""
-    content = deployed.written()
+    """Write a file, unless it has this content already."""
+    replace_file(file, deployed.written())
+
+
+def replace_file(file: Path, content: bytes) -> bool:
+    """Replace a file in one step, unless it has this content already. Return whether it was replaced."""
     if file.is_file() and file.read_bytes() == content:
-        return
+        return False
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_bytes(content)
-    os.replace(beside, file)
+    new = file.with_name(f".{file.name}.new")
+    new.write_bytes(content)
+    os.replace(new, file)
+    return True
 
 
 def held(stacks: Mapping[str, Mapping[str, Any]]) -> tuple[Held, ...]:

@@ -53,12 +53,11 @@ def _done(argv: Sequence[str], deployments: Sequence[Deployment], release: str) 
     program, verb, arguments = argv[0], argv[1] if len(argv) > 1 else "", argv[2:]
     if not verb:
         return _synthesise(named, release)
-    if verb == "review":
-        return _review(arguments, named, program)
-    if verb == "apply":
-        return _apply(arguments, named, program)
-    if verb == "deploy":
-        return _deploy(arguments, named, program)
+    if verb in ("review", "apply", "deploy"):
+        from stacks.workflow import apply, deploy, review  # load the rules of policies
+
+        run = {"review": review.run, "apply": apply.run, "deploy": deploy.run}[verb]
+        return run(arguments, named, (str(Path(program).absolute()),))
     if verb == "lock" and not arguments:
         from stacks.workflow import provider_lock
 
@@ -85,24 +84,6 @@ def _synthesise(deployments: Mapping[str, Deployment], release: str) -> int:
         for name in settings["FRAZIL_ENVIRONMENTS"].split(","):
             print(f"{name.strip()}: synthesised into cdktf.out. Next: frazil deploy plan {name.strip()} --offline")
     return code
-
-
-def _review(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
-    from stacks.workflow import review  # loads the rules of policies
-
-    return review.run(arguments, deployments, (str(Path(program).absolute()),))
-
-
-def _apply(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
-    from stacks.workflow import apply
-
-    return apply.run(arguments, deployments, (str(Path(program).absolute()),))
-
-
-def _deploy(arguments: Sequence[str], deployments: Mapping[str, Deployment], program: str) -> int:
-    from stacks.workflow import deploy
-
-    return deploy.run(arguments, deployments, (str(Path(program).absolute()),))
 
 
 def _describe(environment: str, deployments: Mapping[str, Deployment], release: str) -> int:

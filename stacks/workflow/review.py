@@ -212,21 +212,25 @@ def json_object(file: Path) -> dict[str, Any]:
     return content
 
 
-def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENTS) -> argparse.Namespace:
+def parser_of(module: str, about: str | None, deployments: Iterable[str]) -> argparse.ArgumentParser:
+    """Return a parser of the arguments of a module that takes an environment. `about` is the module's docstring."""
     parser = argparse.ArgumentParser(
-        prog="python -m stacks.workflow.review", description=(__doc__ or "").partition("\n")[0]
+        prog=f"python -m stacks.workflow.{module}", description=(about or "").partition("\n")[0]
     )
     parser.add_argument("environment", metavar="ENV", help=f"one of {', '.join(deployments)}")
+    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
+    return parser
+
+
+def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENTS) -> argparse.Namespace:
+    parser = parser_of("review", __doc__, deployments)
     parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
     parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the stacks of another checkout")
     parser.add_argument("--only-changed", action="store_true", help="plan nothing if these are this checkout's stacks")
     parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
-    parser.add_argument("--acceptances", type=Path, metavar="FILE", help="what frazil deploy acceptances printed")
-    parser.add_argument(
-        "--commit", default="", metavar="SHA", help="the reviewed commit; that of the checkout if left out"
-    )
+    parser.add_argument("--commit", default="", metavar="SHA", help="the reviewed commit, if not that of the checkout")
     parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
     parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
     return parser.parse_args(arguments)

@@ -10,11 +10,11 @@ a saved plan.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from frazil.release.archives import sha256
 from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import hidden
 from policies.review.plan.plan_gaps import StackPlan
@@ -68,7 +68,7 @@ def of_stacks(environment: str, stacks: tuple[StackPlan, ...], folders: Mapping[
         stacks=stacks,
         folders=own,
         form=normal_form(environment, {each.name: each.plan for each in stacks}),
-        files={name: _sha256(folder / PLAN) for name, folder in own.items() if (folder / PLAN).is_file()},
+        files={name: sha256(folder / PLAN) for name, folder in own.items() if (folder / PLAN).is_file()},
     )
 
 
@@ -97,15 +97,13 @@ def apply_saved(
         elif outdated:
             left[stack.name] = f"it was planned with outputs that {outdated} has changed"
         elif _changes(stack):
-            if _sha256(saved.folders[stack.name] / PLAN) != saved.files[stack.name]:
+            if sha256(saved.folders[stack.name] / PLAN) != saved.files[stack.name]:
                 raise PlanDiffers(f"{stack.name}: the saved plan was changed after it was planned")
             on_stack(stack.name)
             code, errors = TerraformCommand(saved.folders[stack.name], settings, terraform).applied()
             if code:
-                said = (
-                    hidden(errors, *(each.plan for each in saved.stacks if each.plan is not None))
-                    or f"Terraform ended with {code}"
-                )
+                said = hidden(errors, *(each.plan for each in saved.stacks if each.plan is not None))
+                said = said or f"Terraform ended with {code}"
                 return Applied(stacks=tuple(done), left=left, failed=stack.name, errors=said)
             done.append(stack.name)
             outdated = stack.name if changes_outputs(stack) else ""
@@ -118,11 +116,6 @@ def _changes(stack: StackPlan) -> bool:
 
 
 def changes_outputs(stack: StackPlan) -> bool:
-    """Return whether stacks behind this one were planned with outputs that it changes."""
+    """Return whether stacks after this one were planned with outputs that it changes."""
     changes = (stack.plan or {}).get("output_changes") or {}
     return any(each.get("actions") not in (["no-op"], None) for each in changes.values())
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -129,6 +129,12 @@ class TerraformCommand:
         return code, error_headings(output.read_text("utf-8", errors="replace"))
 
 
+def write_outputs(file: Path, folders: Mapping[str, Path], settings: Mapping[str, str], program: str) -> None:
+    """Write the outputs of stacks that are no secrets, as JSON by stack. `folders` are those of the stacks, by name."""
+    commands = {name: TerraformCommand(folder, settings, program) for name, folder in folders.items()}
+    file.write_text(json.dumps({name: command.outputs() for name, command in commands.items()}), "utf-8")
+
+
 @contextmanager
 def _signals_kept() -> Iterator[list[int]]:
     """Keep the signals that ask this process to end, and give their numbers. Only the main thread handles signals."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.errors import ReleaseIncomplete
+from frazil.release.archives import sha256
 from frazil.release.manifest import Architecture
 
 _REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s\\;]+)(?P<marker>\s*;)?")
@@ -95,18 +95,14 @@ def download(lock: Path, folder: Path, architecture: Architecture, *, python: st
 def matched(packages: Sequence[Package], files: Mapping[Path, str]) -> dict[str, Path]:
     """Return the file of each package by name. `files` maps files to hashes; files with unlocked hashes are ignored."""
     found: dict[str, Path] = {}
-    for file, sha256 in sorted(files.items()):
+    for file, digest in sorted(files.items()):
         name, _, version = file.name.removesuffix(".whl").partition("-")
         for package in packages:
             is_it = normal(name) == package.name and version.split("-")[0] == package.version
-            if is_it and sha256 in package.hashes:
+            if is_it and digest in package.hashes:
                 found[package.name] = file
     return found
 
 
 def _hashed(folder: Path) -> dict[Path, str]:
-    hashes = {}
-    for file in folder.glob("*.whl"):
-        with file.open("rb") as content:
-            hashes[file] = hashlib.file_digest(content, "sha256").hexdigest()
-    return hashes
+    return {file: sha256(file) for file in folder.glob("*.whl")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Protocol
 
 from frazil.declaration.documents.to_json import digest
 from frazil.errors import ReleaseIncomplete
+from frazil.release.archives import sha256
 from frazil.release.manifest import MANIFEST, Release, manifest, parse_manifest
 from frazil.release.signature import SIGNATURES, in_folder, verify
 
@@ -77,8 +77,7 @@ def document_key(document: bytes) -> str:
 def _wrong(release: Release, folder: Path) -> Iterator[str]:
     for file in release.files:
         try:
-            with (folder / file.name).open("rb") as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
+            found = sha256(folder / file.name)
         except OSError:
             found = ""
         if found != file.sha256:
