@@ -22,7 +22,7 @@ from frazil.ingest.reporting.events import Reporter
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import entries
-from frazil.local.duckdb_query import ask
+from tests.support.duckdb_reader import ask
 
 SEED = 7
 READS = 5

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from frazil.local.duckdb_query import ask
+from tests.support.duckdb_reader import ask
 
 DUCKDB, PYICEBERG = "duckdb", "pyiceberg"
 LIMIT_SECONDS = 120.0

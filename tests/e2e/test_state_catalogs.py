@@ -22,7 +22,6 @@ from frazil.declaration.environment import Environment
 from frazil.lake.commit import commit_rows_and_offsets as append
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
-from frazil.local.duckdb_query import ask
 from frazil.local.services import LocalServices
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
@@ -32,6 +31,7 @@ from frazil.maintain.target import Action, MaintenanceRun, Outcome, Policy, Stat
 from tests.lake.commit.test_row_delta import EVENTS, FIRST, SECOND, failing
 from tests.support import extra_catalogs, oracle
 from tests.support.concurrent_drivers import run_both
+from tests.support.duckdb_reader import ask
 from tests.support.jobs import once
 from tests.support.keyed_table import KeyedTable
 from tests.support.losing_relay import Lost, losing_relay

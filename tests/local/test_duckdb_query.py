@@ -13,9 +13,9 @@ from frazil.declaration.catalogs import LocalCatalog, ObjectStore
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.local.duckdb_query import ask
 from frazil.local.services import LocalServices
 from tests.standin.aws.launch import glue_environment
+from tests.support.duckdb_reader import ask
 
 ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
 QUESTION = "SELECT user, count(*) AS orders FROM lake_table GROUP BY ALL ORDER BY ALL"

@@ -39,11 +39,11 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql import changelog_views
 from frazil.lake.sql.changelog_sql import ChangelogTable
 from frazil.lake.sql.sql_engine import SqlEngine
-from frazil.local.duckdb_query import ask
 from tests.scenarios.test_upserts import stored
 from tests.support import change_replay, extra_catalogs
 from tests.support.connect_events import ConnectSource
 from tests.support.debezium_events import PLACEHOLDER, STARTED_MS, Source
+from tests.support.duckdb_reader import ask
 from tests.support.rest_catalog import rest_catalog
 from tests.support.shop import Shop
 from tests.support.state_replay import EPOCH_MS, StateReplay

@@ -27,7 +27,6 @@ from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.older_metadata import lineage
 from frazil.lake.read.scan import rows
 from frazil.lake.read.stored_tables import Lake, StoredTable
-from frazil.local.duckdb_query import ask
 from frazil.local.query.answer import answer
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
@@ -40,6 +39,7 @@ from tests.support import trino_server
 from tests.support.committed_table import EAGER
 from tests.support.debezium_events import PLACEHOLDER
 from tests.support.declared_schemas import json_file
+from tests.support.duckdb_reader import ask
 from tests.support.jobs import job
 from tests.support.shop import Shop, avro, frame
 from tests.support.topics import varied

@@ -20,7 +20,6 @@ from frazil.declaration import Limits
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql.sql_engine import SqlEngine
-from frazil.local.duckdb_query import ask
 from frazil.maintain import compact as merge_deletes
 from frazil.maintain.compact import compact
 from frazil.maintain.expire import expire
@@ -29,6 +28,7 @@ from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
+from tests.support.duckdb_reader import ask
 from tests.support.jobs import once
 from tests.support.shop import Shop
 from tests.support.trino_server import Trino

@@ -14,11 +14,11 @@ from frazil.declaration.environment import Environment
 from frazil.declaration.partitioning import PartitionField, Transform
 from frazil.errors import Fault
 from frazil.lake.iceberg_java import Iceberg
-from frazil.local.duckdb_query import ask
 from frazil.upsert import scan_resolver as positions
 from frazil.upsert.key_literals import LISTED_AT_MOST
 from frazil.upsert.resolver_protocol import HASH, IS_DELETE, PARTITION, BatchKeys, Head, broadcast, key_hash
 from frazil.upsert.scan_resolver import ScanResolver
+from tests.support.duckdb_reader import ask
 from tests.support.keyed_table import KeyedTable
 from tests.support.variants import first_short
 

@@ -144,15 +144,13 @@ def _width(column: Column) -> int:
     return max(head, body if column.no_wrap else min(body, TEXT))
 
 
-def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = (), title: str | None = None) -> Fitting:
+def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = ()) -> Fitting:
     """Return a table without frills.
 
     The columns in `right` hold numbers, which are never cut or folded. On a narrow screen the columns in `drop` are left out,
     the first one first.
     """
-    made = Fitting(
-        title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, GAP, 0, 0)
-    )
+    made = Fitting(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
     made.dropped = drop
     for column in columns:
         is_number = column in right

@@ -5,41 +5,17 @@ Its extensions are wheels of this environment, loaded by path. Automatic downloa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from frazil.declaration.catalogs import ObjectStore
-from frazil.declaration.secret import Secret
 from frazil.errors import LocalPartFailed
 
 EXTENSIONS = ("avro", "httpfs", "iceberg")
 """The extensions that Iceberg tables need, in the order of loading; `httpfs` reads S3."""
-
-
-def ask(
-    metadata: str,
-    question: str,
-    *,
-    store: ObjectStore | None = None,
-    resolve: Callable[[Secret], str] = lambda secret: "",
-) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Run `question`, SQL in which `lake_table` is the table of this metadata file. Return columns and rows.
-
-    `store` holds the table's files, and `resolve` reads the store's keys. A table in a folder needs neither.
-    """
-    with session() as connection:
-        if store is not None:
-            keys = {"access_key_id": store.access_key_id, "secret_access_key": store.secret_access_key}
-            read = {name: resolve(key) for name, key in keys.items() if key is not None}
-            know_store(connection, endpoint=store.endpoint, region=store.region, is_path_style=store.path_style, **read)
-        connection.execute(f"CREATE TEMP VIEW lake_table AS {scan(metadata)}")
-        answer = connection.execute(question)
-        names: Sequence[Any] = answer.description or ()
-        return [str(name[0]) for name in names], answer.fetchall()
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from frazil.lake.delete_files.java_manifests import DeleteFile, position_deletes
 from frazil.lake.delete_files.merged_deletes import Merged, merges, write
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
-from frazil.local.duckdb_query import ask
 from tests.support import oracle
+from tests.support.duckdb_reader import ask
 from tests.support.jobs import job, once
 from tests.support.keyed_table import KeyedTable, Row
 

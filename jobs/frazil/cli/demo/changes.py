@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from frazil.cli.console import number, say, table
+from frazil.cli.console import number, say
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, Environment, Pipeline, Table, Topic, Upsert
 from frazil.errors import KafkaUnavailable, TopicMissing
@@ -51,7 +50,6 @@ _CHANGES = (
     ("deleted", 2, "DELETE FROM bookings WHERE id % 50 = 1"),
 )
 """What is done to how many rows, and how many records each row has: a delete has a tombstone, another key is delete and insert."""
-QUESTION = "SELECT state, count(*) AS bookings, sum(fare) AS fares FROM {table} GROUP BY state ORDER BY state"
 _SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
@@ -103,10 +101,9 @@ class Captured:
         return {"pipeline": BOOKINGS.name, "produced": self.produced}
 
     def proof(self, lake: Lake, console: Console) -> bool:
-        """Compare the table with the database, row by row, and print both answers to a question."""
+        """Verify the table, and compare it with the database, row by row."""
         from frazil.audit.verify import verify
         from frazil.cli.pipelines.verify import print_result
-        from frazil.local.duckdb_query import ask
         from frazil.local.postgres import query
 
         found = verify(BOOKINGS, lake, deep=True)
@@ -116,17 +113,9 @@ class Captured:
         columns, rows = query(self.services.database, "SELECT * FROM bookings")
         copied = stored.iceberg.scan(selected_fields=tuple(columns)).to_arrow().select(columns).to_pylist()
         is_equal = _sorted(map(tuple, (row.values() for row in copied))) == _sorted(rows)
-        columns, answer = query(self.services.database, QUESTION.format(table="bookings"))
-        _, of_copy = ask(stored.iceberg.metadata_location, QUESTION.format(table="lake_table"))
-        first, *others = columns
-        shown = table(first, *(f"{name}, {of}" for of in ("PostgreSQL", "Iceberg") for name in others))
-        for left, right in zip_longest(answer, of_copy, fillvalue=("",) * len(columns)):
-            cells = (left[0] or right[0], *left[1:], *right[1:])
-            shown.add_row(*(number(cell) if isinstance(cell, int) else str(cell) for cell in cells))
-        console.print(shown)
         equal = "equal" if is_equal else "NOT equal"
         say(f"airline.bookings: {number(len(rows))} rows in PostgreSQL, all rows {equal}", to=console)
-        return found.exit_code == 0 and found.sum_of("read") == self.produced and is_equal and answer == of_copy
+        return found.exit_code == 0 and found.sum_of("read") == self.produced and is_equal
 
     def _wait(self, environment: Environment, secrets: Secrets) -> None:
         """Wait until the topic has all records."""

@@ -19,7 +19,6 @@ from frazil.cli.demo.changes import Captured
 from frazil.cli.demo.land import Landed, fill_and_land, heading
 from frazil.cli.options import AsJson, LocalEnvironment, check_local, command_secrets
 from frazil.cli.pipelines.run import Memory
-from frazil.cli.pipelines.status import SECONDS, snapshot_table
 from frazil.declaration import Environment, Pipeline, Table, Topic
 from frazil.exit_codes import Exit
 from frazil.project.environments import documents_folder
@@ -27,14 +26,13 @@ from frazil.project.project_file import state_folder
 
 if TYPE_CHECKING:
     from frazil.lake.read.stored_tables import Lake
-    from frazil.status.pipeline_status import PipelineStatus
 
 DOCUMENT = ".frazil/demo/pipelines.json"
 NEXT = (
     ("frazil status flights --env demo", "offsets, schema, snapshots"),
     ("frazil dead-letters list flights --env demo", "rejected records, with reasons"),
     ("frazil verify flights --env demo --deep", "the proof again"),
-    ("stacks/pipelines.py", "the declarations of these tables; add yours beside them"),
+    ("stacks/pipelines.py", "the declarations of these tables; add yours there"),
     ("README.md", "a pipeline on your own broker"),
 )
 ELSEWHERE = tuple((f"{command} --pipelines {DOCUMENT}", what) for command, what in NEXT[:3])
@@ -67,17 +65,6 @@ PLANES = Pipeline(topic=Topic("planes", value="protobuf"), table=Table("nyc.plan
 PIPELINES = (FLIGHTS, WEATHER, PLANES)
 """What the demo lands; `stacks/pipelines.py` declares the same."""
 
-SNAPSHOTS = 5
-"""How many of the last snapshots the page at the end has."""
-
-QUESTION = """
-select carrier,
-       count(*) as flights,
-       round(avg(arr_delay), 1) as late_minutes,
-       count_if(cancelled) as cancelled_since_v2
-from lake_table group by carrier order by flights desc limit 5
-"""
-
 
 def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False) -> None:
     """Land a year of flights, and a database's changes.
@@ -92,12 +79,9 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
     Exit codes: 0 every record is landed or dead-lettered, and proven; 1 a record is missing; 3 a local service
     did not start
     """
-    from frazil.clients.daemon_threads import DaemonThreads
-    from frazil.clients.kafka import Kafka
     from frazil.lake.read.stored_tables import Lake
     from frazil.local.postgres import why_postgres_cannot_run
     from frazil.local.services import down, world
-    from frazil.status.all_pipelines import Services, all_pipelines
 
     check_local(option, (ENVIRONMENT,))
     began = time.monotonic()
@@ -120,24 +104,15 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
             log=folder / "spark.log",
             begin_capture=None if lacking else lambda: Captured.begin(folder),
         )
-        lake, kafka = Lake(environment, secrets.read), Kafka(environment.kafka, secrets, timeout_seconds=SECONDS)
-        services = Services(lake=lake, kafka=lambda: kafka, registry=lambda: None, commits=SNAPSHOTS)
-        statuses = all_pipelines(PIPELINES, services, DaemonThreads(len(PIPELINES), name="demo"), now=time.time)
+        lake = Lake(environment, secrets.read)
         heading(console, "5", "The proof", "through PyIceberg; no JVM, no Kafka")
         proofs = [_prove(one, lake, console) for one in landed]
         if captured is not None:
             proofs.append(captured.proof(lake, console))
         else:
             say(f"no upsert table: {lacking}", "dim", to=console)
-    heading(console, "6", "A question, to another engine", "DuckDB reads the same files")
-    columns, rows = _ask(lake)
-    shown = table(*columns, right=tuple(columns[1:]))
-    for row in rows:
-        shown.add_row(*(number(cell) if isinstance(cell, int) else str(cell) for cell in row))
-    console.print(shown)
-    seconds = time.monotonic() - began
-    is_complete = all(proofs) and all(_is_complete(one, status) for one, status in zip(landed, statuses, strict=True))
-    summary(console, landed, statuses, seconds=seconds, is_complete=is_complete)
+    seconds, is_complete = time.monotonic() - began, all(proofs)
+    summary(console, landed, seconds=seconds, is_complete=is_complete)
     if as_json:
         show_json(
             {
@@ -145,7 +120,6 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
                 "seconds": round(seconds, 1),
                 "pipelines": [one.document() for one in landed],
                 "change_data": captured.document() if captured is not None else {"skipped": lacking},
-                "standing": [status.document(is_full=True) for status in statuses],
             }
         )
     if not is_complete:
@@ -165,7 +139,10 @@ def _kept(environment: Environment) -> Environment:
 
 
 def _prove(one: Landed, lake: Lake, console: Console) -> bool:
-    """Verify one pipeline with every file read, and print the result. Return whether it is proven and agrees with the producer."""
+    """Verify one pipeline with every file read, and print the result.
+
+    Return whether it is proven, each produced record is landed or dead-lettered, and exactly the bad ones are dead letters.
+    """
     from frazil.audit.verify import verify
     from frazil.cli.pipelines.verify import print_result
     from frazil.dead_letters.listing import listing
@@ -173,43 +150,19 @@ def _prove(one: Landed, lake: Lake, console: Console) -> bool:
     found = verify(one.pipeline, lake, deep=True)
     print_result(found, console)
     one.rows, one.dead = found.sum_of("landed"), dict(listing(one.pipeline, lake, limit=0).counts)
-    return found.exit_code == 0 and found.sum_of("read") == one.produced
+    is_all = one.produced == found.sum_of("read") == one.rows + sum(one.dead.values())
+    return found.exit_code == 0 and is_all and one.dead == one.spoilt
 
 
-def _is_complete(one: Landed, status: PipelineStatus) -> bool:
-    """Return whether every produced record is landed or dead-lettered, and exactly the bad records are dead letters."""
-    return one.produced == one.rows + sum(one.dead.values()) and one.dead == one.spoilt and status.lag == 0
-
-
-def _ask(lake: Lake) -> tuple[list[str], list[tuple[object, ...]]]:
-    from frazil.local.duckdb_query import ask
-
-    found = lake.table(FLIGHTS.table.identifier)
-    assert found is not None
-    return ask(found.iceberg.metadata_location, QUESTION)
-
-
-def summary(
-    console: Console, landed: Sequence[Landed], statuses: Sequence[PipelineStatus], *, seconds: float, is_complete: bool
-) -> None:
+def summary(console: Console, landed: Sequence[Landed], *, seconds: float, is_complete: bool) -> None:
     """Print the counts of all records, and what to look at next."""
     console.rule("counts of all records", style="dim")
-    numbers = ("produced", "landed", "dead-lettered", "lag")
-    shown = table("topic", "table", *numbers, right=numbers)
-    for one, status in zip(landed, statuses, strict=True):
-        cells = (one.produced, one.rows, sum(one.dead.values()), status.lag)
-        shown.add_row(one.pipeline.topic.name, one.pipeline.table.identifier, *map(number, cells))
-    console.print(shown)
-    console.print()
     by_reason = table("dead letters", "spoilt on purpose", "found", right=("spoilt on purpose", "found"))
     for one in landed:
         for reason in sorted({*one.spoilt, *one.dead}):
             spoilt, found = one.spoilt.get(reason, 0), one.dead.get(reason, 0)
             by_reason.add_row(f"{one.pipeline.topic.name}: {reason}", number(spoilt), number(found))
     console.print(by_reason)
-    for status in statuses:
-        console.print()
-        console.print(snapshot_table(status.commits, title=f"snapshots of {status.table}"))
     console.print()
     shown = table("next", "")
     for where, what in next_steps(shutil.which("frazil"), Path(sys.executable)):
@@ -217,11 +170,8 @@ def summary(
     console.print(shown)
     console.print()
     for one in landed:
-        equals = "=" if is_complete else "?"
-        say(
-            f"{one.pipeline.topic.name}: {number(one.produced)} produced {equals} {number(one.rows)} landed + "
-            f"{number(sum(one.dead.values()))} dead-lettered",
-            to=console,
-        )
+        dead = f"{number(sum(one.dead.values()))} dead-lettered"
+        equation = f"{number(one.produced)} produced {'=' if is_complete else '?'} {number(one.rows)} landed + {dead}"
+        say(f"{one.pipeline.topic.name}: {equation}", to=console)
     say(f"in {duration(seconds)}", to=console)
     console.print("verified" if is_complete else "NOT verified", style="bold green" if is_complete else "bold red")

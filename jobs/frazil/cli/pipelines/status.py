@@ -303,15 +303,13 @@ def _parts(found: PipelineStatus) -> Iterator[RenderableType]:
         yield shown
     if found.commits:
         yield Text()
-        yield snapshot_table(found.commits)
+        yield _snapshots(found.commits)
 
 
-def snapshot_table(commits: tuple[Commit, ...], *, title: str | None = None) -> Table:
+def _snapshots(commits: tuple[Commit, ...]) -> Table:
     """Return snapshots, newest first, with the offsets that each landed."""
     numbers = ("read", "landed", "rejected")
-    shown = table(
-        "snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP, title=title
-    )
+    shown = table("snapshot", "committed (UTC)", *numbers, "offsets by partition", right=numbers, drop=SNAPSHOT_DROP)
     for column in shown.columns[:2]:
         column.no_wrap = True
     for commit in commits:
