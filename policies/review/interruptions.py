@@ -29,8 +29,8 @@ _APPLICATION = (
     "network_configuration",
     "name",
 )
-_MOVE = "Declare another application and keep this one in former_applications, then run frazil deploy move-application"
-_LEAVE = "Run frazil deploy move-application before you remove it from former_applications: AWS deletes stopped applications only"
+_MOVE = "Declare another application and keep this one in emr.former, then run frazil deploy move-application"
+_LEAVE = "Run frazil deploy move-application before you remove it from emr.former: AWS deletes stopped applications only"
 _CUTS = {Verb.DELETE, Verb.REPLACE, Verb.UPDATE}
 
 

@@ -1,14 +1,16 @@
-"""Who uses an environment beside its jobs: principals, external ids, workflows of GitHub. Values only."""
+"""Access to an environment: principals, external ids, workflows of GitHub, trusted keys. Values only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import Rule, below, between, matching
 from frazil.declaration.checks.problems import Problem, Refusal
-from frazil.declaration.checks.validation import validate
+from frazil.declaration.checks.validation import FrozenMap, validate
+from frazil.declaration.environment import PUBLIC_KEY
+from policies.table_resources import Scope
 
 PRINCIPAL = matching(
     r"arn:aws[a-z-]*:iam::[0-9]{12}:(?:role|user)/[A-Za-z0-9_+=,.@/-]+",
@@ -38,9 +40,6 @@ def _workgroup_refusal(value: str | Workgroup) -> Refusal | None:
     return _WORKGROUP_NAME.refusal(value) if isinstance(value, str) else None
 
 
-WORKGROUP = Rule(_workgroup_refusal)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitHub:
     """The repository whose workflows review and deploy, as the GitHub environments review-<env> and deploy-<env>."""
@@ -58,22 +57,60 @@ class GitHub:
         validate(self)
 
 
-def reader_problems(
-    principals: Sequence[str], external_ids: Mapping[str, str], *, has_workgroup: bool
-) -> Iterator[Problem]:
-    """Find settings of the reader role that no principal could use."""
-    if has_workgroup and not principals:
-        yield Problem("athena_workgroup", "no principal may assume the reader role", "Write reader_principals")
-    for principal in external_ids:
-        if principal not in principals:
-            do = "Add it to reader_principals"
-            yield Problem(below("reader_external_ids", principal), "no principal has this ARN", do)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may read, operate and deploy, what the policies name, and whose releases run."""
 
+    readers: Annotated[
+        tuple[Annotated[str, PRINCIPAL], ...],
+        "Principals that may assume the reader role. If empty, the role is not created.",
+    ] = ()
+    external_ids: Annotated[
+        Mapping[str, Annotated[str, EXTERNAL_ID]],
+        "External ids that principals of `readers` must send, by their ARNs. Vendors of engines give them.",
+    ] = FrozenMap()
+    athena_workgroup: Annotated[
+        str | Workgroup | None,
+        "Athena's workgroup in which the reader role runs queries: an existing one, or a new one.",
+        Rule(_workgroup_refusal),
+    ] = None
+    reconcilers: Annotated[
+        tuple[Annotated[str, PRINCIPAL], ...],
+        "Principals that may assume the reconciler role. If empty, the role is not created.",
+    ] = ()
+    deployers: Annotated[
+        tuple[Annotated[str, PRINCIPAL], ...],
+        "Principals that may assume the deployer role. Without them and `github`, the stack `owner` does not exist.",
+    ] = ()
+    github: Annotated[GitHub | None, "The repository whose workflows may assume the reviewer and deployer roles."] = (
+        None
+    )
+    trusted_keys: Annotated[
+        tuple[Annotated[str, PUBLIC_KEY], ...],
+        "The Ed25519 public keys of which one must have signed a release. If empty, unsigned releases may run.",
+    ] = ()
+    scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
+    lake_formation: Annotated[bool, "Whether Lake Formation controls the databases: roles then get its grants."] = False
 
-def foreign_principals(partition: str, **principals: Sequence[str]) -> Iterator[Problem]:
-    """Find principals of another partition: AWS refuses them in trust policies. `principals` by the name of their field."""
-    for field, arns in principals.items():
-        for index, arn in enumerate(arns):
-            if arn.split(":")[1:2] != [partition]:
-                what = f"{arn} is not in the partition {partition} of the region"
-                yield Problem(f"{field}[{index}]", what, f"Begin it with arn:{partition}:")
+    def __post_init__(self) -> None:
+        validate(self, self._contradictions)
+
+    def _contradictions(self) -> Iterator[Problem]:
+        if self.athena_workgroup is not None and not self.readers:
+            yield Problem("athena_workgroup", "no principal may assume the reader role", "Write readers")
+        for principal in self.external_ids:
+            if principal not in self.readers:
+                yield Problem(below("external_ids", principal), "no principal has this ARN", "Add it to readers")
+
+    @property
+    def has_owner(self) -> bool:
+        """Whether a role deploys, so that the stack `owner` exists."""
+        return bool(self.deployers or self.github)
+
+    def foreign_principals(self, partition: str) -> Iterator[Problem]:
+        """Find principals of another partition: AWS refuses them in trust policies."""
+        for field in ("readers", "reconcilers", "deployers"):
+            for index, arn in enumerate(getattr(self, field)):
+                if arn.split(":")[1:2] != [partition]:
+                    what = f"{arn} is not in the partition {partition} of the region"
+                    yield Problem(f"access.{field}[{index}]", what, f"Begin it with arn:{partition}:")

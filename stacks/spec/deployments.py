@@ -5,39 +5,37 @@ Accounts and Confluent ids are examples. Replace them before the first deploymen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from frazil.declaration.checks.constraints import between, matching
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import FrozenMap, validate
-from frazil.declaration.environment import PUBLIC_KEY
+from frazil.declaration.checks.validation import validate
 from frazil.release.emr_labels import LABELS, NEWEST
 from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Mode
 from infra.capacity import Capacity
-from infra.names import Names
+from infra.names import Names, is_supported
 from infra.network_plan import GivenNetwork, NetworkPlan
-from policies.table_resources import Scope
-from stacks.spec.access_settings import EXTERNAL_ID, PRINCIPAL, WORKGROUP, foreign_principals, reader_problems
+from stacks.spec.access_settings import Access as Access
 from stacks.spec.access_settings import GitHub as GitHub
 from stacks.spec.access_settings import Workgroup as Workgroup
 from stacks.spec.confluent_settings import ClusterKind as ClusterKind
 from stacks.spec.confluent_settings import Confluent as Confluent
-from stacks.spec.existing import IAM_PATH, NOTHING, TAG_KEY, TAG_VALUE, account_problems
 from stacks.spec.existing import Existing as Existing
+from stacks.spec.job_settings import IDLE_MINUTES
 from stacks.spec.job_settings import LARGE as LARGE
 from stacks.spec.job_settings import SMALL as SMALL
 from stacks.spec.job_settings import AlarmsOf as AlarmsOf
 from stacks.spec.job_settings import Jobs as Jobs
+from stacks.spec.job_settings import Monitoring as Monitoring
 from stacks.spec.job_settings import Runs as Runs
 
 LABEL = matching("|".join(row.name for row in LABELS), "a label", "See labels.py")
 APPLICATION_NAME = matching(
     "|[a-z][a-z0-9-]{0,19}", "an application's name", "Use a lower-case letter, then up to 19 of a-z, 0-9, -"
 )
-IDLE_MINUTES = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,22 +53,35 @@ class Application:
         validate(self)
 
 
-def application_problems(
-    name: str, network: NetworkPlan | GivenNetwork, formers: Sequence[Application]
-) -> Iterator[Problem]:
-    """Find former applications and networks with the name of another one. `name` and `network` are those of the jobs."""
-    names, networks = {name}, {network.name: network}
-    for index, former in enumerate(formers):
-        own = former.network or network
-        if former.name in names:
-            do = "Give the application on which jobs run another name: `application`"
-            yield Problem(f"former_applications[{index}].name", f"{former.name!r} names another application", do)
-        if networks.setdefault(own.name, own) != own:
-            do = "Give the network in which jobs run another name: `network`"
-            yield Problem(f"former_applications[{index}].network.name", f"{own.name!r} names another network", do)
-        names.add(former.name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emr:
+    """The application on which jobs run, and those before it."""
+
+    label: Annotated[str, "The EMR release label.", LABEL] = NEWEST
+    architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
+    application: Annotated[str, "The name of the application on which jobs run.", APPLICATION_NAME] = ""
+    former: Annotated[
+        tuple[Application, ...], "Applications that stay, as they were, until no run is left on them."
+    ] = ()
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def problems(self, network: NetworkPlan | GivenNetwork) -> Iterator[Problem]:
+        """Find former applications and networks with the name of another one. `network` is that of the jobs."""
+        names, networks = {self.application}, {network.name: network}
+        for index, former in enumerate(self.former):
+            own = former.network or network
+            if former.name in names:
+                do = "Give the application on which jobs run another name: `emr.application`"
+                yield Problem(f"emr.former[{index}].name", f"{former.name!r} names another application", do)
+            if networks.setdefault(own.name, own) != own:
+                do = "Give the network in which jobs run another name: `network`"
+                yield Problem(f"emr.former[{index}].network.name", f"{own.name!r} names another network", do)
+            names.add(former.name)
 
 
+_EMR, _ACCESS, _MONITORING, _EXISTING = Emr(), Access(), Monitoring(), Existing()
 NO_RELEASE = "none"
 """The manifest of a release if nothing should run. As a default, it would delete schedules and desired state."""
 _MOST_NAME = 12  # so that bucket names, which hold account and region too, stay within S3's 63 characters
@@ -92,96 +103,35 @@ class Deployment:
     network: Annotated[NetworkPlan | GivenNetwork, "Where jobs run: a network of their own, or an existing one."]
     confluent: Annotated[Confluent, "Where records come from."]
     runs: Annotated[Runs, "How jobs run."]
-    groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
-    label: Annotated[str, "The EMR release label.", LABEL] = NEWEST
-    architecture: Annotated[Architecture, "The processors; ARM64 costs 20 % less."] = Architecture.ARM64
-    application: Annotated[str, "The name of the application on which jobs run.", APPLICATION_NAME] = ""
-    former_applications: Annotated[
-        tuple[Application, ...], "Applications that stay, as they were, until no run is left on them."
-    ] = ()
-    scope: Annotated[Scope, "What the policies of jobs name: namespaces, or each table."] = Scope.NAMESPACE
+    emr: Annotated[Emr, "The applications on which jobs run."] = _EMR
+    access: Annotated[Access, "Who may read, operate and deploy."] = _ACCESS
+    monitoring: Annotated[Monitoring, "Alarms and logs."] = _MONITORING
+    existing: Annotated[Existing, "The rules and objects of the account that deployment follows and uses."] = _EXISTING
     is_disposable: Annotated[bool, "The first of the two keys that allow the deletion of data."] = False
-    alarms: Annotated[AlarmsOf, "Whether a group's pipelines have alarms together, or each its own."] = AlarmsOf.GROUP
-    alarm_emails: Annotated[
-        tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...],
-        "The addresses that alarms are sent to.",
-    ] = ()
-    reader_principals: Annotated[
-        tuple[Annotated[str, PRINCIPAL], ...],
-        "Principals that may assume the reader role. If empty, the role is not created.",
-    ] = ()
-    reader_external_ids: Annotated[
-        Mapping[str, Annotated[str, EXTERNAL_ID]],
-        "External ids that principals of `reader_principals` must send, by their ARNs. Vendors of engines give them.",
-    ] = FrozenMap()
-    athena_workgroup: Annotated[
-        str | Workgroup | None,
-        "Athena's workgroup in which the reader role runs queries: an existing one, or a new one.",
-        WORKGROUP,
-    ] = None
-    reconciler_principals: Annotated[
-        tuple[Annotated[str, PRINCIPAL], ...],
-        "Principals that may assume the reconciler role. If empty, the role is not created.",
-    ] = ()
-    deployer_principals: Annotated[
-        tuple[Annotated[str, PRINCIPAL], ...],
-        "Principals that may assume the deployer role. Without them and `github`, the stack `owner` does not exist.",
-    ] = ()
-    github: Annotated[GitHub | None, "The repository whose workflows may assume the reviewer and deployer roles."] = (
-        None
-    )
-    trusted_keys: Annotated[
-        tuple[Annotated[str, PUBLIC_KEY], ...],
-        "The Ed25519 public keys of which one must have signed a release. If empty, unsigned releases may run.",
-    ] = ()
-    existing: Annotated[Existing, "Objects of the account that deployment uses and does not create."] = NOTHING
-    lake_formation: Annotated[bool, "Whether Lake Formation controls the databases: roles then get its grants."] = False
-    tags: Annotated[
-        Mapping[Annotated[str, TAG_KEY], Annotated[str, TAG_VALUE]], "Tags of all resources, beside Frazil's two."
-    ] = FrozenMap()
-    iam_path: Annotated[str, "The path of roles and policies in IAM.", IAM_PATH] = "/"
-    log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
-    generation: Annotated[
-        int,
-        "The version of the desired state: raise it with each change of release, pipelines or runs.",
-        between(1, 10**9),
-    ] = 1
     is_local: Annotated[bool, "Whether AWS and Confluent are stand-ins on this machine."] = False
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
 
     def _contradictions(self) -> Iterator[Problem]:
-        yield from account_problems(self.names, self.existing, self.tags)
-        yield from reader_problems(
-            self.reader_principals, self.reader_external_ids, has_workgroup=self.athena_workgroup is not None
-        )
-        yield from foreign_principals(
-            self.names.partition,
-            reader_principals=self.reader_principals,
-            reconciler_principals=self.reconciler_principals,
-            deployer_principals=self.deployer_principals,
-        )
-        yield from application_problems(self.application, self.network, self.former_applications)
-
-    def jobs_of(self, group: str | None) -> Jobs:
-        """Return how the jobs of a group run; `None` is that of the pipelines without one."""
-        return self.runs if group is None else self.groups.get(group, self.runs)
+        if not is_supported(self.region):
+            what = f"{self.region} is in no partition of aws, aws-cn and aws-us-gov"
+            yield Problem("region", what, "Choose a region of one of these partitions")
+        yield from self.existing.problems(self.names)
+        yield from self.access.foreign_principals(self.names.partition)
+        yield from self.emr.problems(self.network)
 
     @property
     def applications(self) -> tuple[Application, ...]:
         """The applications, each with its network: first that on which jobs run."""
-        runs = self.runs
         current = Application(
-            name=self.application,
-            label=self.label,
-            architecture=self.architecture,
-            capacity=runs.capacity,
-            idle_minutes=runs.idle_minutes,
+            name=self.emr.application,
+            label=self.emr.label,
+            architecture=self.emr.architecture,
+            capacity=self.runs.capacity,
+            idle_minutes=self.runs.idle_minutes,
         )
-        return tuple(
-            replace(each, network=each.network or self.network) for each in (current, *self.former_applications)
-        )
+        return tuple(replace(each, network=each.network or self.network) for each in (current, *self.emr.former))
 
     @property
     def names(self) -> Names:
@@ -191,7 +141,7 @@ class Deployment:
             environment=self.name,
             account=self.account,
             region=self.region,
-            path=self.iam_path,
+            path=given.iam_path,
             given_boundary=given.boundary,
             given_buckets=given.buckets.given,
         )
@@ -202,8 +152,7 @@ def overlapping(deployments: Iterable[Deployment]) -> Iterator[Problem]:
     listed = list(deployments)
     for one in listed:
         for other in listed:
-            has_role = bool(one.deployer_principals or one.github)
-            if has_role and one.account == other.account and other.name.startswith(f"{one.name}-"):
+            if one.access.has_owner and one.account == other.account and other.name.startswith(f"{one.name}-"):
                 what = f"the deployer of {one.name} may change all resources that begin with {one.names.prefix}-"
                 yield Problem(f"deployment {other.name}", what, "Use another account, or a name that does not begin so")
 
@@ -216,7 +165,7 @@ dev = Deployment(
     confluent=Confluent(kind=ClusterKind.BASIC),
     runs=SMALL,
     is_disposable=True,
-    log_days=7,
+    monitoring=Monitoring(log_days=7),
 )
 
 staging = Deployment(
@@ -226,7 +175,7 @@ staging = Deployment(
     network=NetworkPlan(cidr="10.21.0.0/20"),
     confluent=Confluent(kind=ClusterKind.STANDARD),
     runs=SMALL,
-    alarm_emails=("data-platform@example.com",),
+    monitoring=Monitoring(emails=("data-platform@example.com",)),
 )
 
 prod = Deployment(
@@ -236,8 +185,7 @@ prod = Deployment(
     network=NetworkPlan(cidr="10.22.0.0/20"),
     confluent=Confluent(environment_id="env-abc123", cluster_id="lkc-abc123"),
     runs=replace(LARGE, mode=Mode.FOLLOW, freshness_minutes=10),
-    alarm_emails=("data-platform@example.com", "on-call@example.com"),
-    log_days=90,
+    monitoring=Monitoring(emails=("data-platform@example.com", "on-call@example.com"), log_days=90),
 )
 
 _OPERATORS = ("arn:aws:iam::123456789012:role/operators",)
@@ -246,11 +194,10 @@ local = replace(
     dev,
     name="local",
     account="123456789012",
-    architecture=Architecture.X86_64,
+    emr=Emr(architecture=Architecture.X86_64),
+    access=Access(readers=_OPERATORS, reconcilers=_OPERATORS),
+    monitoring=Monitoring(log_days=1),
     is_local=True,
-    log_days=1,
-    reader_principals=_OPERATORS,
-    reconciler_principals=_OPERATORS,
 )
 
 DEPLOYMENTS = {deployment.name: deployment for deployment in (dev, staging, prod, local)}

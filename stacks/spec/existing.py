@@ -1,4 +1,4 @@
-"""What an account has already or prescribes: tags, the path in IAM, a boundary, a key, buckets, databases. Values only."""
+"""The rules and objects of an account: tags, the path in IAM, a boundary, a key, buckets, databases. Values only."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 
 from frazil.declaration.checks.constraints import below, matching
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import validate
-from infra.names import Names, is_supported
+from frazil.declaration.checks.validation import FrozenMap, validate
+from infra.names import Names
 
 FIXED_TAGS = ("frazil:environment", "frazil:stack")
 """The tags that every resource has. Permissions depend on the first."""
@@ -75,8 +75,12 @@ _NO_BUCKETS = Buckets()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existing:
-    """Objects of the account that deployment uses, and neither creates nor changes."""
+    """The account's rules for new resources, and its objects that deployment uses, and neither creates nor changes."""
 
+    tags: Annotated[
+        Mapping[Annotated[str, TAG_KEY], Annotated[str, TAG_VALUE]], "Tags of all resources, besides Frazil's two."
+    ] = FrozenMap()
+    iam_path: Annotated[str, "The path of roles and policies in IAM.", IAM_PATH] = "/"
     boundary: Annotated[str | None, "The permissions boundary of all roles: its name or ARN.", _BOUNDARY] = None
     key_arn: Annotated[str | None, "The KMS key of buckets, secrets, logs and alarms.", _KEY] = None
     buckets: Annotated[Buckets, "Buckets."] = _NO_BUCKETS
@@ -86,7 +90,19 @@ class Existing:
     ] = ()
 
     def __post_init__(self) -> None:
-        validate(self)
+        validate(self, self._tag_problems)
+
+    def _tag_problems(self) -> Iterator[Problem]:
+        if len(self.tags) + len(FIXED_TAGS) > MOST_TAGS:
+            what = (
+                f"{len(self.tags)} tags and the {len(FIXED_TAGS)} of Frazil exceed the {MOST_TAGS} of an object in S3"
+            )
+            yield Problem("tags", f"{what} ({TAG_LIMITS})", f"Write at most {MOST_TAGS - len(FIXED_TAGS)}")
+        keys = [key.casefold() for key in self.tags]
+        for key in self.tags:
+            if keys.count(key.casefold()) > 1:
+                what = "IAM does not distinguish upper and lower case, so this key is there twice"
+                yield Problem(below("tags", key), what, "Remove one")
 
     def problems(self, names: Names) -> Iterator[Problem]:
         """Find what cannot be used in the environment with these names."""
@@ -117,26 +133,3 @@ class Existing:
         if names.boundary.startswith(f"{names.prefix}-") or names.boundary_arn.startswith(own):
             what = f"a deployer may change policies that begin with {own}"
             yield Problem("existing.boundary", what, "Give the boundary another name")
-
-
-NOTHING = Existing()
-
-
-def account_problems(names: Names, existing: Existing, tags: Mapping[str, str]) -> Iterator[Problem]:
-    """Find what AWS or Frazil's permissions refuse of an environment with these names."""
-    if not is_supported(names.region):
-        what = f"{names.region} is in no partition of aws, aws-cn and aws-us-gov"
-        yield Problem("region", what, "Choose a region of one of these partitions")
-    yield from existing.problems(names)
-    yield from _tag_problems(tags)
-
-
-def _tag_problems(tags: Mapping[str, str]) -> Iterator[Problem]:
-    if len(tags) + len(FIXED_TAGS) > MOST_TAGS:
-        what = f"{len(tags)} tags and the {len(FIXED_TAGS)} of Frazil exceed the {MOST_TAGS} of an object in S3 ({TAG_LIMITS})"
-        yield Problem("tags", what, f"Write at most {MOST_TAGS - len(FIXED_TAGS)}")
-    keys = [key.casefold() for key in tags]
-    for key in tags:
-        if keys.count(key.casefold()) > 1:
-            what = "IAM does not distinguish upper and lower case, so this key is there twice"
-            yield Problem(below("tags", key), what, "Remove one")

@@ -1,17 +1,19 @@
-"""How the jobs of a deployment run: values only."""
+"""How the jobs of a deployment run, and how they are watched: values only."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from frazil.declaration.checks.constraints import between
+from frazil.declaration.checks.constraints import between, matching
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.checks.validation import validate
+from frazil.declaration.checks.validation import FrozenMap, validate
 from frazil.rollout.desired import Mode, Worker, Workers
 from infra.capacity import Capacity
+
+IDLE_MINUTES = 15
 
 
 class AlarmsOf(StrEnum):
@@ -22,6 +24,21 @@ class AlarmsOf(StrEnum):
 
     GROUP = "group"
     PIPELINE = "pipeline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitoring:
+    """The alarms, who gets them, and how long logs are kept."""
+
+    alarms: Annotated[AlarmsOf, "Whether a group's pipelines have alarms together, or each its own."] = AlarmsOf.GROUP
+    emails: Annotated[
+        tuple[Annotated[str, matching("[^@ ]+@[^@ ]+", "an address", "Like a@b.c")], ...],
+        "The addresses that alarms are sent to.",
+    ] = ()
+    log_days: Annotated[int, "Days until logs are deleted.", between(1, 3653)] = 30
+
+    def __post_init__(self) -> None:
+        validate(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +61,22 @@ class Runs(Jobs):
     """How the jobs of pipelines without a group run, those of groups without settings, and the bounds of all together."""
 
     capacity: Annotated[Capacity, "The bounds of the application, large enough for all jobs at once."]
-    idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = 15
+    idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = (
+        IDLE_MINUTES
+    )
+    groups: Annotated[Mapping[str, Jobs], "Groups whose jobs run otherwise, by name."] = FrozenMap()
+    generation: Annotated[
+        int,
+        "The version of the desired state: raise it with each change of release, pipelines or runs.",
+        between(1, 10**9),
+    ] = 1
 
     def __post_init__(self) -> None:
         validate(self, self._contradictions)
+
+    def of(self, group: str | None) -> Jobs:
+        """Return how the jobs of a group run; `None` is that of the pipelines without one."""
+        return self if group is None else self.groups.get(group, self)
 
     def _contradictions(self) -> Iterator[Problem]:
         if short := self.capacity.shortage(self.ingest, self.maintain):

@@ -88,7 +88,7 @@ class Owner(EnvironmentStack):
             role=names.deployer,
             path=deployment.names.path,
             boundary_arn=None,
-            trust=_trust(deployment, "deploy", deployment.deployer_principals),
+            trust=_trust(deployment, "deploy", deployment.access.deployers),
             policy=_filled(
                 "deployer",
                 deployment,
@@ -99,8 +99,8 @@ class Owner(EnvironmentStack):
             ),
             description="Terraform makes and changes the stacks of the environment.",
         )
-        if deployment.github is not None:
-            self._for_github(deployment, deployment.github, pipelines)
+        if deployment.access.github is not None:
+            self._for_github(deployment, deployment.access.github, pipelines)
 
     def _for_github(self, deployment: Deployment, github: GitHub, pipelines: Sequence[Pipeline]) -> None:
         """Make the role of reviews, and the identity provider that lets workflows assume it."""
@@ -127,8 +127,8 @@ class Owner(EnvironmentStack):
 def _trust(deployment: Deployment, what: str, principals: Sequence[str]) -> dict[str, Any]:
     """Return who may assume a role: principals, and workflows of the GitHub environment `<what>-<environment>`."""
     documents = [fill("account_trust", {"principals": list(principals)})] if principals else []
-    if deployment.github is not None:
-        github = {"repository": deployment.github.repository, "github_environment": f"{what}-{deployment.name}"}
+    if deployment.access.github is not None:
+        github = {"repository": deployment.access.github.repository, "github_environment": f"{what}-{deployment.name}"}
         trust = fill("github_trust", {"account": deployment.account, **github}, partition=deployment.names.partition)
         documents.append(trust)
     return {**documents[0], "Statement": [each for document in documents for each in document["Statement"]]}
@@ -159,8 +159,8 @@ def _filled(document: str, deployment: Deployment, pipelines: Sequence[Pipeline]
         "given_artifact_buckets": [existing.buckets.artifacts] if existing.buckets.artifacts else [],
         "given_keys": [existing.key_arn] if existing.key_arn else [],
         "given_vpcs": vpcs,
-        "own_workgroups": [names.prefix] if isinstance(deployment.athena_workgroup, Workgroup) else [],
-        "lake_formation_regions": [deployment.region] if deployment.lake_formation else [],
+        "own_workgroups": [names.prefix] if isinstance(deployment.access.athena_workgroup, Workgroup) else [],
+        "lake_formation_regions": [deployment.region] if deployment.access.lake_formation else [],
         "flow_log_roles": [names.role_arn(FLOW_LOGS)] if has_flow_logs(network) else [],
     }
     wanted = placeholders(document)

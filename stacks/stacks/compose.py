@@ -62,7 +62,7 @@ def compose(
     problems = [*check(pipelines), *_problems(deployment, pipelines, topics, release)]
     if problems:
         raise InvalidDeclaration(problems)
-    if deployment.deployer_principals or deployment.github:
+    if deployment.access.has_owner:
         Owner(app, deployment, pipelines)
     protection = Protection(is_disposable=deployment.is_disposable, is_named=is_named_for_destruction)
     foundation = Foundation(app, deployment, pipelines, protection=protection, today=today)
@@ -92,21 +92,21 @@ def compose(
 
 def _unseen(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     """Find cadences whose alarms CloudWatch could not evaluate."""
-    if deployment.alarms is AlarmsOf.GROUP:
+    if deployment.monitoring.alarms is AlarmsOf.GROUP:
         for group in groups_of(pipelines):
-            jobs = deployment.jobs_of(group.name)
+            jobs = deployment.runs.of(group.name)
             if jobs.mode is Mode.DRAIN and jobs.ingest_minutes * OUTAGE_PERIODS > LATEST_MINUTES:
                 what = f"with a drain every {jobs.ingest_minutes} minutes, alarms would need {OUTAGE_PERIODS} of these; {SEEN}"
                 do = f"Drain each {LATEST_MINUTES // OUTAGE_PERIODS} minutes or more often, or write alarms=AlarmsOf.PIPELINE"
-                yield Problem("deployment.alarms", what, do)
+                yield Problem("deployment.monitoring.alarms", what, do)
 
 
 def _misfit_groups(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     """Find settings of groups without pipelines, and jobs that do not fit the application together."""
     groups = groups_of(pipelines)
-    for name in deployment.groups.keys() - {group.name for group in groups}:
+    for name in deployment.runs.groups.keys() - {group.name for group in groups}:
         yield Problem(
-            f"deployment.groups.{name}", "no pipeline is in this group", "Declare one, or remove the settings"
+            f"deployment.runs.groups.{name}", "no pipeline is in this group", "Declare one, or remove the settings"
         )
     if len(groups) > 1 and (short := deployment.runs.capacity.shortage(*workers_of(deployment, pipelines))):
         what = f"the jobs of {len(groups)} groups do not fit at once: {short}"
@@ -186,10 +186,10 @@ def _problems(
             what = f"Kafka deletes records after {topic.retention_hours} h, and rows may be {freshness} minutes late"
             do = "Write at least twice that time: records that are deleted before they are read are lost"
             problems.append(Problem(f"topics[{index}].retention_hours", what, do))
-    if release is not None and release.label != deployment.label:
-        what = f"the release is for {release.label}, and {deployment.name} runs {deployment.label}"
+    if release is not None and release.label != deployment.emr.label:
+        what = f"the release is for {release.label}, and {deployment.name} runs {deployment.emr.label}"
         problems.append(Problem("release.label", what, "Build a release for the environment's label"))
-    if release is not None and release.architecture is not deployment.architecture:
-        what = f"the release is for {release.architecture}, and {deployment.name} has {deployment.architecture}"
+    if release is not None and release.architecture is not deployment.emr.architecture:
+        what = f"the release is for {release.architecture}, and {deployment.name} has {deployment.emr.architecture}"
         problems.append(Problem("release.architecture", what, "Build a release for the environment's processors"))
     return problems

@@ -136,7 +136,7 @@ class Confluent(EnvironmentStack):
             protection=self._protection,
         )
         ready = [*role.ready]
-        if deployment.lake_formation:
+        if deployment.access.lake_formation:
             arn = self._names.role_arn("tableflow")
             grants = TableGrants(
                 self, "tableflow-grants", role_arn=arn, databases=[database], granted=LANDS, after=role.ready

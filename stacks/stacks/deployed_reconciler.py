@@ -43,7 +43,9 @@ def deploy_reconciler(
     generation before.
     """
     names, function = deployment.names, function_name(deployment, job)
-    is_counting = deployment.alarms is AlarmsOf.GROUP  # otherwise each pipeline's alarm `late` is raised by silence
+    is_counting = (
+        deployment.monitoring.alarms is AlarmsOf.GROUP
+    )  # otherwise each pipeline's alarm `late` is raised by silence
     log_group = names.log_group(f"reconcile-{job}")
     rights: dict[str, Value] = {
         **reconciler_values(deployment, foundation, jobs=[job]),
@@ -65,18 +67,18 @@ def deploy_reconciler(
         f"{job}-reconciler",
         function=function,
         code=Code(bucket=foundation.artifact_bucket, key=release.the(Role.RECONCILER).key),
-        architecture=deployment.architecture,
+        architecture=deployment.emr.architecture,
         role_arn=role.arn,
         variables=Settings(
             job=job,
             bucket=foundation.artifact_bucket,
             metrics_namespace=names.metrics_namespace,
-            trusted_keys=tuple(deployment.trusted_keys),
+            trusted_keys=tuple(deployment.access.trusted_keys),
             silent_seconds=_silent_seconds(runs) if is_counting else None,
         ).variables(),
         application_ids=foundation.application_ids,
         log_group=log_group,
-        log_days=offered_days(deployment.log_days),
+        log_days=offered_days(deployment.monitoring.log_days),
         key_arn=foundation.key_arn,
         after=[*role.ready, *after],
     )

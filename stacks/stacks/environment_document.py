@@ -78,7 +78,7 @@ def environment_text(deployment: Deployment, foundation: FoundationOutputs, conf
         artifact_bucket=foundation.artifact_bucket,
         emr_application=APPLICATION,
         metrics_namespace=deployment.names.metrics_namespace,
-        trusted_keys=deployment.trusted_keys or None,
+        trusted_keys=deployment.access.trusted_keys or None,
     )
     return filled(
         canonical(environment_document(environment)).decode(),

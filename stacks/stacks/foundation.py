@@ -83,7 +83,9 @@ def declare_buckets(
         own = settings("artifacts", "artifact_bucket", "artifact_bucket", **once)
         artifact_bucket(scope, "artifacts", proof_prefixes=proofs, **own)
     if "logs" not in given:
-        log_bucket(scope, "logs", keep_days=deployment.log_days, **settings("logs", "log_bucket", "log_bucket"))
+        log_bucket(
+            scope, "logs", keep_days=deployment.monitoring.log_days, **settings("logs", "log_bucket", "log_bucket")
+        )
 
 
 JOBS = ("ingest", "maintain")
@@ -131,11 +133,11 @@ class Foundation(EnvironmentStack):
                 self,
                 f"{job}-log",
                 name=names.log_group(job),
-                retention_in_days=offered_days(deployment.log_days),
+                retention_in_days=offered_days(deployment.monitoring.log_days),
                 kms_key_id=key_arn,
             )
         current, *former = self._applications(workers_of(deployment, pipelines), key_arn, today)
-        alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.alarm_emails)
+        alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.monitoring.emails)
         self.outputs = FoundationOutputs(
             table_bucket=names.bucket("tables"),
             tableflow_bucket=names.bucket("tableflow"),
@@ -180,7 +182,7 @@ class Foundation(EnvironmentStack):
             )
         network = networks[deployment.network.name]
         if isinstance(network, JobNetwork) and has_flow_logs(deployment.network):
-            days = offered_days(deployment.log_days)
+            days = offered_days(deployment.monitoring.log_days)
             declare_flow_logs(self, deployment, vpc_id=network.vpc_id, key_arn=key_arn, log_days=days)
         return made
 
@@ -219,5 +221,5 @@ def offered_days(wanted: int) -> int:
 
 def workers_of(deployment: Deployment, pipelines: Sequence[Pipeline]) -> tuple[Workers, ...]:
     """Return the workers of all jobs of an environment; those of its defaults if no job lands a pipeline."""
-    jobs = [deployment.jobs_of(group.name) for group in groups_of(pipelines)] or [deployment.runs]
+    jobs = [deployment.runs.of(group.name) for group in groups_of(pipelines)] or [deployment.runs]
     return tuple(workers for each in jobs for workers in (each.ingest, each.maintain))

@@ -71,7 +71,7 @@ class Ingestion(EnvironmentStack):
             )
         OperatorRoles(self, "operators", deployment=deployment, foundation=foundation, groups=groups)
         TerraformOutput(self, "environment_document", value=f"s3://{foundation.artifact_bucket}/{key}")
-        if deployment.former_applications:
+        if deployment.emr.former:
             TerraformOutput(self, FORMER, value=list(foundation.former_application_ids))
 
     def _environment_id(self) -> str:
@@ -87,8 +87,8 @@ class Ingestion(EnvironmentStack):
         )
         cluster = (chosen.confluent.kind, chosen.confluent.is_multi_zone)
         ids = (chosen.confluent.environment_id, chosen.confluent.cluster_id)
-        named = filter(None, (chosen.application, chosen.network.name))
-        fills = (chosen.label, chosen.architecture, chosen.network, cluster, ids, *named)
+        named = filter(None, (chosen.emr.application, chosen.network.name))
+        fills = (chosen.emr.label, chosen.emr.architecture, chosen.network, cluster, ids, *named)
         return f"environment-{digest(f'{text} {fills!r}'.encode())[:16]}"
 
     def _scheduler(self, groups: Sequence[Group]) -> ExecutionRole:
@@ -138,7 +138,7 @@ class GroupIngestion(EnvironmentStack):
                 self,
                 f"{kind}-log",
                 name=names.log_group(job_name(kind, group.name)),
-                retention_in_days=offered_days(deployment.log_days),
+                retention_in_days=offered_days(deployment.monitoring.log_days),
                 kms_key_id=foundation.key_arn,
             )
             for kind in (INGEST, MAINTAIN)

@@ -31,11 +31,11 @@ def desired_state(
     deployment: Deployment, release: Release, *, group: str | None, document: str, log_bucket: str
 ) -> Desired:
     """Return the desired state of a group's ingest job, with placeholders for the values that Terraform fills in."""
-    runs, names, job = deployment.jobs_of(group), deployment.names, job_name(INGEST, group)
+    runs, names, job = deployment.runs.of(group), deployment.names, job_name(INGEST, group)
     return Desired(
         job=job,
-        generation=deployment.generation,
-        label=deployment.label,
+        generation=deployment.runs.generation,
+        label=deployment.emr.label,
         application=APPLICATION,
         release=release.key,
         document=document,
@@ -188,7 +188,7 @@ class GroupJobs:
             job_role(scope, kind, group.name, deployment, foundation, confluent, self._places)
             for kind in (INGEST, MAINTAIN)
         ]
-        self._grants = self._granted() if deployment.lake_formation else []
+        self._grants = self._granted() if deployment.access.lake_formation else []
         self._document = PipelineDocument(
             scope, "pipelines", pipelines=group.pipelines, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
         )
@@ -209,7 +209,7 @@ class GroupJobs:
 
     def watch(self) -> None:
         """Declare the alarms. Before a release there is none: all would be raised, as no run reports."""
-        runs = self._deployment.jobs_of(self._group)
+        runs = self._deployment.runs.of(self._group)
         watched = Watched(
             prefix=self._names.prefix,
             namespace=self._names.metrics_namespace,
@@ -218,7 +218,7 @@ class GroupJobs:
             freshness_seconds=runs.freshness_minutes * 60,
             every_minutes=runs.ingest_minutes if runs.mode is Mode.DRAIN else 5,
         )
-        if self._deployment.alarms is AlarmsOf.GROUP:
+        if self._deployment.monitoring.alarms is AlarmsOf.GROUP:
             GroupAlarms(self._scope, "alarms", watched=watched)
             return
         for pipeline in self._pipelines:
@@ -249,7 +249,7 @@ class GroupJobs:
         scheduler_arn: str,
     ) -> None:
         """Declare desired state, reconciler and schedules, after the documents and roles that a run needs."""
-        bucket, runs = self._foundation.artifact_bucket, self._deployment.jobs_of(self._group)
+        bucket, runs = self._foundation.artifact_bucket, self._deployment.runs.of(self._group)
         names, ingest, maintain = self._names, desired.job, job_name(MAINTAIN, self._group)
         known = {APPLICATION: self._foundation.application_id, ENVIRONMENT_DIGEST: environment}
         text = filled(desired_document(desired).decode(), known)

@@ -94,7 +94,7 @@ def places(deployment: Deployment, foundation: FoundationOutputs, pipelines: Seq
         table_bucket=foundation.table_bucket,
         warehouse=WAREHOUSE,
         tables=[name for p in pipelines for name in p.tables],
-        scope=deployment.scope,
+        scope=deployment.access.scope,
         shared=frozenset(deployment.existing.databases),
     )
 
@@ -117,8 +117,8 @@ class OperatorRoles(Construct):
         jobs = {kind: [job_name(kind, group.name) for group in groups] for kind in (INGEST, MAINTAIN)}
         key: dict[str, Value] = {"key": foundation.key_arn}
         athena = self._athena(foundation)
-        reader = self._made("reader", deployment.reader_principals, key, "Engines and people query tables.", athena)
-        if reader is not None and deployment.lake_formation:
+        reader = self._made("reader", deployment.access.readers, key, "Engines and people query tables.", athena)
+        if reader is not None and deployment.access.lake_formation:
             databases = self._places.databases
             TableGrants(self, "grants", role_arn=reader.arn, databases=databases, granted=READS, after=reader.ready)
         runs: dict[str, Value] = {
@@ -126,11 +126,11 @@ class OperatorRoles(Construct):
             "log_prefix": [*jobs[INGEST], *jobs[MAINTAIN]],
             "function_log_groups": [],
         }
-        self._made("reconciler", deployment.reconciler_principals, {**key, **runs}, "It keeps runs as they are wanted.")
+        self._made("reconciler", deployment.access.reconcilers, {**key, **runs}, "It keeps runs as they are wanted.")
 
     def _athena(self, foundation: FoundationOutputs) -> dict[str, Value]:
         """Return the values of the policy for queries; empty without a workgroup. Declare the workgroup unless it is given."""
-        workgroup = self._deployment.athena_workgroup
+        workgroup = self._deployment.access.athena_workgroup
         if workgroup is None:
             return {}
         if isinstance(workgroup, Workgroup):
@@ -169,7 +169,7 @@ class OperatorRoles(Construct):
             role=self._deployment.names.role(role),
             path=self._deployment.names.path,
             boundary_arn=self._deployment.names.boundary_arn,
-            trust=_trust(principals, self._deployment.reader_external_ids if role == "reader" else {}),
+            trust=_trust(principals, self._deployment.access.external_ids if role == "reader" else {}),
             policy=policy,
             description=description,
         )

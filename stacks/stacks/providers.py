@@ -49,7 +49,7 @@ class EnvironmentStack(TerraformStack):
             "aws",
             region=deployment.region,
             allowed_account_ids=[deployment.account],
-            default_tags=[AwsProviderDefaultTags(tags={**deployment.tags, **fixed})],
+            default_tags=[AwsProviderDefaultTags(tags={**deployment.existing.tags, **fixed})],
             s3_use_path_style=True if deployment.is_local else None,
             endpoints=_local_endpoints() if deployment.is_local else None,
         )

@@ -89,11 +89,13 @@ def _shared(chosen: Confluent, read: Sequence[Pipeline], topics: Sequence[Manage
 
 def _alarms(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     groups = groups_of(pipelines)
-    if deployment.alarms is AlarmsOf.PIPELINE:
+    if deployment.monitoring.alarms is AlarmsOf.PIPELINE:
         alarms = PIPELINE_ALARMS * sum(len(group.pipelines) for group in groups)
         if alarms > ALARMS:
             what = f"the pipelines would have {alarms:,} alarms; CloudWatch's limit is {ALARMS:,} ({CLOUDWATCH})"
-            yield Problem("deployment.alarms", what, "Write AlarmsOf.GROUP, or raise the quota of the account")
+            yield Problem(
+                "deployment.monitoring.alarms", what, "Write AlarmsOf.GROUP, or raise the quota of the account"
+            )
         return
     if (alarms := GROUP_ALARMS * len(groups)) > ALARMS_ON_QUERIES:
         what = f"{len(groups)} groups would have {alarms} alarms on queries; CloudWatch's limit is {ALARMS_ON_QUERIES}"

@@ -129,7 +129,7 @@ def _guarded(
     app: App, deployment: Deployment, declared: Mapping[str, Any], folder: Path, settings: Mapping[str, str]
 ) -> tuple[Path, Deployed]:
     """Compose an environment. Return the path of its file of deployed objects and the file's new content."""
-    release = _release(settings["FRAZIL_RELEASE"].strip(), deployment.trusted_keys)
+    release = _release(settings["FRAZIL_RELEASE"].strip(), deployment.access.trusted_keys)
     file = file_of(deployment, settings.get("FRAZIL_DEPLOYED", ""))
     before = deployed_before(deployment, file, is_first=release is None)
     before = replace(before, key_step=wanted_step(settings, before.key_step))

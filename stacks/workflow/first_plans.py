@@ -42,14 +42,14 @@ def settings_of_an_empty_account(deployment: Deployment, folder: Path, settings:
     """
     write(file_of(deployment, str(folder)), Deployed(environment=deployment.name))
     changed = {**settings, "FRAZIL_DEPLOYED": str(folder)}
-    if settings.get("FRAZIL_RELEASE", "").strip() or deployment.trusted_keys:
+    if settings.get("FRAZIL_RELEASE", "").strip() or deployment.access.trusted_keys:
         return changed
     release = Release(
         version=VERSION,
         wheel_sha256="0" * 64,
         is_dirty=False,
-        label=deployment.label,
-        architecture=deployment.architecture,
+        label=deployment.emr.label,
+        architecture=deployment.emr.architecture,
         runtime=Runtime(python="3", spark="4", iceberg="1", classes=()),
         files=tuple(File(name=f"{role}.file", role=role, sha256="0" * 64, size_bytes=0) for role in Role),
     )

@@ -171,13 +171,13 @@ def review_of(
 def access_of(deployment: Deployment) -> DeclaredAccess:
     """Return the access that a deployment declares: a review of another checkout's stacks has it from this one."""
     confluent = deployment.confluent
-    repositories = [deployment.github.repository] if deployment.github is not None else []
+    repositories = [deployment.access.github.repository] if deployment.access.github is not None else []
     workflows = (f"{what}-{deployment.name}" for what in ("review", "deploy"))
     return DeclaredAccess(
         principals=frozenset(
-            (*deployment.reader_principals, *deployment.reconciler_principals, *deployment.deployer_principals)
+            (*deployment.access.readers, *deployment.access.reconcilers, *deployment.access.deployers)
         ),
-        external_ids=deployment.reader_external_ids,
+        external_ids=deployment.access.external_ids,
         subjects=frozenset(f"repo:{one}:environment:{workflow}" for workflow in workflows for one in repositories),
         prefixes=frozenset((*confluent.topic_prefixes, *confluent.subject_prefixes)),
         administers=confluent.is_administered,

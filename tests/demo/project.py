@@ -71,22 +71,27 @@ retired = [
 ]
 """
 _DEV = 'confluent=Confluent(kind="basic"), runs=SMALL, is_disposable=True),'
-_EDITED = f"""confluent=Confluent(kind="basic"), is_disposable=True, is_local=True, architecture="X86_64",
-                   deployer_principals=("arn:aws:iam::{DEV.account}:role/ci",), log_days=1,
+_EDITED = f"""confluent=Confluent(kind="basic"), is_disposable=True, is_local=True, emr=Emr(architecture="X86_64"),
+                   access=Access(deployers=("arn:aws:iam::{DEV.account}:role/ci",)), monitoring=Monitoring(log_days=1),
                    # One streaming run follows the topics. Idle for a minute, the application ends, and can be deleted.
                    runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1)),"""
 _RUNS = "freshness_minutes=10, idle_minutes=1)),"
 _MOVED = """freshness_minutes=10, idle_minutes=1,
-                                capacity=replace(SMALL.capacity, cores=16, memory_gb=64)),
-                   application="b","""
-_FORMER = """
-                   former_applications=(Application(capacity=SMALL.capacity, idle_minutes=1, architecture="X86_64"),)"""
+                                capacity=replace(SMALL.capacity, cores=16, memory_gb=64))),"""
+_EMR = 'emr=Emr(architecture="X86_64"),'
+_TWO_APPLICATIONS = """emr=Emr(architecture="X86_64", application="b", former=(
+                       Application(capacity=SMALL.capacity, idle_minutes=1, architecture="X86_64"),)),"""
 
 
 def declare(project: Path) -> None:
     """Edit what `frazil init` wrote: three topics with pipelines, one frozen and one a state; one deployment."""
     _replace(project / INFRA, '"111111111111"', f'"{DEV.account}"')
     _replace(project / INFRA, _DEV, _EDITED)
+    _replace(
+        project / INFRA,
+        "import SMALL, Confluent, Deployment",
+        "import SMALL, Access, Confluent, Deployment, Emr, Monitoring",
+    )
     _replace(
         project / INFRA, "\nfrom frazil_deploy.infra", "\nfrom dataclasses import replace\n\nfrom frazil_deploy.infra"
     )
@@ -110,16 +115,17 @@ def change(project: Path) -> None:
 
 def number(project: Path, generation: int) -> None:
     """Declare the number of the next generation, which `cdktf deploy` does not derive."""
-    _replace(project / INFRA, "is_local=True,", f"is_local=True, generation={generation},")
+    _replace(project / INFRA, "replace(SMALL, ", f"replace(SMALL, generation={generation}, ")
 
 
 def move(project: Path) -> None:
-    """Declare a larger application, and the former one beside it."""
-    _replace(project / INFRA, _RUNS, f"{_MOVED}{_FORMER}),")
+    """Declare a larger application, and keep the former one."""
+    _replace(project / INFRA, _RUNS, _MOVED)
+    _replace(project / INFRA, _EMR, _TWO_APPLICATIONS)
     _replace(
         project / INFRA,
-        "import SMALL, Confluent, Deployment",
-        "import SMALL, Application, Confluent, Deployment",
+        "import SMALL, Access, Confluent",
+        "import SMALL, Access, Application, Confluent",
     )
 
 

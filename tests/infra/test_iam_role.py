@@ -13,7 +13,7 @@ from infra.iam_role import MOST_ATTACHED, ExecutionRole
 from infra.tf import TerraformStack
 from policies.documents import MANAGED_LIMIT, characters
 from policies.table_resources import Scope
-from stacks.spec.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS, Access
 from tests.stacks.synthesised import named, resources, synthesised
 
 TRUST = {"Version": "2012-10-17", "Statement": []}
@@ -64,7 +64,7 @@ def test_a_small_policy_is_one_managed_policy_attached_to_a_bounded_role() -> No
 
 @pytest.mark.parametrize("count", [1, 30])
 def test_roles_of_many_pipelines_fit_into_iam(count: int) -> None:
-    stack = synthesised(named(DEPLOYMENTS["dev"], scope=Scope.TABLE), many(count), ())["ingestion"]
+    stack = synthesised(named(DEPLOYMENTS["dev"], access=Access(scope=Scope.TABLE)), many(count), ())["ingestion"]
     policies = resources(stack, "aws_iam_policy")
     for job in ("ingest", "maintain"):
         parts = [each for each in policies.values() if each["name"].startswith(f"frazil-dev-{job}-")]

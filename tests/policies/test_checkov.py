@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from infra.tf import App
-from stacks.spec.deployments import DEPLOYMENTS, Deployment
+from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment
 from stacks.stacks.compose import compose
 from tests.policies.checkov_environment import OutOfReach, python_with_checkov
 from tests.policies.checkov_report import Report, Verdict, report
@@ -66,15 +66,13 @@ def everything(deployment: Deployment, folder: Path) -> Stacks:
         named(
             deployment,
             confluent=cluster,
-            reader_principals=people,
-            reconciler_principals=people,
-            deployer_principals=people,
+            access=Access(readers=people, reconcilers=people, deployers=people),
         ),
         (*EXAMPLE, *FLOWING_PIPELINES),
         (*EXAMPLE_TOPICS, *FLOWING_TOPICS),
         today=TODAY,
         text_of=lambda _: AVRO_TEXT,
-        release=release(deployment.architecture),
+        release=release(deployment.emr.architecture),
     )
     app.synth()
     files = sorted(folder.glob("stacks/*/cdk.tf.json"))

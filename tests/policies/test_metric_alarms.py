@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.resources import TYPE, Resource, Watch, watch
-from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf
+from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Monitoring
 from tests.stacks.synthesised import named, resources, synthesised
 
 
@@ -41,7 +41,7 @@ def test_an_alarm_is_about_a_pipeline_a_group_or_neither(given: Resource, wanted
 
 @pytest.mark.parametrize("alarms", list(AlarmsOf))
 def test_each_pipeline_is_watched_whatever_has_the_alarms(alarms: AlarmsOf) -> None:
-    stack = synthesised(named(DEPLOYMENTS["dev"], alarms=alarms))["ingestion"]
+    stack = synthesised(named(DEPLOYMENTS["dev"], monitoring=Monitoring(alarms=alarms)))["ingestion"]
     found = [watch(Resource(f"{TYPE}.{at}", TYPE, each)) for at, each in resources(stack, TYPE).items()]
     late = [each for each in found if each is not None and each.metric == "freshness_seconds"]
     assert any(each.covers("flights", None) for each in late)

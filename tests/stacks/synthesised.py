@@ -20,7 +20,7 @@ from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
 from infra.confluent.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
-from stacks.spec.deployments import DEPLOYMENTS, Application, Deployment, Workgroup, dev
+from stacks.spec.deployments import DEPLOYMENTS, Access, Application, Deployment, Emr, Existing, Workgroup, dev
 from stacks.stacks.compose import compose
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -57,15 +57,16 @@ FLOWING_TOPICS = (ManagedTopic("clicks", schema=ValueSchema(format=SchemaFormat.
 GOVERNED_DEV = replace(
     dev,
     network=replace(dev.network, flow_logs=True),
-    iam_path="/data/",
-    tags={"cost-centre": "4711"},
-    lake_formation=True,
-    reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",),
-    athena_workgroup=Workgroup(most_scanned_gb=100),
+    existing=Existing(iam_path="/data/", tags={"cost-centre": "4711"}),
+    access=Access(
+        lake_formation=True,
+        readers=(f"arn:aws:iam::{dev.account}:role/analysts",),
+        athena_workgroup=Workgroup(most_scanned_gb=100),
+    ),
 )
 
 
-MOVING_DEV = replace(dev, application="b", former_applications=(Application(capacity=dev.runs.capacity),))
+MOVING_DEV = replace(dev, emr=Emr(application="b", former=(Application(capacity=dev.runs.capacity),)))
 ADMINISTERED_PROD = replace(DEPLOYMENTS["prod"], confluent=replace(DEPLOYMENTS["prod"].confluent, is_administered=True))
 STATE_PIPELINES = (replace(FLOWING_PIPELINES[0], write=Upsert()), FLOWING_PIPELINES[1])
 STATE_TOPICS = (ManagedTopic("clicks", cleanup=Cleanup.COMPACT), *EXAMPLE_TOPICS)
@@ -105,7 +106,12 @@ def synthesised(
     **more: Any,
 ) -> dict[str, dict[str, Any]]:
     """The JSON of each stack, by its name without the environment's."""
-    arguments = {"today": TODAY, "text_of": lambda file: AVRO_TEXT, "release": release(deployment.architecture), **more}
+    arguments = {
+        "today": TODAY,
+        "text_of": lambda file: AVRO_TEXT,
+        "release": release(deployment.emr.architecture),
+        **more,
+    }
     with TemporaryDirectory() as folder:
         app = App(outdir=folder)
         compose(app, deployment, pipelines, topics, **arguments)

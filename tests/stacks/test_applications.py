@@ -16,7 +16,7 @@ from infra.network_plan import NetworkPlan
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
-from stacks.spec.deployments import Application, dev
+from stacks.spec.deployments import Access, Application, Emr, dev
 from stacks.workflow.describe import described
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
@@ -32,11 +32,11 @@ KNOWN = {
     "spark-b_application_D820914Cid": NEW,
 }
 OPERATORS = ("arn:aws:iam::111111111111:role/o",)
-BEFORE = named(dev, reconciler_principals=OPERATORS)
+BEFORE = named(dev, access=Access(reconcilers=OPERATORS))
 FORMER = Application(capacity=dev.runs.capacity)
 LARGER = replace(dev.runs, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))
-MOVING = named(BEFORE, application="b", runs=LARGER, former_applications=(FORMER,))
-AFTER = named(MOVING, former_applications=())
+MOVING = named(BEFORE, emr=Emr(application="b", former=(FORMER,)), runs=LARGER)
+AFTER = named(MOVING, emr=Emr(application="b"))
 
 
 @pytest.fixture(scope="module")
@@ -142,10 +142,12 @@ def test_no_rule_has_anything_against_two_applications_or_a_former_one_that_is_t
 def test_an_application_can_move_to_another_network_label_and_processor() -> None:
     moving = named(
         dev,
-        application="b",
-        architecture=Architecture.X86_64,
+        emr=Emr(
+            application="b",
+            architecture=Architecture.X86_64,
+            former=(Application(capacity=dev.runs.capacity, network=dev.network),),
+        ),
         network=NetworkPlan(name="b", cidr="10.30.0.0/20"),
-        former_applications=(Application(capacity=dev.runs.capacity, network=dev.network),),
     )
     was, now = (each["foundation"] for each in (stacks_of("dev"), synthesised(moving)))
     for kind, each in was["resource"].items():
@@ -159,20 +161,17 @@ def test_an_application_can_move_to_another_network_label_and_processor() -> Non
 
 
 @pytest.mark.parametrize(
-    ("changes", "place"),
+    ("emr", "place"),
     [
-        ({"former_applications": (FORMER,)}, "former_applications[0].name"),
-        ({"application": "b", "former_applications": (FORMER, FORMER)}, "former_applications[1].name"),
+        (Emr(former=(FORMER,)), "deployment.emr.former[0].name"),
+        (Emr(application="b", former=(FORMER, FORMER)), "deployment.emr.former[1].name"),
         (
-            {
-                "application": "b",
-                "former_applications": (replace(FORMER, network=NetworkPlan(cidr="10.30.0.0/20")),),
-            },
-            "former_applications[0].network.name",
+            Emr(application="b", former=(replace(FORMER, network=NetworkPlan(cidr="10.30.0.0/20")),)),
+            "deployment.emr.former[0].network.name",
         ),
     ],
 )
-def test_two_applications_and_two_networks_have_different_names(changes: dict[str, Any], place: str) -> None:
+def test_two_applications_and_two_networks_have_different_names(emr: Emr, place: str) -> None:
     with pytest.raises(InvalidDeclaration) as refused:
-        named(dev, **changes)
+        named(dev, emr=emr)
     assert place in str(refused.value)

@@ -108,18 +108,19 @@ def test_another_pipeline_replaces_nothing_and_deletes_no_document_that_a_run_ma
 FIRST = "Application(architecture=Architecture.X86_64, capacity=SMALL.capacity)"
 LARGER = "replace(SMALL, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))"
 MOVES = (
-    # where the runs go, and the application that they leave
-    (f'application="b", runs={LARGER}', FIRST),
+    # where the runs go, the application there, and the one that they leave
+    (f"runs={LARGER}, ", 'application="b"', FIRST),
     (
+        "",
         "",
         'Application(name="b", architecture=Architecture.X86_64, capacity=Capacity(cores=16, memory_gb=64, disk_gb=400))',
     ),
 )
 
 
-@pytest.mark.parametrize(("to", "former"), MOVES, ids=["to", "fro"])
+@pytest.mark.parametrize(("runs", "to", "former"), MOVES, ids=["to", "fro"])
 def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_its_stop(
-    deployed: Cloud, to: str, former: str, tmp_path: Path
+    deployed: Cloud, runs: str, to: str, former: str, tmp_path: Path
 ) -> None:
     emr, s3 = deployed.aws("emr-serverless"), deployed.aws("s3")
 
@@ -129,7 +130,7 @@ def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_i
 
     old = desired()
     emr.start_application(applicationId=old)  # as its first run does
-    deployed.declare(deployment=f"{to}, former_applications=({former},)".removeprefix(", "))
+    deployed.declare(deployment=f"{runs}emr=replace(local.emr, former=({former},), {to})")
     for what, counts in (("foundation", "+1 ~0 -0 ±0"), ("ingestion", " -0 ±0")):
         code, said = deployed.deploy(what)
         assert (code, counts in said) == (0, True), said  # no danger
@@ -143,7 +144,7 @@ def test_runs_move_to_a_second_application_and_the_former_one_is_deleted_after_i
         assert (code, said) == (0, f"local-{what}: nothing changes\n")
     assert json.loads(file.read_text())["local-ingestion"]["former_applications"] == [old]
 
-    deployed.declare(deployment=to)
+    deployed.declare(deployment=f"{runs}emr=replace(local.emr, {to})")
     code, said = deployed.deploy("foundation")
     assert (code, "Run frazil deploy move-application before you remove it" in said) == (1, True), said
     accepted = "--accept-danger=it is stopped"

@@ -31,10 +31,8 @@ STACKS = ("foundation", "confluent", "ingestion")
 BUCKETS = Buckets(tables="lake-tables", artifacts=LOCAL.names.bucket("artifacts"), logs="lake-logs")
 GOVERNED = replace(
     LOCAL,
-    iam_path="/data/",
-    tags={"cost-centre": "4711"},
-    lake_formation=True,
-    athena_workgroup=Workgroup(most_scanned_gb=100),
+    existing=Existing(iam_path="/data/", tags={"cost-centre": "4711"}),
+    access=replace(LOCAL.access, lake_formation=True, athena_workgroup=Workgroup(most_scanned_gb=100)),
 )
 PIPELINES = (Pipeline(topic=Topic("flights", value="avro"), table=Table("nyc.flights")),)
 TOPICS = (ManagedTopic("flights", partitions=1),)
@@ -56,7 +54,7 @@ def declare(account: Cloud, deployment: Deployment, *, is_destroyed: bool = Fals
         TOPICS,
         today=TODAY,
         text_of=str,
-        release=release(deployment.architecture),
+        release=release(deployment.emr.architecture),
         is_named_for_destruction=is_destroyed,
     )
     app.synth()

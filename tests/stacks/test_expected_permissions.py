@@ -16,7 +16,7 @@ from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchem
 from infra.tf import App
 from policies.review.prices import price_table
 from policies.review.review import Review, review
-from stacks.spec.deployments import DEPLOYMENTS, Deployment, GitHub
+from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment, GitHub
 from stacks.stacks.account_setup import Owner
 from stacks.workflow.review import access_of
 from stacks.workflow.terraform_plans import given
@@ -47,10 +47,12 @@ ENVIRONMENTS = {
     "governed": named(GOVERNED_DEV, runs=ROOMY),
     "readers": named(
         DEV,
-        reader_principals=(ANALYSTS, VENDOR),
-        reader_external_ids={VENDOR: "AB12345"},
-        deployer_principals=(ANALYSTS,),
-        github=GitHub(repository="shop/lake"),
+        access=Access(
+            readers=(ANALYSTS, VENDOR),
+            external_ids={VENDOR: "AB12345"},
+            deployers=(ANALYSTS,),
+            github=GitHub(repository="shop/lake"),
+        ),
     ),
 }
 EVERYDAY = ("dev", "prefixes", "governed")

@@ -87,8 +87,9 @@ def project(root: Path, tmp_path: Path, terraform: Terraform) -> Iterator[Projec
         assert begun.returncode == 0, begun.stderr
         file = folder / "infra_app.py"
         text = file.read_text().replace("frazil_deploy.", "")
-        principals = f'deployer_principals=("arn:aws:iam::{ACCOUNT}:role/ci",), is_disposable=True'
+        principals = f'access=Access(deployers=("arn:aws:iam::{ACCOUNT}:role/ci",)), is_disposable=True'
         assert "is_disposable=True" in text
+        text = text.replace("import SMALL, Confluent", "import SMALL, Access, Confluent")
         file.write_text(BY_PATH + text.replace("is_disposable=True", principals, 1))
         yield project
 

@@ -98,7 +98,7 @@ def shell(request: pytest.FixtureRequest, root: Path, tmp_path: Path, monkeypatc
 
     def declared(environment: str, start: Path) -> BuiltFor:
         assert environment == name
-        return BuiltFor(deployment.label, deployment.architecture)
+        return BuiltFor(deployment.emr.label, deployment.emr.architecture)
 
     def built(start: Path, folder: Path, *, label_name: str, architecture: Any) -> Release:
         folder.mkdir()

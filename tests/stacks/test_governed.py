@@ -12,7 +12,7 @@ from infra.network_plan import GivenNetwork
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
-from stacks.spec.deployments import Workgroup, dev
+from stacks.spec.deployments import Access, Workgroup, dev
 from stacks.stacks.account_setup import has_flow_logs
 from tests.declaration.problems_of import problems_of
 from tests.stacks.synthesised import (
@@ -68,16 +68,18 @@ def test_a_workgroup_enforces_where_results_are_and_the_key_that_encrypts_them()
 
 
 def test_a_given_workgroup_is_not_made() -> None:
-    stack = synthesised(named(GOVERNED_DEV, athena_workgroup="analysts"))["ingestion"]
+    stack = synthesised(named(GOVERNED_DEV, access=replace(GOVERNED_DEV.access, athena_workgroup="analysts")))[
+        "ingestion"
+    ]
     assert not resources(stack, "aws_athena_workgroup")
     assert "workgroup/analysts" in json.dumps(resources(stack, "aws_iam_policy"))
 
 
 @pytest.mark.parametrize("given", [Workgroup(), "a b", "a/b"], ids=str)
 def test_a_workgroup_needs_readers_and_a_name_that_athena_takes(given: Any) -> None:
-    readers = dev.reader_principals if isinstance(given, Workgroup) else GOVERNED_DEV.reader_principals
-    wrong = lambda: replace(dev, athena_workgroup=given, reader_principals=readers)  # noqa: E731
-    assert list(problems_of(wrong)) == ["deployment.athena_workgroup"]
+    readers = dev.access.readers if isinstance(given, Workgroup) else GOVERNED_DEV.access.readers
+    wrong = lambda: Access(athena_workgroup=given, readers=readers)  # noqa: E731
+    assert list(problems_of(wrong)) == ["access.athena_workgroup"]
 
 
 def test_each_role_gets_the_least_that_it_needs_in_lake_formation() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Tableflow, Topic
 from infra.confluent.managed_topic import ManagedTopic
-from stacks.spec.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS, Monitoring
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, FLOWING_PIPELINES, named, resources, synthesised
 from tests.support.resource_names import unique_name
 
@@ -24,7 +24,7 @@ IN_PLACE = {
     ("aws_scheduler_schedule", "target"),  # and with which documents
 }
 """Arguments that one more pipeline changes. Providers update all of them, and replace nothing for them."""
-DEPLOYMENT = named(DEV, alarm_emails=("b@example.com", "c@example.com"))
+DEPLOYMENT = named(DEV, monitoring=Monitoring(emails=("b@example.com", "c@example.com")))
 BEFORE = (*EXAMPLE, FLOWING_PIPELINES[0])
 
 
@@ -84,7 +84,7 @@ def test_one_more_pipeline_creates_its_own_resources_and_replaces_none(
 
 def test_subscriptions_are_named_by_their_address_and_not_by_their_place() -> None:
     def addresses(*emails: str) -> dict[str, str]:
-        stack = synthesised(named(DEV, alarm_emails=emails))["foundation"]
+        stack = synthesised(named(DEV, monitoring=Monitoring(emails=emails)))["foundation"]
         return {each["endpoint"]: at for at, each in resources(stack, "aws_sns_topic_subscription").items()}
 
     few, more = addresses("b@x.org", "b.@x.org"), addresses("a@x.org", "b@x.org", "b.@x.org", "b@x.org")

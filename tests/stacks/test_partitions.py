@@ -10,7 +10,7 @@ import pytest
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.rollout.desired import Mode
 from infra.names import Names, is_supported, partition_of
-from stacks.spec.deployments import Deployment, GitHub, dev
+from stacks.spec.deployments import Access, Deployment, GitHub, Monitoring, dev
 from stacks.workflow.describe import described
 from tests.stacks.existing_lake import every_stack
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES
@@ -28,13 +28,15 @@ def with_everything(region: str) -> Deployment:
         runs=replace(
             dev.runs, mode=Mode.DRAIN, capacity=replace(dev.runs.capacity, cores=64, memory_gb=256, disk_gb=4000)
         ),
-        deployer_principals=(f"{arn}:role/ci",),
-        reader_principals=(f"{arn}:role/analysts", f"{arn}:{VENDOR}"),
-        reader_external_ids={f"{arn}:{VENDOR}": "vendor-1"},
-        reconciler_principals=(f"{arn}:role/operators",),
-        athena_workgroup="analysts",
-        alarm_emails=("a@example.com",),
-        github=GitHub(repository="shop/lake"),
+        access=Access(
+            deployers=(f"{arn}:role/ci",),
+            readers=(f"{arn}:role/analysts", f"{arn}:{VENDOR}"),
+            external_ids={f"{arn}:{VENDOR}": "vendor-1"},
+            reconcilers=(f"{arn}:role/operators",),
+            athena_workgroup="analysts",
+            github=GitHub(repository="shop/lake"),
+        ),
+        monitoring=Monitoring(emails=("a@example.com",)),
     )
 
 

@@ -21,7 +21,7 @@ import pytest
 
 from frazil.release.manifest import manifest
 from infra.tf import App
-from stacks.spec.deployments import DEPLOYMENTS, Deployment
+from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment
 from stacks.stacks.compose import compose
 from stacks.workflow.deployed import Deployed, write
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, STACKS, TODAY, named, release
@@ -129,7 +129,7 @@ def account(request: pytest.FixtureRequest, everything: Cloud) -> Iterator[Accou
 def synthesise(cloud: Cloud, deployment: Deployment) -> None:
     """Write the environment's stacks, and have S3 asked by path."""
     told = cloud.folder / "release.json"
-    told.write_bytes(manifest(release(deployment.architecture)))
+    told.write_bytes(manifest(release(deployment.emr.architecture)))
     write(cloud.folder / "deployed" / f"{deployment.name}.json", Deployed(environment=deployment.name))
     asked = {
         "PATH": os.environ["PATH"],
@@ -150,7 +150,9 @@ def synthesise_owners(cloud: Cloud, deployment: Deployment) -> Path:
     """The stack of whoever owns the account; no environment of the example names who may deploy."""
     app = App(outdir=str(cloud.folder / "owners"))
     principals = (f"arn:aws:iam::{deployment.account}:role/ci",)
-    compose(app, named(deployment, deployer_principals=principals), EXAMPLE, EXAMPLE_TOPICS, today=TODAY, text_of=str)
+    compose(
+        app, named(deployment, access=Access(deployers=principals)), EXAMPLE, EXAMPLE_TOPICS, today=TODAY, text_of=str
+    )
     app.synth()
     folder = cloud.folder / "owners" / "stacks" / f"{deployment.name}-owner"
     by_path(folder)

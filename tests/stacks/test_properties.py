@@ -111,7 +111,7 @@ def test_a_marker_of_a_deleted_object_is_removed_when_its_versions_are(environme
     """Maintenance leaves one for each file that it deletes. Where objects expire by age, S3 removes them itself."""
     for name, each in resources(stacks_of(environment)["foundation"], "aws_s3_bucket_lifecycle_configuration").items():
         expirations = [rule["expiration"] for rule in each["rule"] if "expiration" in rule]
-        logs = [[{"days": DEPLOYMENTS.get(environment, dev).log_days}]]
+        logs = [[{"days": DEPLOYMENTS.get(environment, dev).monitoring.log_days}]]
         proofs = [[{"days": PROOF_DAYS}] for rule in each["rule"] if rule["id"].startswith("expire-reconcile/")]
         assert expirations == (logs if name.startswith("logs") else [[MARKERS], *proofs])
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from infra.confluent import resource
-from stacks.spec.deployments import AlarmsOf
+from stacks.spec.deployments import AlarmsOf, Monitoring
 from tests.infra.aws_schema import VERSION, trimmed, used_resources
 from tests.infra.provider_schema import schema
 from tests.stacks.spec.test_groups import PAYMENTS, WIDE
@@ -42,7 +42,9 @@ def test_terraform_finds_a_stack_valid(environment: str, what: str, terraform: T
 
 @pytest.mark.parametrize("alarms", list(AlarmsOf))
 def test_terraform_finds_the_stack_of_a_group_valid(alarms: AlarmsOf, terraform: Terraform, tmp_path: Path) -> None:
-    stacks = synthesised(named(WIDE, alarms=alarms), (*EXAMPLE, *PAYMENTS), former_groups=["gone"])
+    stacks = synthesised(
+        named(WIDE, monitoring=Monitoring(alarms=alarms)), (*EXAMPLE, *PAYMENTS), former_groups=["gone"]
+    )
     for what in ("ingestion", "ingestion-payments", "ingestion-gone"):
         said = judged(terraform, tmp_path, stacks[what])
         assert said["valid"], (what, said["diagnostics"])

@@ -28,8 +28,8 @@ pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.
 
 ACCOUNT = DEPLOYMENTS["local"].account
 DECLARED = "runs=SMALL, is_disposable=True"
-EDITED = f"""is_disposable=True, is_local=True, architecture="X86_64",
-                   deployer_principals=("arn:aws:iam::{ACCOUNT}:role/ci",),
+EDITED = f"""is_disposable=True, is_local=True, emr=Emr(architecture="X86_64"),
+                   access=Access(deployers=("arn:aws:iam::{ACCOUNT}:role/ci",)),
                    runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1)"""
 TOPICS = """
 from frazil_deploy.infra.confluent.managed_topic import ManagedTopic
@@ -88,6 +88,11 @@ def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_reco
         project.folder / "infra_app.py",
         "\nfrom frazil_deploy.infra",
         "\nfrom dataclasses import replace\n\nfrom frazil_deploy.infra",
+    )
+    edit(
+        project.folder / "infra_app.py",
+        "import SMALL, Confluent, Deployment",
+        "import SMALL, Access, Confluent, Deployment, Emr",
     )
     (project.folder / "pipelines.py").write_text((project.folder / "pipelines.py").read_text() + TOPICS)
 

@@ -13,14 +13,14 @@ from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
 from policies.table_resources import Scope
-from stacks.spec.deployments import dev
+from stacks.spec.deployments import Access, dev
 from tests.stacks.spec.test_existing import KNOWN
 from tests.stacks.synthesised import TODAY, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
 from tests.support.iam_evaluation import Request, evaluate
 
 KEY = {"kms_keykey_F64E54E4arn": f"arn:aws:kms:{dev.region}:{dev.account}:key/1"}
-DEPLOYMENT = named(dev, scope=Scope.TABLE, reader_principals=(f"arn:aws:iam::{dev.account}:role/analysts",))
+DEPLOYMENT = named(dev, access=Access(scope=Scope.TABLE, readers=(f"arn:aws:iam::{dev.account}:role/analysts",)))
 """Its roles name each table."""
 ORDERED = Upsert(key=("trip", "leg"), order_by="changed_at", on_tombstone="soft_delete")
 PIPELINES = (

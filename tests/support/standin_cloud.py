@@ -61,7 +61,7 @@ _APP = """
 from dataclasses import replace
 
 from infra.capacity import Capacity
-from stacks.spec.deployments import SMALL, Application, Architecture, local
+from stacks.spec.deployments import SMALL, Application, Architecture, Emr, local
 from stacks.workflow.program import run
 
 run(replace(local, CHANGES), release="none")

@@ -117,7 +117,7 @@ def sign(
     For example: frazil release sign --key-file release.pem
 
     Writes the signature beside the manifest.
-    Prints the public key, for trusted_keys of deployments.
+    Prints the public key, for access.trusted_keys of deployments.
 
     Exit codes: 0 signed; 1 a file differs from the manifest; 2 no Ed25519 key, or one that ENV does not trust;
     3 the secret cannot be read

@@ -150,7 +150,7 @@ def steps(
         if declared["lake_formation"]:
             return Check.ok("Lake Formation", "it controls new databases, and the deployment grants access")
         what = "it controls new databases, so roles of jobs have no access to tables"
-        do = "Declare lake_formation=True, or choose `Use only IAM access control` for new databases in its settings"
+        do = "Declare access.lake_formation, or choose `Use only IAM access control` for new databases in its settings"
         return Check.warning("Lake Formation", what, do)
 
     def zones() -> Check:

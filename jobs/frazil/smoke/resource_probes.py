@@ -130,7 +130,7 @@ def alarm_topic(services: Services, *, is_published: bool) -> Answer:
             do = "Compare the key's policy with docs/policies.md: CloudWatch may use it for the topic"
             if not action.is_done:
                 return Answer.failed(action.summary, do)
-            is_sent = f"{action.summary}, and no address is declared (alarm_emails)"
+            is_sent = f"{action.summary}, and no address is declared (monitoring.emails)"
             return Answer.shown(action.summary) if wanted else Answer.not_here(is_sent)
         if is_published:
             services.wait(LOOK_SECONDS)
@@ -144,7 +144,7 @@ def tables(services: Services, jobs: Sequence[IngestJob]) -> Answer:
     """Return whether the reader role can read the metadata of each table that holds records."""
     role = services.names.reader_role
     if role is None:
-        return Answer.not_here("no reader role is declared (reader_principals)")
+        return Answer.not_here("no reader role is declared (access.readers)")
     reader = services.resources.as_role(role)
     if reader is None:
         return Answer.not_here(f"these credentials may not assume {role}")

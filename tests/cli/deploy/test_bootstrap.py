@@ -18,14 +18,14 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.aws_account import Account
-from stacks.spec.deployments import DEPLOYMENTS, Existing
+from stacks.spec.deployments import DEPLOYMENTS, Access, Existing
 from stacks.workflow.describe import described
 from tests.standin.aws.s3 import patch_s3
 
 DEV = replace(
     DEPLOYMENTS["dev"],
     account="123456789012",  # moto's
-    deployer_principals=("arn:aws:iam::123456789012:role/ci",),
+    access=Access(deployers=("arn:aws:iam::123456789012:role/ci",)),
 )
 BUCKET = DEV.names.bucket("state")
 PROGRAM = """
@@ -119,7 +119,7 @@ def test_a_bucket_without_its_settings_gets_them_after_an_interruption(empty: Em
 
 
 def test_another_account_is_refused(empty: Empty) -> None:
-    other = described(replace(DEV, account="999999999999", deployer_principals=()), "none")
+    other = described(replace(DEV, account="999999999999", access=Access()), "none")
     (empty.folder / "described.json").write_text(json.dumps(other))
     ended = empty.bootstrap("--yes")
     assert (ended.exit_code, empty.buckets()) == (2, [])
@@ -166,9 +166,9 @@ def test_the_file_of_deployed_objects_is_looked_for_in_its_folder(
 
 
 def test_without_an_owner_stack_the_boundary_must_exist(empty: Empty) -> None:
-    (empty.folder / "described.json").write_text(json.dumps(described(replace(DEV, deployer_principals=()), "none")))
+    (empty.folder / "described.json").write_text(json.dumps(described(replace(DEV, access=Access()), "none")))
     ended = empty.bootstrap("--yes")
-    assert (ended.exit_code, "Declare deployer_principals" in ended.stderr) == (2, True)
+    assert (ended.exit_code, "Declare access.deployers" in ended.stderr) == (2, True)
 
 
 def test_a_boundary_that_is_given_must_exist_and_no_owner_stack_makes_it(empty: Empty) -> None:

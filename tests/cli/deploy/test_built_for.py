@@ -22,7 +22,7 @@ from tests.stacks.synthesised import release
 def test_label_and_processors_are_those_that_are_declared(root: Path) -> None:
     """All from the checkout's own module, as the command asks it."""
     dev = DEPLOYMENTS["dev"]
-    assert built_for("dev", root / "docs") == BuiltFor(dev.label, dev.architecture)
+    assert built_for("dev", root / "docs") == BuiltFor(dev.emr.label, dev.emr.architecture)
     assert declared("others", root) is None
     with pytest.raises(FrazilError, match="no deployment of this name is declared here"):
         built_for("others", root)
@@ -44,7 +44,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, root: Path) -> list[dict[str, Any]]:
 
     def run(arguments: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
         deployment = DEPLOYMENTS[arguments[-1]]
-        said = f'{{"label": "{deployment.label}", "architecture": "{deployment.architecture}"}}'
+        said = f'{{"label": "{deployment.emr.label}", "architecture": "{deployment.emr.architecture}"}}'
         return subprocess.CompletedProcess(arguments, 0, said, "")
 
     monkeypatch.setattr(command, "built", built)
@@ -56,7 +56,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, root: Path) -> list[dict[str, Any]]:
 def test_a_release_is_built_for_an_environment(name: str, asked: list[dict[str, Any]]) -> None:
     assert CliRunner().invoke(app, ["release", "build", "--for", name]).exit_code == 0
     deployment = DEPLOYMENTS[name]
-    assert asked == [{"label_name": deployment.label, "architecture": deployment.architecture}]
+    assert asked == [{"label_name": deployment.emr.label, "architecture": deployment.emr.architecture}]
 
 
 def test_an_environment_and_processors_beside_it_are_refused(asked: list[dict[str, Any]]) -> None:

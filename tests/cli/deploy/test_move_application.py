@@ -51,7 +51,7 @@ def test_the_runs_are_moved_and_the_former_application_is_stopped(moving: Shop) 
     assert lines[0] == f"move: from {OLD} to {NEW}"
     assert lines[-1] == (
         f"move: done: all jobs run on {NEW}; {OLD} (app1) is stopped, without runs. "
-        'Remove it from former_applications, then run: frazil deploy up dev --accept-danger "it is stopped"'
+        'Remove it from emr.former, then run: frazil deploy up dev --accept-danger "it is stopped"'
     )
     assert moving.world.emr.states == {"app1": "STOPPED", "app2": "STARTED"}
     assert len(moving.world.runs_of(second(moving))) == 1

@@ -81,7 +81,7 @@ def test_each_change_of_the_application_is_a_danger(after: dict[str, Any], said:
         address, "replace", APPLICATION, {**APPLICATION, "architecture": "X86_64"}, forced=[["architecture"]]
     )
     assert "application_change" in rules(forced)
-    assert "keep this one in former_applications" in danger.do
+    assert "keep this one in emr.former" in danger.do
     gone = reviewed(plan(DEPLOYED, change(address, "delete", APPLICATION)))
     [danger] = [each for each in gone.dangers if each.rule == "application_change"]
     assert "Run frazil deploy move-application before you remove it" in danger.do

@@ -14,18 +14,18 @@ from infra.network_plan import GivenNetwork, NetworkPlan
 from policies.resource_values import Facts
 from policies.resources import read, together
 from policies.rules import findings
-from stacks.spec.deployments import Deployment, Existing, dev
+from stacks.spec.deployments import Access, Deployment, Existing, dev
 from stacks.spec.existing import Buckets
 from stacks.workflow.deployed import Deployed, Retired
 from tests.declaration.problems_of import problems_of
 from tests.infra.provider_schema import misfits
 from tests.stacks.existing_lake import (
+    ACCESS,
     BUCKETS,
     EXISTING,
     GIVEN,
     KEY,
     NETWORK,
-    PRINCIPALS,
     SUBNETS,
     TAGS,
     every_stack,
@@ -188,7 +188,7 @@ def test_the_pages_example_is_a_deployment() -> None:
     page = Path("docs/existing-account.md").read_text()
     declared: dict[str, Any] = {}
     exec(page.partition("```python")[2].partition("```")[0], declared)
-    given = {each: declared[each] for each in ("network", "existing", "tags", "iam_path")}
+    given = {each: declared[each] for each in ("network", "existing")}
     assert not resources(synthesised(named(dev, **given))["foundation"], "aws_s3_bucket")
 
 
@@ -211,7 +211,7 @@ def test_each_of_them_may_be_given_alone() -> None:
 
 def test_in_a_given_vpc_only_the_security_group_of_the_jobs_is_made() -> None:
     network = GivenNetwork(subnet_ids=SUBNETS, vpc_id="vpc-0123456789abcdef0")
-    stacks = every_stack(named(dev, network=network, **PRINCIPALS))
+    stacks = every_stack(named(dev, network=network, access=ACCESS))
     made = {kind for kind in stacks["foundation"]["resource"] if kind.startswith(("aws_vpc", "aws_sec", "aws_sub"))}
     assert made == {
         "aws_security_group",
@@ -261,36 +261,31 @@ def wrong(**changed: Any) -> list[str]:
     ],
 )
 def test_tags_that_aws_refuses_are_refused(tags: dict[str, str], path: str) -> None:
-    assert wrong(tags=tags) == [f"deployment.{path}"]
+    assert list(problems_of(lambda: Existing(tags=tags))) == [f"existing.{path}"]
 
 
 def test_eight_tags_are_allowed_and_one_key_may_not_be_there_twice() -> None:
-    assert named(dev, tags={f"k{number}": "ä v" for number in range(8)})
-    assert wrong(tags={"Team": "a", "team": "b"}) == ["deployment.tags.Team", "deployment.tags.team"]
+    assert Existing(tags={f"k{number}": "ä v" for number in range(8)})
+    twice = problems_of(lambda: Existing(tags={"Team": "a", "team": "b"}))
+    assert list(twice) == ["existing.tags.Team", "existing.tags.team"]
 
 
 @pytest.mark.parametrize(
     ("changed", "path"),
     [
-        ({"iam_path": "data"}, "iam_path"),
-        ({"iam_path": "/data"}, "iam_path"),
-        ({"iam_path": "/*/"}, "iam_path"),
-        ({"iam_path": "/frazil-dev-x/"}, "iam_path"),
-        ({"iam_path": "/data/frazil-dev-x/"}, "iam_path"),
-        ({"iam_path": "/dätä/"}, "iam_path"),
         ({"region": "us-iso-east-1"}, "region"),
         ({"existing": Existing(key_arn=KEY.replace(dev.region, "us-east-1"))}, "existing.key_arn"),
         ({"existing": Existing(boundary="frazil-dev-boundary")}, "existing.boundary"),
         ({"existing": Existing(boundary=f"arn:aws:iam::{dev.account}:policy/frazil-dev-x/b")}, "existing.boundary"),
         (
-            {"iam_path": "/d/", "existing": Existing(boundary=f"arn:aws:iam::{dev.account}:policy/d/frazil-dev-x/b")},
+            {"existing": Existing(iam_path="/d/", boundary=f"arn:aws:iam::{dev.account}:policy/d/frazil-dev-x/b")},
             "existing.boundary",
         ),
         ({"existing": Existing(boundary="arn:aws:iam::999999999999:policy/b")}, "existing.boundary"),
         ({"existing": Existing(boundary="arn:aws-cn:iam::aws:policy/b")}, "existing.boundary"),
         ({"existing": Existing(buckets=Buckets(logs=dev.names.bucket("state")))}, "existing.buckets.logs"),
         ({"existing": Existing(buckets=Buckets(tables=dev.names.bucket("logs")))}, "existing.buckets.tables"),
-        ({"reader_principals": ("arn:aws-us-gov:iam::111111111111:role/a",)}, "reader_principals[0]"),
+        ({"access": Access(readers=("arn:aws-us-gov:iam::111111111111:role/a",))}, "access.readers[0]"),
     ],
 )
 def test_what_cannot_be_used_here_is_refused(changed: dict[str, Any], path: str) -> None:
@@ -310,6 +305,12 @@ def test_a_bucket_is_given_for_one_purpose() -> None:
         ("boundary", "a/b"),
         ("boundary", "*"),
         ("boundary", "grenze-ä"),
+        ("iam_path", "data"),
+        ("iam_path", "/data"),
+        ("iam_path", "/*/"),
+        ("iam_path", "/frazil-dev-x/"),
+        ("iam_path", "/data/frazil-dev-x/"),
+        ("iam_path", "/dätä/"),
     ],
 )
 def test_an_object_is_named_as_aws_names_it(field: str, value: str) -> None:

@@ -12,7 +12,7 @@ from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, parse
 from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import Settings
 from infra.capacity import Capacity
-from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Jobs
+from stacks.spec.deployments import DEPLOYMENTS, Access, AlarmsOf, Jobs, Monitoring
 from stacks.spec.groups import groups_of
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, named, resources, synthesised
@@ -26,7 +26,9 @@ KNOWN = {
 }
 DEV = DEPLOYMENTS["dev"]
 ROOM = Capacity(cores=64, memory_gb=256, disk_gb=4000)
-WIDE = named(DEV, runs=replace(DEV.runs, capacity=ROOM), reconciler_principals=("arn:aws:iam::111111111111:role/o",))
+WIDE = named(
+    DEV, runs=replace(DEV.runs, capacity=ROOM), access=Access(reconcilers=("arn:aws:iam::111111111111:role/o",))
+)
 QUICK = Jobs(
     ingest=DEV.runs.ingest, maintain=DEV.runs.maintain, ingest_minutes=5, maintain_hours=24, freshness_minutes=30
 )
@@ -41,7 +43,9 @@ PAYMENTS = (of("payments", "invoices"), of("payments", "refunds"))
 
 @pytest.fixture(scope="module")
 def grouped() -> dict[str, dict[str, Any]]:
-    return synthesised(named(WIDE, groups={"payments": QUICK}), (*EXAMPLE, *PAYMENTS), EXAMPLE_TOPICS)
+    return synthesised(
+        named(WIDE, runs=replace(WIDE.runs, groups={"payments": QUICK})), (*EXAMPLE, *PAYMENTS), EXAMPLE_TOPICS
+    )
 
 
 def written(stack: dict[str, Any], name: str) -> bytes:
@@ -143,7 +147,9 @@ def test_alarms_of_a_group_are_on_its_own_metrics(grouped: dict[str, dict[str, A
     assert all(source in alarm["metric_query"][0]["expression"] for alarm in alarms)
     [late] = [alarm for alarm in alarms if alarm["alarm_name"].endswith("-late")]
     assert (late["threshold"], late["metric_query"][0]["period"]) == (30 * 60, 300)
-    each = synthesised(named(WIDE, alarms=AlarmsOf.PIPELINE), (*EXAMPLE, *PAYMENTS), EXAMPLE_TOPICS)
+    each = synthesised(
+        named(WIDE, monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)), (*EXAMPLE, *PAYMENTS), EXAMPLE_TOPICS
+    )
     own = _of_pipelines(each["ingestion-payments"])
     assert {json.dumps(alarm["dimensions"]) for alarm in own} == {
         json.dumps({"group": "payments", "pipeline": name}) for name in ("invoices", "refunds")
@@ -154,7 +160,7 @@ def test_a_cadence_that_alarms_of_groups_cannot_see_is_refused() -> None:
     slow = replace(DEV.runs, ingest_minutes=61, freshness_minutes=180)
     with pytest.raises(InvalidDeclaration, match="see the latest three hours"):
         synthesised(named(DEV, runs=slow))
-    assert synthesised(named(DEV, runs=slow, alarms=AlarmsOf.PIPELINE))
+    assert synthesised(named(DEV, runs=slow, monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)))
 
 
 def test_in_a_namespace_of_two_groups_each_role_names_its_tables() -> None:
@@ -213,8 +219,8 @@ def test_groups_that_do_not_fit_the_application_at_once_are_refused() -> None:
 
 
 def test_settings_of_a_group_without_pipelines_are_refused() -> None:
-    with pytest.raises(InvalidDeclaration, match=r"deployment\.groups\.payments: no pipeline is in this group"):
-        synthesised(named(WIDE, groups={"payments": QUICK}))
+    with pytest.raises(InvalidDeclaration, match=r"deployment\.runs\.groups\.payments: no pipeline is in this group"):
+        synthesised(named(WIDE, runs=replace(WIDE.runs, groups={"payments": QUICK})))
 
 
 @pytest.mark.parametrize("name", ["", "Payments", "payments-", "1", "a" * 21, "a b"])
@@ -232,8 +238,9 @@ def test_groups_are_in_the_order_of_their_names() -> None:
 
 
 def test_a_group_may_be_called_like_a_schedule_of_another() -> None:
-    deployment = named(WIDE, groups={"reconcile": QUICK, "payments": QUICK, "payments-reconcile": QUICK})
-    others = [of(group, f"of_{number}") for number, group in enumerate(deployment.groups)]
+    groups = {"reconcile": QUICK, "payments": QUICK, "payments-reconcile": QUICK}
+    deployment = named(WIDE, runs=replace(WIDE.runs, groups=groups))
+    others = [of(group, f"of_{number}") for number, group in enumerate(deployment.runs.groups)]
     stacks = synthesised(deployment, (*EXAMPLE, *others), EXAMPLE_TOPICS)
     names = [each["name"] for stack in stacks.values() for each in resources(stack, "aws_scheduler_schedule").values()]
     assert len(names) == 12
@@ -241,7 +248,7 @@ def test_a_group_may_be_called_like_a_schedule_of_another() -> None:
 
 
 def test_the_deployed_reconciler_trusts_the_keys_of_the_deployment() -> None:
-    signed = synthesised(replace(DEV, trusted_keys=("ab" * 32, "cd" * 32)), EXAMPLE, EXAMPLE_TOPICS)
+    signed = synthesised(replace(DEV, access=Access(trusted_keys=("ab" * 32, "cd" * 32))), EXAMPLE, EXAMPLE_TOPICS)
     [function] = resources(signed["ingestion"], "aws_lambda_function").values()
     variables = {
         key: worked_out(text, signed["ingestion"], KNOWN) for key, text in function["environment"]["variables"].items()

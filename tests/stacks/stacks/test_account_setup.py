@@ -16,7 +16,7 @@ from policies.documents.filling import Value
 from policies.resource_values import Facts
 from policies.resources import read
 from policies.rules import findings
-from stacks.spec.deployments import Deployment, GitHub, dev, prod
+from stacks.spec.deployments import Access, Deployment, GitHub, dev, prod
 from stacks.stacks.account_setup import ISSUER
 from stacks.stacks.compose import compose
 from tests.infra.provider_schema import misfits
@@ -39,7 +39,7 @@ def made(folder: Path, deployment: Deployment) -> list[str]:
 
 
 def owner(folder: Path, deployment: Deployment = dev) -> dict[str, Any]:
-    made(folder, named(deployment, deployer_principals=(CI,)))
+    made(folder, named(deployment, access=Access(deployers=(CI,))))
     stack: dict[str, Any] = json.loads((folder / "stacks" / f"{deployment.name}-owner" / "cdk.tf.json").read_text())
     return stack
 
@@ -61,7 +61,7 @@ def may(stack: dict[str, Any], action: str, resource: str, **context: str) -> bo
 
 def test_of_nobody_there_is_no_such_stack(tmp_path: Path) -> None:
     assert made(tmp_path / "without", dev) == ["dev-confluent", "dev-foundation", "dev-ingestion"]
-    assert "dev-owner" in made(tmp_path / "with", named(dev, deployer_principals=(CI,)))
+    assert "dev-owner" in made(tmp_path / "with", named(dev, access=Access(deployers=(CI,))))
 
 
 def test_those_who_are_named_may_deploy_and_nobody_else(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ REPOSITORY = GitHub(
 @pytest.fixture(scope="module")
 def with_github(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("github")
-    made(folder, named(dev, github=REPOSITORY))
+    made(folder, named(dev, access=Access(github=REPOSITORY)))
     stack: dict[str, Any] = json.loads((folder / "stacks" / "dev-owner" / "cdk.tf.json").read_text())
     return stack
 
@@ -197,7 +197,7 @@ def test_workflows_review_as_one_role_and_deploy_as_another(with_github: dict[st
 
 
 def test_principals_and_workflows_may_both_deploy(tmp_path: Path) -> None:
-    made(tmp_path, named(dev, github=REPOSITORY, deployer_principals=(CI,)))
+    made(tmp_path, named(dev, access=Access(github=REPOSITORY, deployers=(CI,))))
     stack = json.loads((tmp_path / "stacks" / "dev-owner" / "cdk.tf.json").read_text())
     trust = json.loads(role_of(stack, NAMES.deployer)["assume_role_policy"])
     assert evaluate(Request(action="sts:AssumeRole", resource=ROLE, principal=CI), [], trust).is_allowed
@@ -209,7 +209,7 @@ def test_an_account_has_one_provider_and_the_deployer_cannot_change_the_reviewer
 ) -> None:
     [provider] = resources(with_github, "aws_iam_openid_connect_provider").values()
     assert (provider["url"], provider["client_id_list"]) == (ISSUER, ["sts.amazonaws.com"])
-    made(tmp_path, named(dev, github=replace(REPOSITORY, has_provider=True)))
+    made(tmp_path, named(dev, access=Access(github=replace(REPOSITORY, has_provider=True))))
     stack = json.loads((tmp_path / "stacks" / "dev-owner" / "cdk.tf.json").read_text())
     assert not resources(stack, "aws_iam_openid_connect_provider")
     reviewer = f"arn:aws:iam::{dev.account}:role/{NAMES.reviewer}"

@@ -13,7 +13,7 @@ from frazil.rollout.desired import Worker, Workers
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
 from infra.network_plan import PrivateLink
-from stacks.spec.deployments import ClusterKind, Confluent, Deployment, Runs, dev
+from stacks.spec.deployments import Access, ClusterKind, Confluent, Deployment, Runs, dev
 from tests.declaration.problems_of import problems_of
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, release, resources, synthesised
 
@@ -71,7 +71,7 @@ def test_what_would_cut_jobs_off_from_kafka_and_registry_is_refused_with_the_rea
 
 
 def test_a_release_for_other_processors_is_refused() -> None:
-    assert dev.architecture is Architecture.ARM64
+    assert dev.emr.architecture is Architecture.ARM64
     assert refused(release=release(Architecture.X86_64)) == ["release.architecture"]
 
 
@@ -91,8 +91,6 @@ def test_pipelines_that_clash_are_refused_with_all_else_that_is_wrong() -> None:
         ("name", "a" * 13),
         ("account", "123"),
         ("region", "europe"),
-        ("generation", 0),
-        ("label", "emr-7"),
     ],
 )
 def test_a_deployment_that_cannot_be_is_refused(field: str, value: Any) -> None:
@@ -100,25 +98,25 @@ def test_a_deployment_that_cannot_be_is_refused(field: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("principal", ["*", "arn:aws:iam::111111111111:root", "arn:aws:iam::111111111111:role/*", "me"])
-@pytest.mark.parametrize("field", ["reader_principals", "reconciler_principals", "deployer_principals"])
+@pytest.mark.parametrize("field", ["readers", "reconcilers", "deployers"])
 def test_who_may_become_a_role_is_named(field: str, principal: str) -> None:
-    assert list(problems_of(lambda: replace(dev, **{field: (principal,)}))) == [f"deployment.{field}[0]"]
+    assert list(problems_of(lambda: Access(**{field: (principal,)}))) == [f"access.{field}[0]"]
 
 
 @pytest.mark.parametrize("external_id", ["", "x", "a b", "*", "${aws:userid}"])
 def test_an_external_id_is_one_that_sts_takes(external_id: str) -> None:
     who = "arn:aws:iam::888888888888:user/snow"
-    assert problems_of(lambda: replace(dev, reader_principals=(who,), reader_external_ids={who: external_id}))
+    assert problems_of(lambda: Access(readers=(who,), external_ids={who: external_id}))
 
 
 def test_an_external_id_belongs_to_a_reader() -> None:
     who = "arn:aws:iam::888888888888:user/snow"
-    assert problems_of(lambda: replace(dev, reader_external_ids={who: "SNOW=1"}))
-    assert replace(dev, reader_principals=(who,), reader_external_ids={who: "SNOW=1"}).reader_external_ids
+    assert problems_of(lambda: Access(external_ids={who: "SNOW=1"}))
+    assert Access(readers=(who,), external_ids={who: "SNOW=1"}).external_ids
 
 
 def test_every_problem_of_a_deployment_is_told_at_once() -> None:
-    assert len(problems_of(lambda: replace(dev, name="", account="", region="", log_days=0))) == 4
+    assert len(problems_of(lambda: replace(dev, name="", account="", region=""))) == 3
 
 
 def test_runs_that_do_not_fit_their_application_are_refused() -> None:

@@ -13,7 +13,7 @@ from frazil.release.manifest import Role
 from frazil.rollout.desired import Desired, Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
 from frazil.rollout.job_run_request import TAG_JOB
-from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf
+from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Monitoring
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
     EXAMPLE,
@@ -126,7 +126,7 @@ def test_desired_state_names_what_was_written(environment: str) -> None:
     assert written(environment, "desired")[0] == "desired/ingest.json"
     assert desired.environment == written(environment, "environment")[0]
     assert desired.application == KNOWN["spark_application_7070AC67id"]
-    assert desired.release == release(deployment.architecture).key
+    assert desired.release == release(deployment.emr.architecture).key
     assert (desired.mode, desired.workers) == (deployment.runs.mode, deployment.runs.ingest)
 
 
@@ -148,9 +148,9 @@ def test_no_schedule_names_a_release_of_the_ingest_job(environment: str) -> None
 def test_the_reconciler_is_the_releases_own_and_called_when_a_run_changes_its_state(environment: str) -> None:
     stack, deployment = ingestion(environment), DEPLOYMENTS[environment]
     [function] = resources(stack, "aws_lambda_function").values()
-    program = release(deployment.architecture).the(Role.RECONCILER)
+    program = release(deployment.emr.architecture).the(Role.RECONCILER)
     assert (function["s3_bucket"], function["s3_key"]) == (deployment.names.bucket("artifacts"), program.key)
-    assert function["architectures"] == [str(deployment.architecture).lower()]
+    assert function["architectures"] == [str(deployment.emr.architecture).lower()]
     settings = Settings.of(function["environment"]["variables"])
     assert (settings.job, settings.metrics_namespace) == ("ingest", f"Frazil/{environment}")
     [rule] = resources(stack, "aws_cloudwatch_event_rule").values()
@@ -250,7 +250,7 @@ def test_only_silence_of_all_pipelines_raises_an_alarm_of_a_group() -> None:
 @pytest.mark.parametrize(("alarms", "seconds"), [(AlarmsOf.GROUP, "5400"), (AlarmsOf.PIPELINE, None)])
 def test_silence_of_one_pipeline_of_a_group_raises_an_alarm(alarms: AlarmsOf, seconds: str | None) -> None:
     """The function counts silent pipelines; where each pipeline has alarms, its own are raised by silence."""
-    deployment = named(DEPLOYMENTS["dev"], alarms=alarms)
+    deployment = named(DEPLOYMENTS["dev"], monitoring=Monitoring(alarms=alarms))
     stack = synthesised(deployment)["ingestion"]
     [function] = resources(stack, "aws_lambda_function").values()
     assert function["environment"]["variables"].get("FRAZIL_SILENT_SECONDS") == seconds
@@ -272,7 +272,7 @@ def _is_of_a_pipeline(alarm: dict[str, Any]) -> bool:
 def test_alarms_of_each_pipeline_are_on_metrics_that_jobs_write() -> None:
     from frazil.ingest.reporting.metrics import COUNTED, UNITS
 
-    stack = synthesised(named(DEPLOYMENTS["dev"], alarms=AlarmsOf.PIPELINE))["ingestion"]
+    stack = synthesised(named(DEPLOYMENTS["dev"], monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)))["ingestion"]
     alarms = [a for a in resources(stack, "aws_cloudwatch_metric_alarm").values() if _is_of_a_pipeline(a)]
     assert len(alarms) == 6 * len(EXAMPLE)
     for alarm in alarms:

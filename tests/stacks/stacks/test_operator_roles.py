@@ -14,7 +14,7 @@ from policies.resources import Change, Reviewed
 from policies.review.policy_diff import follows_from
 from policies.rules.new_permissions import policy_widened
 from policies.table_resources import Scope
-from stacks.spec.deployments import DEPLOYMENTS, dev
+from stacks.spec.deployments import DEPLOYMENTS, Access, dev
 from tests.stacks.synthesised import EXAMPLE, TODAY, named, resources, stacks_of, synthesised
 from tests.stacks.terraform_text import worked_out
 from tests.support.iam_evaluation import Request, Verdict, evaluate
@@ -55,7 +55,7 @@ def test_of_nobody_no_role_is_made() -> None:
 
 
 def test_each_role_is_for_those_who_are_named_for_it() -> None:
-    deployment = named(dev, reader_principals=(READER,), reconciler_principals=(OPERATOR,))
+    deployment = named(dev, access=Access(readers=(READER,), reconcilers=(OPERATOR,)))
     made = roles(synthesised(deployment)["ingestion"])
     verdicts = {
         (name, who): assumed(made[f"frazil-dev-{name}"], who)
@@ -67,16 +67,14 @@ def test_each_role_is_for_those_who_are_named_for_it() -> None:
 
 
 def test_one_of_them_may_be_named_without_the_other() -> None:
-    made = roles(synthesised(named(dev, reader_principals=(READER,)))["ingestion"])
+    made = roles(synthesised(named(dev, access=Access(readers=(READER,))))["ingestion"])
     assert "frazil-dev-reader" in made
     assert "frazil-dev-reconciler" not in made
 
 
 def test_a_reader_with_an_external_id_must_send_its_own_and_the_others_need_none() -> None:
     ids = {"arn:aws:iam::888888888888:user/snow": "SNOW=1", "arn:aws:iam::999999999999:role/bricks": "b2"}
-    deployment = named(
-        dev, reader_principals=(READER, *ids), reader_external_ids=ids, reconciler_principals=(OPERATOR,)
-    )
+    deployment = named(dev, access=Access(readers=(READER, *ids), external_ids=ids, reconcilers=(OPERATOR,)))
     made = roles(synthesised(deployment)["ingestion"])
     reader = made["frazil-dev-reader"]
     assert assumed(reader, READER) is Verdict.ALLOWED
@@ -89,15 +87,15 @@ def test_a_reader_with_an_external_id_must_send_its_own_and_the_others_need_none
 
 def test_a_reader_of_another_company_may_be_the_only_one() -> None:
     snow = "arn:aws:iam::888888888888:user/snow"
-    made = roles(synthesised(named(dev, reader_principals=(snow,), reader_external_ids={snow: "SNOW=1"}))["ingestion"])
+    made = roles(synthesised(named(dev, access=Access(readers=(snow,), external_ids={snow: "SNOW=1"})))["ingestion"])
     assert assumed(made["frazil-dev-reader"], snow, ExternalId="SNOW=1") is Verdict.ALLOWED
     assert assumed(made["frazil-dev-reader"], snow) is Verdict.IMPLICITLY_DENIED
 
 
 def test_the_reader_runs_queries_of_athena_only_in_the_declared_workgroup() -> None:
     with pytest.raises(InvalidDeclaration):
-        named(dev, athena_workgroup="analysts")
-    stack = synthesised(named(dev, reader_principals=(READER,), athena_workgroup="analysts"))["ingestion"]
+        Access(athena_workgroup="analysts")
+    stack = synthesised(named(dev, access=Access(readers=(READER,), athena_workgroup="analysts")))["ingestion"]
     documents = [
         json.loads(worked_out(each["policy"], stack, KNOWN))
         for each in resources(stack, "aws_iam_policy").values()
@@ -166,7 +164,7 @@ def test_the_reader_reads_tables_and_nothing_of_runs() -> None:
 def test_a_further_pipeline_gives_a_reader_no_more_than_its_tables(scope: Scope) -> None:
     """So that a review of it is not refused."""
     role = "reader"
-    deployment = named(dev, reader_principals=(READER,), reconciler_principals=(OPERATOR,), scope=scope)
+    deployment = named(dev, access=Access(readers=(READER,), reconcilers=(OPERATOR,), scope=scope))
     boats = Pipeline(topic=Topic("boats", value="avro"), table=Table("sea.boats"))
     before, after = (synthesised(deployment, pipelines)["ingestion"] for pipelines in (EXAMPLE, (*EXAMPLE, boats)))
     was, will = (

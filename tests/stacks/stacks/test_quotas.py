@@ -9,7 +9,7 @@ from frazil.declaration import Pipeline, Problem, Table, Topic
 from infra.alarms import GROUP_ALARMS, PIPELINE_ALARMS
 from infra.confluent.managed_topic import ManagedTopic
 from policies.documents import MANAGED_LIMIT, characters
-from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, ClusterKind, Deployment
+from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, ClusterKind, Deployment, Monitoring
 from stacks.stacks.account_setup import boundary
 from stacks.stacks.quotas import exceeded
 from tests.stacks.synthesised import EXAMPLE, named, resources, synthesised
@@ -101,14 +101,14 @@ def test_alarms_beyond_cloudwatchs_limits_are_refused() -> None:
     assert "an alarm would watch 501 pipelines; CloudWatch's limit is 500" in only(exceeded(DEV, many(501))).what
     assert not list(exceeded(DEV, many(28, groups=28)))
     assert "29 groups would have 203 alarms on queries" in only(exceeded(DEV, many(29, groups=29))).what
-    each = on(named(DEV, alarms=AlarmsOf.PIPELINE), kind=ClusterKind.STANDARD)
+    each = on(named(DEV, monitoring=Monitoring(alarms=AlarmsOf.PIPELINE)), kind=ClusterKind.STANDARD)
     assert not list(exceeded(each, many(833)))
     assert "5,004 alarms; CloudWatch's limit is 5,000" in only(exceeded(each, many(834))).what
 
 
 def test_the_number_of_alarms_is_the_one_that_is_synthesised() -> None:
     for alarms, expected in ((AlarmsOf.GROUP, GROUP_ALARMS + 1), (AlarmsOf.PIPELINE, PIPELINE_ALARMS * len(EXAMPLE))):
-        stack = synthesised(named(DEV, alarms=alarms))["ingestion"]
+        stack = synthesised(named(DEV, monitoring=Monitoring(alarms=alarms)))["ingestion"]
         assert len(resources(stack, "aws_cloudwatch_metric_alarm")) == expected + 3, (
             "one for the scheduler, two for the reconciler, and one more that counts silent pipelines of a group"
         )

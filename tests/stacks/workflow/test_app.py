@@ -16,7 +16,7 @@ import pytest
 
 from frazil.release.manifest import Architecture, manifest
 from infra.tf import App
-from stacks.spec.deployments import DEPLOYMENTS, dev, overlapping
+from stacks.spec.deployments import DEPLOYMENTS, Access, dev, overlapping
 from stacks.workflow import app
 from stacks.workflow.deployed import Deployed, write
 from tests.stacks.synthesised import release
@@ -65,7 +65,7 @@ def test_one_environment_is_synthesised_without_credentials_within_seconds(root:
 def test_environments_of_one_account_do_not_share_the_beginning_of_their_names() -> None:
     """The rights of a deployer follow names: `frazil-dev-*` are the resources of `dev-eu`, too."""
     ci = (f"arn:aws:iam::{dev.account}:role/ci",)
-    own, other = replace(dev, deployer_principals=ci), replace(dev, name="dev-eu")
+    own, other = replace(dev, access=Access(deployers=ci)), replace(dev, name="dev-eu")
     held = Path("policies/documents/deployer.json").read_text()
     assert "role{{iam_path}}{{prefix}}-*" in held
     [problem] = overlapping([own, other])
@@ -73,12 +73,12 @@ def test_environments_of_one_account_do_not_share_the_beginning_of_their_names()
     assert list(overlapping([own, replace(other, account="999999999999")])) == []
     assert list(overlapping([own, replace(other, name="deveu"), replace(other, name="eu-dev")])) == []
     assert list(overlapping([dev, other])) == [], "deployment makes no role for whoever deploys"
-    assert list(overlapping([dev, replace(other, deployer_principals=ci)])) == []
+    assert list(overlapping([dev, replace(other, access=Access(deployers=ci))])) == []
 
 
 def test_overlapping_environments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     ci = (f"arn:aws:iam::{dev.account}:role/ci",)
-    both = {"dev": replace(dev, deployer_principals=ci), "dev-eu": replace(dev, name="dev-eu")}
+    both = {"dev": replace(dev, access=Access(deployers=ci)), "dev-eu": replace(dev, name="dev-eu")}
     settings = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "p.py", "FRAZIL_RELEASE": "none"}
     assert app.main(settings, both) == 2
     assert "deployment dev-eu: the deployer of dev may change" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def guarded(
     told: dict[str, Any] = {
         "today": TODAY,
         "text_of": lambda file: AVRO_TEXT,
-        "release": release(deployment.architecture),
+        "release": release(deployment.emr.architecture),
     }
     stacks = compose(app, deployment, pipelines, topics, former_groups=groups, **told)
     after = guard(stacks, before, retired, is_open=is_open)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from policies.review.review import Review, Verdict
-from stacks.spec.deployments import DEPLOYMENTS
+from stacks.spec.deployments import DEPLOYMENTS, Access
 from stacks.workflow.deployed import read
 from stacks.workflow.first_plans import NOTE, first_plans, settings_of_an_empty_account
 from stacks.workflow.review import review_of
@@ -80,8 +80,8 @@ def test_the_account_is_empty_and_a_release_stands_in_unless_one_is_given(tmp_pa
     dev = DEPLOYMENTS["dev"]
     settings = settings_of_an_empty_account(dev, tmp_path / "a", {})
     assert read(Path(settings["FRAZIL_DEPLOYED"]) / "dev.json", "dev") is not None
-    assert json.loads(Path(settings["FRAZIL_RELEASE"]).read_text())["release"]["architecture"] == dev.architecture
+    assert json.loads(Path(settings["FRAZIL_RELEASE"]).read_text())["release"]["architecture"] == dev.emr.architecture
     given = settings_of_an_empty_account(dev, tmp_path / "b", {"FRAZIL_RELEASE": "none"})
     assert given["FRAZIL_RELEASE"] == "none"
-    signed = replace(dev, trusted_keys=("ab" * 32,))
+    signed = replace(dev, access=Access(trusted_keys=("ab" * 32,)))
     assert "FRAZIL_RELEASE" not in settings_of_an_empty_account(signed, tmp_path / "c", {})

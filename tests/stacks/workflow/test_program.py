@@ -91,7 +91,7 @@ def test_a_review_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatc
 
 def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["infra_app.py", "describe", "mine"], [MINE], "none") == 0
-    assert json.loads(capsys.readouterr().out)["architecture"] == MINE.architecture
+    assert json.loads(capsys.readouterr().out)["architecture"] == MINE.emr.architecture
     assert main(["infra_app.py", "describe", "dev"], [MINE], "none") == 3
     assert "dev does not exist. Name one of mine" in capsys.readouterr().err
     assert main(["infra_app.py", "artifact-bucket", "mine"], [MINE], "none") == 0

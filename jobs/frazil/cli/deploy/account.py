@@ -114,10 +114,10 @@ def _deploy_owner(
     """Deploy the owner stack. This also writes the first file of deployed objects, if the environment has no state."""
     if not is_bounded and (declared["has_given_boundary"] or not declared["has_owner"]):
         what = f"the permissions boundary {declared['boundary']} does not exist"
-        do = "Declare deployer_principals and no boundary, or create it yourself (docs/policies.md)"
+        do = "Declare access.deployers and no boundary, or create it yourself (docs/policies.md)"
         raise InvalidInput(what, where=f"environment {name}", do=do)
     if not declared["has_owner"]:
-        say("boundary: exists; no deployer_principals are declared, so there is no owner stack")
+        say("boundary: exists; no access.deployers are declared, so there is no owner stack")
         return
     file = Path(program.root, os.environ.get("FRAZIL_DEPLOYED", "").strip() or "deployed", f"{name}.json")
     if not file.is_file() and account.has_states(declared["state_bucket"], name):

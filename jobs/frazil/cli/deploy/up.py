@@ -253,7 +253,7 @@ def move_application(
     program, name, declared = declared_deployment(env, option)
     former = declared[FORMER]
     if not former:
-        do = "Give the new one a name in `application`, and list the one before in `former_applications` (docs/deploy.md)"
+        do = "Give the new one a name in `emr.application`, and list the one before in `emr.former` (docs/deploy.md)"
         raise InvalidInput("no former application is declared", where=f"environment {name}", do=do)
     say(f"move: from {', '.join(former)} to {declared['application']}")
     made = deployed(program, name, declared, release, flags(reason, acceptances, again=again, yes=yes))
@@ -278,5 +278,5 @@ def move_application(
             patience_seconds=minutes * 60,
         )
         ended.append(f"{title} ({application}) {'is stopped' if exists else 'does not exist'}, without runs")
-    do = f'Remove it from former_applications, then run: frazil deploy up {name} --accept-danger "it is stopped"'
+    do = f'Remove it from emr.former, then run: frazil deploy up {name} --accept-danger "it is stopped"'
     say(f"move: done: all jobs run on {declared['application']}; {'; '.join(ended)}. {do}")
