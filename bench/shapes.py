@@ -12,7 +12,7 @@ from typing import Any
 from bench import rows
 from bench.rows import Row
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration.options import ValueFormat
+from frazil.declaration.formats import Avro, JsonSchema, Protobuf
 from tests.support.debezium_events import envelope_schema
 
 
@@ -25,9 +25,9 @@ class Format(StrEnum):
 
 
 _REGISTERED = {
-    Format.AVRO: (SchemaType.AVRO, ValueFormat.AVRO),
-    Format.JSON: (SchemaType.JSON, ValueFormat.JSON_SCHEMA),
-    Format.PROTOBUF: (SchemaType.PROTOBUF, ValueFormat.PROTOBUF),
+    Format.AVRO: (SchemaType.AVRO, Avro.kind),
+    Format.JSON: (SchemaType.JSON, JsonSchema.kind),
+    Format.PROTOBUF: (SchemaType.PROTOBUF, Protobuf.kind),
 }
 
 
@@ -52,7 +52,7 @@ class Shape:
         return _REGISTERED[self.format][0]
 
     @property
-    def value_format(self) -> ValueFormat:
+    def value_format(self) -> str:
         """The format in a declaration."""
         return _REGISTERED[self.format][1]
 

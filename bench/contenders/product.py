@@ -21,7 +21,6 @@ from frazil.declaration import (
     Append,
     Changelog,
     Debezium,
-    KeyFormat,
     Limits,
     Pipeline,
     Spark,
@@ -132,9 +131,9 @@ def _create_with_four(shared: JobContext, pipeline: Pipeline, writers: WriterSch
 
 def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
     """Return the pipeline that lands a topic in batches of the bench's size."""
-    keys: dict[str, Any] = {"key": KeyFormat.TEXT} if isinstance(more.get("write"), Upsert) else {}
+    keys: dict[str, Any] = {"key": "text"} if isinstance(more.get("write"), Upsert) else {}
     if topic.records.changes:
-        keys, more = {"key": KeyFormat.AVRO}, {**more, "envelope": Debezium()}
+        keys, more = {"key": "avro"}, {**more, "envelope": Debezium()}
     return Pipeline(
         topic=DeclaredTopic(topic.name, value=topic.records.value_format, **keys),
         table=Table(table, format_version=job.format_version, properties=dict(job.properties)),

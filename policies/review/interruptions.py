@@ -30,7 +30,9 @@ _APPLICATION = (
     "name",
 )
 _MOVE = "Declare another application and keep this one in emr.former, then run frazil deploy move-application"
-_LEAVE = "Run frazil deploy move-application before you remove it from emr.former: AWS deletes stopped applications only"
+_LEAVE = (
+    "Run frazil deploy move-application before you remove it from emr.former: AWS deletes stopped applications only"
+)
 _CUTS = {Verb.DELETE, Verb.REPLACE, Verb.UPDATE}
 
 

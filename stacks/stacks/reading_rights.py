@@ -51,10 +51,10 @@ def patterns(names: Iterable[str], prefixes: Sequence[str]) -> list[str]:
 
 def _names(pipeline: Pipeline) -> Iterator[str]:
     topic = pipeline.topic
-    if topic.needs_key_registry:
+    if topic.key.needs_registry:
         yield f"{topic.name}-key"
-    if topic.needs_registry:
-        by_record = topic.subject_strategy is not SubjectStrategy.TOPIC
+    if topic.value.needs_registry:
+        by_record = topic.value.subject_strategy is not SubjectStrategy.TOPIC
         yield ALL if by_record else f"{topic.name}-value"
 
 

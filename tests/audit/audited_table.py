@@ -19,7 +19,7 @@ from pyiceberg.table import Table as IcebergTable
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.options import MetadataColumns
@@ -53,7 +53,7 @@ class Landed:
         partitions: int = 2,
         begin: Mapping[int, int] | None = None,
         metadata_columns: MetadataColumns = MetadataColumns.FLAT,
-        value_format: ValueFormat = ValueFormat.AVRO,
+        value_format: str = "avro",
         full: tuple[str, ...] = ("topic", "partition", "offset"),
     ) -> None:
         (folder / "warehouse").mkdir()

@@ -17,7 +17,7 @@ from frazil.cli.main import app
 from frazil.local.postgres import why_postgres_cannot_run
 
 GOOD = """
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 
 pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 """

@@ -89,7 +89,7 @@ def test_topics_are_listed_with_what_they_hold_and_who_reads_them(place: LocalSe
     assert "avro, a guess from 6 records: schema id" in one
     declared = eval(one.splitlines()[-1], dict(vars(frazil)))
     assert isinstance(declared, Pipeline)
-    assert (declared.topic.name, declared.topic.value_format, declared.topic.key_format) == (
+    assert (declared.topic.name, declared.topic.value.kind, declared.topic.key.kind) == (
         f"{name}.a",
         "avro",
         "text",

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 
 GOOD = """
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 
 pipelines = [Pipeline(topic=Topic("orders", value="text"), table=Table("shop.orders"))]
 """

@@ -10,7 +10,6 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from frazil.declaration import ValueFormat
 from frazil.schemas.reasons import MESSAGES, Reason
 from tests.support.dead_letter_shop import HEADERS
 from tests.support.shop import Shop
@@ -76,7 +75,7 @@ def test_a_dead_letter_is_the_record_as_kafka_holds_it(shop_of: Callable[..., Sh
 
 
 def test_headers_are_kept_also_where_the_table_has_none(shop_of: Callable[..., Shop]) -> None:
-    shop = shop_of(partitions=1, headers=False, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=1, headers=False, value_format="text")
     shop.produce([b"well", b"\xff"], headers=HEADERS)
     shop.drain()
     (letter,) = shop.dead()

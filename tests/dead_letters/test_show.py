@@ -13,7 +13,6 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import DeadLetterView, show
-from frazil.declaration import KeyFormat
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import Frame, FrameProblem
 from tests.support.dead_letter_shop import HEADERS, HOSTILE
@@ -89,7 +88,7 @@ def test_its_document_is_json_with_all_bytes(letters: Shop) -> None:
 
 @pytest.mark.long
 def test_a_key_is_explained_as_a_value_is(shop_of: Callable[..., Shop]) -> None:
-    shop = shop_of(key_format=KeyFormat.AVRO, partitions=1)
+    shop = shop_of(key_format="avro", partitions=1)
     written = {
         "type": "record",
         "name": "Key",

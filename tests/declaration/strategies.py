@@ -34,10 +34,9 @@ from frazil.declaration import (
     Tombstones,
     Topic,
     Transform,
-    ValueFormat,
 )
 
-REGISTRY_FORMATS = [ValueFormat.AVRO, ValueFormat.JSON_SCHEMA, ValueFormat.PROTOBUF]
+REGISTRY_FORMATS = ["avro", "json_schema", "protobuf"]
 
 _names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
 _odd_names = st.text("abcz `'\"é🜁-(),", min_size=1, max_size=12).map(str.strip).filter(bool)

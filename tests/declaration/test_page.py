@@ -83,7 +83,7 @@ def test_the_documents_on_the_page_are_valid():
 
 def test_the_problems_on_the_page_are_what_a_person_sees():
     shown = [
-        lambda: declaration.Topic("my orders", value=declaration.ValueFormat.AVRO),
+        lambda: declaration.Topic("my orders", value="avro"),
         lambda: declaration.Table("shop.orders", partition_by=("days(event_time)", "bucket(user_id, 8)")),
     ]
     for make in shown:

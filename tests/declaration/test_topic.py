@@ -3,13 +3,13 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Avro, Json, JsonSchema, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration import Avro, Json, JsonSchema, SubjectStrategy, Topic
 from tests.declaration.problems_of import problems_of
 from tests.support.topics import topic_of
 
 
 def topic(name: str = "orders", **fields: Any) -> Topic:
-    return topic_of(name, **{"value_format": ValueFormat.AVRO, **fields})
+    return topic_of(name, **{"value_format": "avro", **fields})
 
 
 @pytest.mark.parametrize("name", ["orders", "Shop.Orders-v1", "_x", "9", "...", "a" * 249])
@@ -33,7 +33,7 @@ def test_a_changed_copy_is_validated_too():
 
 def test_a_topic_of_many_records_may_name_the_one_to_land_or_none():
     for name in (None, "com.example.Order", "Order"):
-        assert topic(subject_strategy=SubjectStrategy.TOPIC_RECORD, record_name=name).record_name == name
+        assert topic(subject_strategy=SubjectStrategy.TOPIC_RECORD, record_name=name).value.record_name == name
 
 
 @pytest.mark.parametrize("record_name", ["", " ", "9", "com..Order", "com.example.Order;", "a b"])
@@ -44,7 +44,7 @@ def test_a_record_name_is_a_full_name(record_name):
 
 def test_the_title_of_a_json_schema_is_a_record_name_too():
     value = JsonSchema(subject_strategy=SubjectStrategy.RECORD, record_name="An order")
-    assert Topic("orders", value=value).record_name == "An order"
+    assert Topic("orders", value=value).value.record_name == "An order"
 
 
 def test_a_record_name_that_nobody_looks_at_is_refused():

@@ -10,7 +10,6 @@ from frazil.declaration import (
     Changelog,
     Deletion,
     ErrorMode,
-    KeyFormat,
     Latest,
     Offsets,
     Order,
@@ -114,7 +113,7 @@ def test_an_order_is_of_columns_and_remembers_deletes_for_a_time(columns, rememb
 @pytest.mark.parametrize(
     ("declared", "path"),
     [
-        ({"topic": {"key_format": KeyFormat.JSON}}, "pipeline.topic.key"),
+        ({"topic": {"key_format": "json"}}, "pipeline.topic.key"),
         ({"table": {"metadata_columns": "struct"}}, "pipeline.table.metadata_columns"),
         ({"write": Upsert(on_truncate="delete_all")}, "pipeline.write.on_truncate"),
     ],

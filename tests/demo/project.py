@@ -24,7 +24,7 @@ _PIPELINES = '''"""The pipelines and topics of the demonstration."""
 
 from frazil_deploy.infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
-from frazil.declaration import KeyFormat, Pipeline, SchemaEvolution, Table, Topic, Upsert, ValueFormat
+from frazil.declaration import Pipeline, SchemaEvolution, Table, Topic, Upsert
 
 flights = Pipeline(
     topic=Topic("flights", value="avro"),

@@ -21,7 +21,6 @@ from frazil.declaration import (
     Pipeline,
     Table,
     Upsert,
-    ValueFormat,
     parse_environment,
 )
 from frazil.decode.writers.topic_writers import topic_rows
@@ -166,7 +165,7 @@ def test_rights_that_lack_read_are_named() -> None:
 # ── columns ─────────────────────────────────────────────────────────────────────────────────────
 def pipeline(**declared: Any) -> Pipeline:
     more = {name: declared.pop(name) for name in ("write", "envelope") if name in declared}
-    return Pipeline(topic=topic_of("t", **{"value_format": ValueFormat.AVRO, **declared}), table=Table("s.t"), **more)
+    return Pipeline(topic=topic_of("t", **{"value_format": "avro", **declared}), table=Table("s.t"), **more)
 
 
 def test_a_topic_without_a_schema_waits() -> None:

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Debezium, ErrorMode, KeyFormat, Upsert, ValueFormat
+from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
 from frazil.declaration.engines import Limits
 from frazil.declaration.environment import Environment
 from frazil.errors import RejectedRecords, SourceTruncated
@@ -32,8 +32,8 @@ from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 FORMATS = {
-    Converter.AVRO: {"value_format": ValueFormat.AVRO, "key_format": KeyFormat.AVRO},
-    Converter.JSON_WITH_SCHEMA: {"value_format": ValueFormat.JSON_SCHEMA, "key_format": KeyFormat.JSON_SCHEMA},
+    Converter.AVRO: {"value_format": "avro", "key_format": "avro"},
+    Converter.JSON_WITH_SCHEMA: {"value_format": "json_schema", "key_format": "json_schema"},
 }
 PLACEHOLDER = "__debezium_unavailable_value"
 COLUMNS = """
@@ -406,17 +406,17 @@ DECLARED = {
 AS_TEXT = {"numeric(38, 10)": "string", "numeric(10, 2)[]": "list<string>", "numeric": "string", "money": "string"}
 """The same with `decimal.handling.mode=string`."""
 SCHEMALESS = {
-    "json": {"converter": Converter.JSON, "value_format": ValueFormat.JSON, "key_format": KeyFormat.JSON},
+    "json": {"converter": Converter.JSON, "value_format": "json", "key_format": "json"},
     "connect_json": {
         "converter": Converter.JSON_WITH_SCHEMA,
-        "value_format": ValueFormat.CONNECT_JSON,
-        "key_format": KeyFormat.CONNECT_JSON,
+        "value_format": "connect_json",
+        "key_format": "connect_json",
     },
     "json_schema": {"converter": Converter.JSON_WITH_SCHEMA, "is_relayed": True},
     "schemas_inside": {
         "converter": Converter.JSON_WITH_SCHEMA,
-        "value_format": ValueFormat.CONNECT_JSON,
-        "key_format": KeyFormat.CONNECT_JSON,
+        "value_format": "connect_json",
+        "key_format": "connect_json",
     },
 }
 WITH_COLUMNS = {"json", "connect_json"}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Keep, KeyFormat, Limits, Upsert
+from frazil.declaration import Keep, Limits, Upsert
 from tests.e2e.test_follow_process import FOLLOW, PATIENCE, Log
 from tests.scenarios.test_upserts import State, stored
 from tests.support.shop import Shop
@@ -25,7 +25,7 @@ def test_upkeep_is_done_between_batches_within_its_time_and_sigterm_ends_it(
     shop_of: Callable[..., Shop], tmp_path: Path
 ) -> None:
     limits = Limits(first_rows=KEYS, max_rows=KEYS, target_seconds=TARGET)
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits, table={"snapshots": Keep(20)})
+    shop = shop_of(write=Upsert(), key_format="text", limits=limits, table={"snapshots": Keep(20)})
     state = State(shop)
     process = shop.process(tmp_path, mode=FOLLOW)
     log = Log(process)
@@ -60,7 +60,7 @@ def test_a_sigterm_during_upkeep_ends_the_process_and_leaves_the_state_right(
     shop_of: Callable[..., Shop], tmp_path: Path, step: str
 ) -> None:
     limits = Limits(first_rows=KEYS, max_rows=KEYS)
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits)
+    shop = shop_of(write=Upsert(), key_format="text", limits=limits)
     state = State(shop)
     pipe, reached = tmp_path / "pipe", tmp_path / "pipe.reached"
     os.mkfifo(pipe)

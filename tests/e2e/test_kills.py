@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import KeyFormat, Limits, Spark, Upsert
+from frazil.declaration import Limits, Spark, Upsert
 from frazil.errors import FrazilError
 from frazil.exit_codes import Exit
 from frazil.ingest.upkeep import Upkeep
@@ -93,7 +93,7 @@ def test_a_driver_killed_while_it_merges_deletes_leaves_the_state_right(
     shop_of: Callable[..., Shop], step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deletes of many batches name rows of the first one's file."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, partitions=1)
+    shop = shop_of(write=Upsert(), key_format="text", partitions=1)
     state = State(shop)
     for number in range(4 * MANY_DELETE_FILES):
         state.put(number, "first", partition=0)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, ErrorMode, Keep, KeyFormat, Limits, Upsert
+from frazil.declaration import Changelog, ErrorMode, Keep, Limits, Upsert
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.commit import commit_rows_and_offsets as append
@@ -121,7 +121,7 @@ def killed(shop: Shop, folder: Path, step: str) -> None:
 def test_a_state_lands_is_fenced_compacted_and_proven(
     shop_of: Callable[..., Shop], catalog: str, version: int, tmp_path: Path
 ) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
     changes = Changes(shop)
     changes.produce("first", range(10), gone=[3])
     shop.drain()
@@ -153,7 +153,7 @@ def test_a_state_lands_is_fenced_compacted_and_proven(
 def test_processes_that_are_killed_or_fenced_leave_the_state_right(
     shop_of: Callable[..., Shop], version: int, tmp_path: Path
 ) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
     changes = Changes(shop)
     changes.produce("first", range(10))
     shop.drain()
@@ -234,7 +234,7 @@ def test_dead_letters_of_a_state_are_decided_by_its_commit(
 ) -> None:
     """A driver is killed just before the commit, and one just after it."""
     table = {"format_version": version}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER, table=table)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER, table=table)
     changes = Changes(shop)
 
     def produce(word: str, numbers: range) -> None:
@@ -262,7 +262,7 @@ def test_processes_that_are_killed_behind_their_commit_leave_the_state_right(
     shop_of: Callable[..., Shop], version: int, tmp_path: Path
 ) -> None:
     """The next driver lands no record twice."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error="dead_letter", table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", on_error="dead_letter", table={"format_version": version})
     changes = Changes(shop)
     for number, step in enumerate(("publish.committed", "decide.decided")):
         changes.produce(step, range(number, number + 8), gone=range(number))
@@ -278,7 +278,7 @@ def test_processes_that_are_killed_behind_their_commit_leave_the_state_right(
 @pytest.mark.long
 @pytest.mark.parametrize("catalog", ["lake_environment", "rest_lake", "glue_lake"])
 def test_two_processes_that_run_freely_share_a_state(shop_of: Callable[..., Shop], tmp_path: Path) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30))
+    shop = shop_of(write=Upsert(), key_format="text", limits=Limits(first_rows=30, max_rows=30))
     changes = Changes(shop)
     for round_ in range(10):
         changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
@@ -296,7 +296,7 @@ def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
 ) -> None:
     """Each in a process of its own: the maintainer in that of the test."""
     table = {"format_version": version, "snapshots": Keep(2)}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=30, max_rows=30), table=table)
+    shop = shop_of(write=Upsert(), key_format="text", limits=Limits(first_rows=30, max_rows=30), table=table)
     changes, maintained = Changes(shop), list[Outcome]()
     for round_ in range(10):
         changes.produce(f"of round {round_}", range(round_, round_ + 25), gone=range(round_, round_ + 5))
@@ -319,7 +319,7 @@ def test_two_drivers_and_a_maintainer_that_run_freely_share_a_state(
 @pytest.mark.long
 @pytest.mark.parametrize("catalog", ["rest_lake", "glue_lake"])
 def test_a_changelog_lands_is_fenced_compacted_and_proven(shop_of: Callable[..., Shop]) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     schema_id, met = shop.register(), list[str]()
 
     def produce(word: str | None, numbers: range) -> None:

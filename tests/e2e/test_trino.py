@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import Changelog, KeyFormat, Upsert
+from frazil.declaration import Changelog, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.lake.sql.changelog_sql import ChangelogTable
@@ -52,7 +52,7 @@ def state_of(shop: Shop, trino: Trino) -> list[tuple[int, str]]:
 def test_trino_reads_the_state_that_each_commit_leaves(
     shop_of: ShopOf, trino: Trino, partitions: tuple[str, ...]
 ) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"partition_by": partitions})
+    shop = shop_of(write=Upsert(), key_format="text", table={"partition_by": partitions})
     state = State(shop)
     for turn in range(4):
         for number in range(turn, turn + 6):
@@ -68,7 +68,7 @@ def test_trino_reads_the_state_that_each_commit_leaves(
 
 def test_a_rewrite_by_trino_loses_and_brings_back_no_row(shop_of: ShopOf, trino: Trino) -> None:
     """Trino's `optimize` removes the delete files; the next batch is searched in its data files."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for turn in range(3):
         for number in range(6):
@@ -90,7 +90,7 @@ def test_a_rewrite_by_trino_loses_and_brings_back_no_row(shop_of: ShopOf, trino:
 
 
 def test_rows_that_trino_deletes_and_updates_are_found(shop_of: ShopOf, trino: Trino) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for number in range(6):
         state.put(number, "first")
@@ -116,7 +116,7 @@ def test_trino_reads_values_of_an_order_as_they_were_given(trino: Trino) -> None
 
 
 def test_trino_runs_the_queries_of_a_changelog(shop_of: ShopOf, trino: Trino) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     replay = StateReplay(shop)
     for number in range(20):
         replay.produce(number % 4, None if number % 7 == 3 else f"w{number}", at=number)

@@ -16,7 +16,7 @@ from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrd
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, TruncateTransform
 from pyiceberg.types import LongType, NestedField, StringType, StructType, TimestamptzType
 
-from frazil.declaration import Append, At, Changelog, Debezium, Keep, KeyFormat, Latest, Pipeline, Table, Upsert
+from frazil.declaration import Append, At, Changelog, Debezium, Keep, Latest, Pipeline, Table, Upsert
 from frazil.declaration.checks.change_effects import FIELDS, Outcome
 from frazil.errors import ColumnsMissing, ForeignTable
 from frazil.ingest.setup import existing_table
@@ -43,7 +43,7 @@ def key_of(pipeline: Pipeline) -> tuple[str, ...]:
 def made(pipeline: Pipeline, *, without: tuple[str, ...] = (), renamed: dict[str, str] | None = None) -> Layout:
     """Return the layout of a table that was made for a pipeline; another engine dropped and renamed some columns."""
     is_struct = pipeline.table.metadata_columns.value == "struct"
-    key = None if pipeline.topic.key_format is KeyFormat.BYTES else Primitive(Kind.STRING)
+    key = None if pipeline.topic.key.kind == "bytes" else Primitive(Kind.STRING)
     fields = (Field("id", Primitive(Kind.LONG)), *metadata_fields(struct=is_struct, key=key))
     ids = field_ids(schema_json(Struct(fields)))
     now = {(renamed or {}).get(name, name): number for name, number in ids.items() if name not in without}

@@ -13,7 +13,7 @@ from frazil.declaration.documents.document import document
 from frazil.errors import FrazilError
 from frazil.project.declaration_file import chosen, declared, found, refuse_misfits
 
-HEAD = "from frazil.declaration import Pipeline, Table, Topic, ValueFormat\n"
+HEAD = "from frazil.declaration import Pipeline, Table, Topic\n"
 
 
 def pipeline(name: str) -> Pipeline:
@@ -27,7 +27,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def made(name: str, table: str = "") -> str:
-    return f"Pipeline(topic=Topic({name!r}, value=ValueFormat.TEXT), table=Table('shop.{table or name}'))"
+    return f"Pipeline(topic=Topic({name!r}, value='text'), table=Table('shop.{table or name}'))"
 
 
 def test_pipelines_are_those_of_the_list(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_pipelines_that_clash_are_reported_together(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_that_does_not_fit_an_environment_is_reported(tmp_path: Path) -> None:
-    file = written(tmp_path, f"a = {made('a')}\nb = {made('b').replace('TEXT', 'AVRO')}\n")
+    file = written(tmp_path, f"a = {made('a')}\nb = {made('b').replace('text', 'avro')}\n")
     document_file = tmp_path / "mine.json"
     document_file.write_text(json.dumps(document(declared(file))))
     place = Environment(name="dev", kafka=Kafka(bootstrap="b:1"), catalog=LocalCatalog(path="/c.db", warehouse="/lake"))

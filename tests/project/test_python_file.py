@@ -51,7 +51,7 @@ def test_a_file_that_is_not_python_is_reported(tmp_path: Path, text: bytes, said
         ("raise BaseException('a\\nb')", "mine.py:2: BaseException: a b. Correct the line"),
         ("import json; json.loads('{')", "mine.py:2: JSONDecodeError: Expecting property name"),
         ("raise InvalidDeclaration(())", "mine.py:2: InvalidDeclaration. Correct the line"),
-        ("x = 1\nValueFormat.AVOR", "mine.py:3: AttributeError: there is no such member. Did you mean AVRO?"),
+        ("x = 1\nErrorMode.SKPI", "mine.py:3: AttributeError: there is no such member. Did you mean SKIP?"),
         ("Table('a.b', format_version=10**10000)", "mine.py:2: table.format_version: a number of thousands of digits"),
         ("Topic('a', 'avro')", "mine.py:2: topic.value: the field is missing"),
     ],

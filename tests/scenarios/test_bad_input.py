@@ -20,7 +20,6 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.registry.http import RetryPolicy
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.declaration.options import Tombstones
@@ -187,7 +186,7 @@ DEEP = b"[" * 5_000 + b"]" * 5_000
 
 @pytest.mark.long
 def test_json_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON, partitions=1)
+    shop = shop_of(value_format="json", partitions=1)
     shop.produce([b"1", DEEP, b'{"a": ' * 5_000 + b"1" + b"}" * 5_000, b"2"])
     shop.drain()
     shop.assert_each_record_once()
@@ -197,7 +196,7 @@ def test_json_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_json_of_a_schema_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    shop = shop_of(value_format="json_schema", partitions=1)
     schema = {"type": "object", "properties": {"a": {}, "n": {"type": "integer"}}}
     rows = json_lands(shop, schema, {"n": 1}, b'{"a": ' + DEEP + b', "n": 2}', {"n": 3})
     assert [row["n"] for row in rows] == [1, 3]
@@ -206,7 +205,7 @@ def test_json_of_a_schema_nested_5000_deep_is_a_dead_letter(shop_of: ShopOf) -> 
 
 @pytest.mark.long
 def test_text_behind_a_json_document_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON, partitions=1)
+    shop = shop_of(value_format="json", partitions=1)
     shop.produce([b'{"n": 1}', b'{"n": 2} x', b'{"n": 3}{"n": 4}', b"5 6", b"7],[8"])
     shop.drain()
     shop.assert_each_record_once()
@@ -216,7 +215,7 @@ def test_text_behind_a_json_document_is_a_dead_letter(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_text_behind_a_document_of_a_json_schema_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    shop = shop_of(value_format="json_schema", partitions=1)
     behind = (b" x", b'{"n": 9}', b'],"z":[2', b'],"v":[{"n": 9}', b'],"e":true}', b'],"e":[]}} [')
     rows = json_lands(
         shop, {"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 1}, *(b'{"n": 2}' + b for b in behind)
@@ -228,7 +227,7 @@ def test_text_behind_a_document_of_a_json_schema_is_a_dead_letter(shop_of: ShopO
 # ── Values ──────────────────────────────────────────────────────────────────────────────────────
 @pytest.mark.long
 def test_text_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.TEXT, partitions=1)
+    shop = shop_of(value_format="text", partitions=1)
     shop.produce([b"good", b"a\xff", b"\xed\xa0\x80", b"\xc0\x80"])
     shop.drain()
     assert [row["value"] for row in shop.landed()] == ["good"]
@@ -237,7 +236,7 @@ def test_text_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_json_that_is_no_utf_8_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    shop = shop_of(value_format="json_schema", partitions=1)
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
     rows = json_lands(shop, schema, {"a": "grüße"}, b'{"a": "\xff"}')
     assert [row["a"] for row in rows] == ["grüße"]
@@ -285,7 +284,7 @@ def test_nan_and_infinity_land_as_they_are(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_nan_in_json_lands_as_a_double_and_is_no_integer(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    shop = shop_of(value_format="json_schema", partitions=1)
     schema = {"type": "object", "properties": {"a": {"type": "number"}, "i": {"type": "integer"}}}
     rows = json_lands(shop, schema, {"a": 1.5}, b'{"a": NaN}', b'{"a": "-Infinity"}', b'{"i": NaN}', b'{"a": "no"}')
     assert [str(row["a"]) for row in rows] == ["1.5", "nan", "-inf"]
@@ -294,7 +293,7 @@ def test_nan_in_json_lands_as_a_double_and_is_no_integer(shop_of: ShopOf) -> Non
 
 @pytest.mark.long
 def test_what_no_column_holds_in_json_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    shop = shop_of(value_format="json_schema", partitions=1)
     schema = {"type": "object", "properties": {n: {"type": n} for n in ("number", "string", "integer")}}
     bad = [b'{"number": 1e400}', b'{"number": -1e400}', rb'{"string": "\ud800"}', b'{"integer": 9223372036854775808}']
     rows = json_lands(shop, schema, b'{"number": 1e308, "string": "?", "integer": 1.0}', *bad)
@@ -304,7 +303,7 @@ def test_what_no_column_holds_in_json_is_a_dead_letter(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_what_protobuf_allows_lands_as_protobuf_says(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.PROTOBUF, partitions=1)
+    shop = shop_of(value_format="protobuf", partitions=1)
     text = """syntax = "proto3"; import "google/protobuf/timestamp.proto";
     message M { map<string, N> m = 1; google.protobuf.Timestamp t = 2; oneof o { int32 a = 3; string b = 4; } }
     message N { int32 n = 1; }"""
@@ -385,7 +384,7 @@ ODD = ["Id", "id", "a.b", 'say "hi"', "it's", "tick`tock", "select", "from", "�
 
 
 def test_odd_field_names_land_under_names_that_every_engine_can_say(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, partitions=1)
+    shop = shop_of(value_format="json_schema", partitions=1)
     schema = {"type": "object", "properties": {name: {"type": "integer"} for name in ODD}}
     (row,) = json_lands(shop, schema, {name: number for number, name in enumerate(ODD)})
     # The order of a JSON object's properties is not kept by every registry: values prove which field is which column.

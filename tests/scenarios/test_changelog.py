@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Append, Changelog, Debezium, ErrorMode, KeyFormat, Upsert, check
+from frazil.declaration import Append, Changelog, Debezium, ErrorMode, Upsert, check
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import DeletesLost, InvalidInput, KeysMissing, RejectedRecords, WriteModeDiffers
 from frazil.lake.ledger.entry import KEY
@@ -51,7 +51,7 @@ def in_order(shop: Shop) -> list[dict[str, Any]]:
 
 
 def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     state = State(shop)
     for number, word in ((1, "a"), (1, "b"), (2, "x")):
         state.put(number, word, partition=0, timestamp=EPOCH_MS + number * 1000)
@@ -82,7 +82,7 @@ def test_each_record_of_a_keyed_topic_is_a_change(shop_of: ShopOf) -> None:
 
 
 def test_a_second_pipeline_on_the_topic_of_a_state_lands_its_changes(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     first, name = shop.pipeline, f"{shop.pipeline.name}_changes"
     table = replace(first.table, identifier=f"{first.table.identifier}_changes")
     second = replace(first, name=name, table=table, write=Changelog())
@@ -118,7 +118,7 @@ def test_a_delete_has_the_fields_of_its_key(shop_of: ShopOf, version: int) -> No
         "partition_by": ("bucket(4, order_id)", "days(_changed_at)"),
         "sort_by": ("_op",),
     }
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER, table=table)
+    shop = shop_of(write=Changelog(), key_format="avro", on_error=ErrorMode.DEAD_LETTER, table=table)
     state = State(shop, schema=KEY_SCHEMA)
     state.put(1, "good")
     state.delete(1)
@@ -149,7 +149,7 @@ def test_columns_of_the_value_are_a_key(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format="text")
     replay = StateReplay(shop)
     replay.produce(1, "late", at=9, partition=0)
     replay.produce(1, "early", at=3, partition=1)
@@ -162,7 +162,7 @@ def test_an_order_is_kept_for_each_change(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_record_without_an_order_is_rejected(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format=KeyFormat.TEXT, on_error="dead_letter")
+    shop = shop_of(write=Changelog(order_by=("version", "order_id")), key_format="text", on_error="dead_letter")
     replay = StateReplay(shop)
     replay.produce(1, "a", version=7)
     replay.produce(1, "b")
@@ -176,7 +176,7 @@ WIDE = (*ORDERS, column("tags", optional({"type": "array", "items": ["null", "st
 
 
 def change_data(shop_of: ShopOf, **declared: Any) -> Shop:
-    choices = {"write": Changelog(), "key_format": KeyFormat.AVRO, "envelope": Debezium(), **declared}
+    choices = {"write": Changelog(), "key_format": "avro", "envelope": Debezium(), **declared}
     return shop_of(**choices)
 
 
@@ -312,7 +312,7 @@ def test_flattened_events_that_do_not_say_what_they_are_are_writes(shop_of: Shop
 @pytest.mark.long
 @pytest.mark.parametrize("value_format", ["text", "json", "bytes"])
 def test_values_without_a_schema_are_changes(shop_of: ShopOf, value_format: str) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, value_format=value_format, partitions=1)
+    shop = shop_of(write=Changelog(), key_format="text", value_format=value_format, partitions=1)
     shop.produce([b'{"a":1}', None, b'{"a":2}'], key=b"k")
     shop.drain()
     as_stored = (lambda text: text.encode()) if value_format == "bytes" else str
@@ -336,7 +336,7 @@ def test_declared_columns_of_json_are_a_changelogs_key_and_row(shop_of: ShopOf) 
 
 @pytest.mark.long
 def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by="order_id"), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(order_by="order_id"), key_format="text")
     narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
     for schema, number in ((narrow, 1), (ORDER, 2**40)):
         body = avro(schema, {"order_id": number, "user": "u", "amount": None})
@@ -349,7 +349,7 @@ def test_the_order_of_a_changelog_widens_with_its_column(shop_of: ShopOf) -> Non
 
 @pytest.mark.long
 def test_the_mode_and_the_key_of_a_changelog_never_change(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Changelog(), key_format="avro")
     state = State(shop, schema=KEY_SCHEMA)
     state.put(1, "first")
     shop.drain()
@@ -366,7 +366,7 @@ def test_the_mode_and_the_key_of_a_changelog_never_change(shop_of: ShopOf) -> No
 
 
 def test_the_key_is_compared_inside_the_commit(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     State(shop).put(1, "first")
 
     def change(step: str) -> None:
@@ -436,7 +436,7 @@ def test_a_rename_between_staging_and_commit_changes_no_key(shop_of: ShopOf) -> 
 
 @pytest.mark.long
 def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     shop.register({**ORDER, "fields": [*ORDER["fields"], {"name": "_op", "type": "string"}]})
     with pytest.raises(InvalidInput, match="the column _op is Frazil's own in changelogs"):
         shop.drain()
@@ -444,7 +444,7 @@ def test_a_field_with_the_name_of_a_changelogs_column_is_refused(shop_of: ShopOf
 
 @pytest.mark.long
 def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Changelog(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "nothing", key=None)
     with pytest.raises(KeysMissing):
@@ -464,7 +464,7 @@ def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf
     ],
 )
 def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, step: str) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Changelog(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "first")
     state.delete(1)
@@ -484,7 +484,7 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
 @pytest.mark.long
 @pytest.mark.parametrize("step", ["stage.written", "publish.filled"])
 def test_of_two_drivers_one_lands_each_change(shop_of: ShopOf, step: str) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     state = State(shop)
     state.put(1, "before")
     shop.drain()
@@ -540,7 +540,7 @@ def test_a_truncate_is_nothing_to_accept(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_rejected_record_stops_a_changelog_by_default(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     shop.register()
     shop.produce([b"bad!!"], key=b"k1")
     with pytest.raises(RejectedRecords):

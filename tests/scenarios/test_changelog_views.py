@@ -23,7 +23,6 @@ from frazil.declaration import (
     Changelog,
     Debezium,
     Environment,
-    KeyFormat,
     Limits,
     Order,
     Pipeline,
@@ -96,7 +95,7 @@ def flat(intervals: list[change_replay.Interval]) -> list[tuple[Any, ...]]:
 
 
 def test_a_view_has_the_interval_of_each_row(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=40, max_rows=40))
+    shop = shop_of(write=Changelog(), key_format="text", limits=Limits(first_rows=40, max_rows=40))
     replay, chosen, rows = StateReplay(shop), random.Random(7), []
     for number in range(60):
         key, word = chosen.randrange(4), None if chosen.random() < 0.3 else f"w{number}"
@@ -127,7 +126,7 @@ def test_a_view_has_the_interval_of_each_row(shop_of: ShopOf) -> None:
 
 
 def test_a_state_at_a_value_of_the_order(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(order_by="_kafka_timestamp"), key_format="text")
     replay = StateReplay(shop, ordered_by="at")
     chosen = random.Random(11)
     for number in range(40):
@@ -144,7 +143,7 @@ def test_a_state_at_a_value_of_the_order(shop_of: ShopOf) -> None:
 
 
 def test_the_state_of_change_data_is_that_of_the_source(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, envelope=Debezium())
+    shop = shop_of(write=Changelog(), key_format="avro", envelope=Debezium())
     source = Source(shop)
     for number in range(4):
         source.write("r", number, customer=f"c{number}", note=f"n{number}")
@@ -180,7 +179,7 @@ class Transactions(Source):
 
 def test_the_intervals_of_change_data_are_those_of_the_source(shop_of: ShopOf) -> None:
     """The records are days later than the changes, and so are the tombstones behind deletes."""
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.AVRO, envelope=Debezium(source_column=True))
+    shop = shop_of(write=Changelog(), key_format="avro", envelope=Debezium(source_column=True))
     source = Transactions(shop, partitions=2)
     for number in range(4):
         source.write("r", number, customer=f"c{number}")
@@ -213,7 +212,7 @@ def test_the_intervals_of_change_data_are_those_of_the_source(shop_of: ShopOf) -
 
 
 def test_views_follow_a_new_column_when_they_are_created_again(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     replay = StateReplay(shop)
     replay.produce(1, "first")
     shop.drain()
@@ -226,7 +225,7 @@ def test_views_follow_a_new_column_when_they_are_created_again(shop_of: ShopOf) 
 
 
 def test_a_service_without_views_is_named(shop_of: ShopOf, rest_lake: Environment) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     shop.lake = rest_lake
     StateReplay(shop).produce(1, "first")
     shop.drain()
@@ -248,7 +247,7 @@ def test_a_rest_service_with_views_gets_them_by_the_command(
     shop_of: ShopOf, lake_with_views: Environment, tmp_path: Path
 ) -> None:
     """Another session reads them by REST, and they are replaced by those of a table with one more column."""
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     shop.lake = lake_with_views
     replay = StateReplay(shop)
     for key, word, at in ((1, "first", 0), (2, "other", 3), (1, "second", 5), (2, None, 7), (1, "third", 9)):
@@ -306,7 +305,7 @@ def test_the_view_of_a_changelog_is_the_state_that_upserts_make(shop_of: ShopOf,
     """Of the same topic, in other batches."""
     deletes = "soft_delete" if order_by else "delete"
     shop = shop_of(
-        write=Upsert(order_by=Order(order_by) if order_by else None, on_tombstone=deletes), key_format=KeyFormat.TEXT
+        write=Upsert(order_by=Order(order_by) if order_by else None, on_tombstone=deletes), key_format="text"
     )
     replay, chosen = StateReplay(shop), random.Random(3)
     log = replace(beside(shop, Changelog(order_by=order_by)), engine=Spark(limits=Limits(first_rows=17, max_rows=17)))

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from frazil.declaration import Append, Changelog, KeyFormat, Upsert
+from frazil.declaration import Append, Changelog, Upsert
 from tests.scenarios.test_upserts_attacked import Keyed, order, record
 from tests.support.shop import Shop
 
@@ -33,7 +33,7 @@ def test_a_batch_like_the_one_before_compiles_no_code(shop_of: Callable[..., Sho
 
     Upkeep between two batches has code of its own, so one of the later batches counts.
     """
-    shop = shop_of(write=write, key_format=KeyFormat.AVRO)
+    shop = shop_of(write=write, key_format="avro")
     keyed = Keyed(shop, record("Key", order_id="long"))
     metrics = cast(Any, shop.spark._jvm).org.apache.spark.metrics.source.CodegenMetrics
     compiled = metrics.METRIC_COMPILATION_TIME()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import Debezium, ErrorMode, Limits, Upsert
 from frazil.errors import InvalidInput, RejectedRecords, SourceTruncated
 from frazil.lake.ledger.entries import entry
 from frazil.recovery.apply import accept
@@ -33,7 +33,7 @@ ShopOf = Callable[..., Shop]
 
 
 def debezium(shop_of: ShopOf, **declared: Any) -> Shop:
-    choices = {"write": Upsert(), "key_format": KeyFormat.AVRO, "envelope": Debezium(), **declared}
+    choices = {"write": Upsert(), "key_format": "avro", "envelope": Debezium(), **declared}
     return shop_of(**choices)
 
 

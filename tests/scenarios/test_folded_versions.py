@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import KeyFormat, Upsert
+from frazil.declaration import Upsert
 from tests.scenarios.test_upserts import ShopOf, verified
 from tests.support.shop import Shop, avro, frame
 
@@ -63,7 +63,7 @@ class Versions:
 
 @pytest.mark.parametrize("deletion", ["soft_delete", pytest.param("delete", marks=pytest.mark.long)])
 def test_versions_of_one_key_are_folded_in_one_batch(shop_of: ShopOf, deletion: str) -> None:
-    shop = shop_of(write=Upsert(on_tombstone=deletion), key_format=KeyFormat.TEXT, partitions=1)
+    shop = shop_of(write=Upsert(on_tombstone=deletion), key_format="text", partitions=1)
     made = Versions(shop)
     for key in (0, 1, 2):
         made.narrow(key, 100 + key)

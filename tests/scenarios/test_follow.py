@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Limits, Pipeline, Spark, Upsert
+from frazil.declaration import Limits, Pipeline, Spark, Upsert
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import Fault, InvalidInput, KafkaUnavailable
 from frazil.ingest import guard, runner
@@ -378,7 +378,7 @@ def test_a_run_that_goes_on_finds_keys_by_an_index_once_searches_have_cost_as_mu
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search takes two seconds more by the run's clock: an index pays behind the second one at the latest."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state, find, searches = State(shop), ScanResolver.find, list[int]()
 
     def slow(*asked: Any, **named: Any) -> Found:

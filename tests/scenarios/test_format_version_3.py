@@ -9,7 +9,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, KeyFormat, Upsert
+from frazil.declaration import Append, Upsert
 from frazil.ingest.setup import existing_table
 from frazil.lake.read.stored_tables import Lake
 from frazil.status.pipeline_status import status_of
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 def test_a_table_of_format_version_3_has_a_layout_a_status_and_a_deep_proof(
     shop_of: Callable[..., Shop], write: Any
 ) -> None:
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": 3})
+    shop = shop_of(write=write, key_format="text", table={"format_version": 3})
     state, pipeline = State(shop), shop.pipeline
     for word in ("first", "second"):
         for number in range(4):

@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.declaration import Append, ErrorMode, Upsert, ValueFormat
+from frazil.declaration import Append, ErrorMode, Upsert
 from tests.scenarios.test_upserts import verified
 from tests.support import oracle
 from tests.support.shop import Shop, frame
@@ -53,7 +53,7 @@ FULL = {
 
 @pytest.fixture
 def shop(shop_of: ShopOf) -> Shop:
-    return shop_of(value_format=ValueFormat.JSON_SCHEMA)
+    return shop_of(value_format="json_schema")
 
 
 def register(shop: Shop, schema: Any, *references: Reference, subject: str = "") -> int:
@@ -190,7 +190,7 @@ def test_a_schema_of_no_object_lands_in_the_column_value(shop: Shop) -> None:
 
 @pytest.mark.long
 def test_json_without_a_schema_that_is_nested_too_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.JSON)
+    shop = shop_of(value_format="json")
     deep = ("[" * 5_000 + "]" * 5_000).encode()
     shop.produce([b'{"a": 1}', deep, b"[]"])
     total = shop.drain()
@@ -236,7 +236,7 @@ def test_null_is_no_value_where_the_schema_has_an_optional_object(shop: Shop) ->
 
 @pytest.mark.long
 def test_null_of_an_optional_object_is_what_the_write_mode_makes_of_no_value(shop_of: ShopOf) -> None:
-    rows = shop_of(value_format=ValueFormat.JSON_SCHEMA, write=Append(on_tombstone="null_row"))
+    rows = shop_of(value_format="json_schema", write=Append(on_tombstone="null_row"))
     optional = register(rows, {"type": ["object", "null"], "properties": {"id": {"type": "integer"}}})
     rows.produce([framed(optional, {"id": 1}), framed(optional, None)])
     assert rows.drain().rejected == {}
@@ -246,7 +246,7 @@ def test_null_of_an_optional_object_is_what_the_write_mode_makes_of_no_value(sho
 @pytest.mark.long
 def test_keys_and_values_may_be_optional_objects(shop_of: ShopOf) -> None:
     keyed = {"key_format": "json_schema", "write": Upsert(), "on_error": ErrorMode.DEAD_LETTER}
-    shop = shop_of(value_format=ValueFormat.JSON_SCHEMA, **keyed)
+    shop = shop_of(value_format="json_schema", **keyed)
     of_key = {
         "$schema": DRAFT,
         "oneOf": [{"type": "null"}, {"type": "object", "properties": {"id": {"type": "integer"}}}],

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import At, KeyFormat, Latest, Limits, Reading, Upsert
+from frazil.declaration import At, Latest, Limits, Reading, Upsert
 from frazil.declaration import Offsets as StartOffsets
 from frazil.declaration.options import Isolation
 from frazil.errors import CountsDisagree, InvalidInput, OffsetsLost, TopicRecreated
@@ -127,7 +127,7 @@ def test_an_open_transaction_is_waited_for_and_an_aborted_one_never_lands(shop_o
 def test_a_state_has_the_records_of_committed_transactions_only(shop_of: ShopOf) -> None:
     """Aborted records and the markers of both ends are offsets without a record, which the proof counts."""
     choices = {"partitions": 1, "transactional": True, "limits": Limits(first_rows=5, max_rows=5)}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, **choices)
+    shop = shop_of(write=Upsert(), key_format="text", **choices)
     schema_id, producer = shop.register(), transactional(shop, "a")
 
     def begin(words: dict[int, str | None]) -> None:

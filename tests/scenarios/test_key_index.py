@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from frazil.declaration import KeyFormat, Limits, Upsert
+from frazil.declaration import Limits, Upsert
 from frazil.errors import KeysMoved
 from frazil.ingest import upkeep
 from frazil.maintain import between_batches
@@ -33,7 +33,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shop_with(shop_of: ShopOf, **options: object) -> Shop:
     limits = Limits(first_rows=KEYS, max_rows=KEYS)
-    return shop_of(**{"write": Upsert(), "key_format": KeyFormat.TEXT, "limits": limits, **options})
+    return shop_of(**{"write": Upsert(), "key_format": "text", "limits": limits, **options})
 
 
 @pytest.mark.long

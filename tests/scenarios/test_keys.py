@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import KeyFormat, MetadataColumns, SubjectStrategy, Upsert
+from frazil.declaration import MetadataColumns, SubjectStrategy, Upsert
 from frazil.declaration.options import ErrorMode, SchemaEvolution
 from frazil.errors import IncompatibleSchema
 from tests.support import oracle
@@ -52,13 +52,13 @@ def produce(shop: Shop, *given: bytes | None) -> None:
 @pytest.mark.parametrize(
     ("key_format", "good", "value", "bad"),
     [
-        (KeyFormat.TEXT, "grüße".encode(), "grüße", b"\xff"),
-        (KeyFormat.JSON, b'{"a":1}', '{"a":1}', b'{"a":1'),
-        (KeyFormat.BYTES, b"\xff", b"\xff", None),
+        ("text", "grüße".encode(), "grüße", b"\xff"),
+        ("json", b'{"a":1}', '{"a":1}', b'{"a":1'),
+        ("bytes", b"\xff", b"\xff", None),
     ],
 )
 def test_a_key_without_schema_is_a_value(
-    shop_of: ShopOf, key_format: KeyFormat, good: bytes, value: Any, bad: bytes | None
+    shop_of: ShopOf, key_format: str, good: bytes, value: Any, bad: bytes | None
 ) -> None:
     shop = shop_of(key_format=key_format)
     produce(shop, good, None, *([bad] if bad else []))
@@ -70,7 +70,7 @@ def test_a_key_without_schema_is_a_value(
 
 
 def test_a_key_that_is_a_record_is_a_struct(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.AVRO)
+    shop = shop_of(key_format="avro")
     key_id = register(shop, json.dumps(RECORD))
     produce(shop, frame(key_id, avro(RECORD, {"id": 7, "Region": "eu"})), frame(key_id, avro(RECORD, {"id": 8})), None)
     assert shop.drain().written == 3
@@ -83,7 +83,7 @@ def test_a_key_that_is_a_record_is_a_struct(shop_of: ShopOf) -> None:
     ("schema", "value", "kind"), [('"long"', 2**40, "long"), ('"string"', "k", "string")], ids=["long", "string"]
 )
 def test_a_key_that_is_one_value_is_that_value(shop_of: ShopOf, schema: str, value: Any, kind: str) -> None:
-    shop = shop_of(key_format=KeyFormat.AVRO)
+    shop = shop_of(key_format="avro")
     produce(shop, frame(register(shop, schema), avro({"type": kind}, value)))
     assert shop.drain().written == 1
     assert keys(shop) == [value]
@@ -95,7 +95,7 @@ def test_a_key_that_is_one_value_is_that_value(shop_of: ShopOf, schema: str, val
 
 @pytest.mark.long
 def test_keys_in_protobuf_and_in_json_are_structs(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.PROTOBUF)
+    shop = shop_of(key_format="protobuf")
     key_id = register(shop, PROTO, SchemaType.PROTOBUF)
     produce(shop, framed(key_id, protobuf(PROTO, {"id": 7, "Region": "eu"})), framed(key_id, b"\x08"))
     assert shop.drain().rejected == {"key_undecodable": 1}
@@ -104,7 +104,7 @@ def test_keys_in_protobuf_and_in_json_are_structs(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_keys_in_json_schema_are_structs(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.JSON_SCHEMA)
+    shop = shop_of(key_format="json_schema")
     key_id = register(shop, json.dumps(OBJECT), SchemaType.JSON)
     produce(shop, frame(key_id, b'{"id": 7}'), frame(key_id, b'{"id": "7"}'), b'{"id": 7}')
     assert shop.drain().rejected == {"key_undecodable": 2}
@@ -114,7 +114,7 @@ def test_keys_in_json_schema_are_structs(shop_of: ShopOf) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("layout", MetadataColumns)
 def test_a_keys_column_evolves_as_a_values_does(shop_of: ShopOf, layout: MetadataColumns) -> None:
-    shop = shop_of(key_format=KeyFormat.AVRO, table={"metadata_columns": layout})
+    shop = shop_of(key_format="avro", table={"metadata_columns": layout})
     first = register(shop, json.dumps(RECORD))
     produce(shop, frame(first, avro(RECORD, {"id": 1})))
     shop.drain()
@@ -131,7 +131,7 @@ def test_a_keys_column_evolves_as_a_values_does(shop_of: ShopOf, layout: Metadat
 
 @pytest.mark.long
 def test_a_key_of_a_schema_that_does_not_fit_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.AVRO, table={"schema_evolution": SchemaEvolution.ADD_COLUMNS})
+    shop = shop_of(key_format="avro", table={"schema_evolution": SchemaEvolution.ADD_COLUMNS})
     first = register(shop, json.dumps(RECORD))
     produce(shop, frame(first, avro(RECORD, {"id": 1})))
     shop.drain()
@@ -153,7 +153,7 @@ def test_a_key_of_a_schema_that_does_not_fit_is_a_dead_letter(shop_of: ShopOf) -
 
 @pytest.mark.long
 def test_what_is_wrong_with_the_value_is_told_first(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.TEXT)
+    shop = shop_of(key_format="text")
     shop.register()
     shop.produce([b"bad!!", None], key=b"\xff")
     assert shop.drain().rejected == {"wrong_magic": 1, "tombstone": 1}
@@ -161,14 +161,14 @@ def test_what_is_wrong_with_the_value_is_told_first(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_mode_skip_counts_a_bad_key_and_lets_it_go(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.TEXT, on_error=ErrorMode.SKIP)
+    shop = shop_of(key_format="text", on_error=ErrorMode.SKIP)
     produce(shop, b"good", b"\xff")
     assert shop.drain().skipped == {"key_undecodable": 1}
 
 
 @pytest.mark.long
 def test_a_topic_whose_key_has_no_schema_yet_waits_for_it(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.AVRO, subject_strategy=SubjectStrategy.TOPIC)
+    shop = shop_of(key_format="avro", subject_strategy=SubjectStrategy.TOPIC)
     produce(shop, None)
     assert shop.drain().read == 0
     register(shop, json.dumps(RECORD))
@@ -180,20 +180,20 @@ def test_a_key_format_that_does_not_fit_a_table_that_stands_is_refused(shop_of: 
     shop = shop_of()
     produce(shop, b"k")
     shop.drain()
-    changed = replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format=KeyFormat.TEXT))
+    changed = replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format="text"))
     with pytest.raises(IncompatibleSchema, match="_kafka_key"):
         shop.drain(changed)
-    back = replace(changed, topic=varied(changed.topic, key_format=KeyFormat.BYTES))
+    back = replace(changed, topic=varied(changed.topic, key_format="bytes"))
     assert shop.drain(back).rejected == {}
 
 
 @pytest.mark.long
 def test_a_table_of_decoded_keys_refuses_bytes(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.TEXT)
+    shop = shop_of(key_format="text")
     produce(shop, b"k")
     shop.drain()
     with pytest.raises(IncompatibleSchema, match="_kafka_key"):
-        shop.drain(replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format=KeyFormat.BYTES)))
+        shop.drain(replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format="bytes")))
 
 
 @pytest.mark.long
@@ -201,7 +201,7 @@ def test_a_state_has_keys_of_one_message(shop_of: ShopOf) -> None:
     """Two messages with the same fields are two keys; the file may have the value's message first."""
     messages = "message Order { int32 order_id = 1; string user = 2; } message Key { int32 order_id = 1; } message Refund { int32 order_id = 1; }"
     file = f'syntax = "proto3"; {messages}'
-    shop = shop_of(key_format=KeyFormat.PROTOBUF, key_record_name="Key", write=Upsert(), on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(key_format="protobuf", key_record_name="Key", write=Upsert(), on_error=ErrorMode.DEAD_LETTER)
     key_id, schema_id = register(shop, file, SchemaType.PROTOBUF), shop.register()
     for number, (message, path) in enumerate([("Key", 1), ("Refund", 2), ("Key", 1)]):
         key = framed(key_id, protobuf(file, {"order_id": number % 2}, message=message), path)

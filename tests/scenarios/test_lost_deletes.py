@@ -9,7 +9,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import KeyFormat, Limits, Spark, Upsert, WriteMode
+from frazil.declaration import Limits, Spark, Upsert, WriteMode
 from frazil.errors import DeletesLost, InvalidInput, TopicRecreated
 from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -25,7 +25,7 @@ DAY_MS = 86_400_000
 
 
 def state_of(shop_of: ShopOf, write: WriteMode = Upsert()) -> Shop:  # noqa: B008 # frozen
-    shop = shop_of(partitions=1, config=compaction.COMPACTED, write=write, key_format=KeyFormat.TEXT)
+    shop = shop_of(partitions=1, config=compaction.COMPACTED, write=write, key_format="text")
     compaction.eager(shop.world.bootstrap)
     return shop
 

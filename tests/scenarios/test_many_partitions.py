@@ -8,7 +8,6 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ValueFormat
 from frazil.ingest.batch import read
 from frazil.ingest.batch.read import LEAST_TASKS, SEPARATE_RANGES
 from frazil.lake.ledger import entry as ledger
@@ -45,7 +44,7 @@ def assert_accounts(shop: Shop, partitions: int, *, batches: int) -> None:
 @pytest.mark.long
 def test_more_ranges_than_tasks_are_worth_share_tasks_and_files(shop_of: ShopOf) -> None:
     many = SEPARATE_RANGES + 1
-    shop = shop_of(partitions=many, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=many, value_format="text")
     land(shop, many)
     land(shop, many)
     assert files(shop) == [LEAST_TASKS, LEAST_TASKS]
@@ -57,7 +56,7 @@ def test_a_topic_that_gets_so_many_partitions_that_fetches_shrink_is_read_on(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read, "FETCHED_BYTES", 2 * read.FETCH_BYTES)
-    shop = shop_of(partitions=2, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=2, value_format="text")
     run = shop.ingestion()
     for partitions in (2, 4, 9):
         if partitions > 2:
@@ -79,7 +78,7 @@ def formats(shop: Shop) -> list[str | None]:
 def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shop = shop_of(partitions=2, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=2, value_format="text")
     land(shop, 2)
     monkeypatch.setattr(ledger_entry, "MOST_PLAIN", 20)
     land(shop, 2)
@@ -92,7 +91,7 @@ def test_a_table_with_compact_and_plain_commits_is_continued_and_proven(
 
 @pytest.mark.long
 def test_a_thousand_partitions_make_few_files(shop_of: ShopOf) -> None:
-    shop = shop_of(partitions=1_000, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=1_000, value_format="text")
     land(shop, 1_000)
     land(shop, 1_000)
     assert max(files(shop)) <= MOST_FILES

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from frazil.declaration import KeyFormat, Limits, Upsert
+from frazil.declaration import Limits, Upsert
 from frazil.errors import InvalidInput, KeysMoved
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
@@ -23,7 +23,7 @@ SMALL = Limits(first_rows=1, max_rows=1)
 
 
 def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, limits: Limits = SMALL) -> StateReplay:
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, limits=limits)
+    shop = shop_of(write=write, key_format="text", table={"format_version": version}, limits=limits)
     return StateReplay(shop, ordered_by=write.order_columns[0] if write.order_columns else None)
 
 

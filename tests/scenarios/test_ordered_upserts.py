@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import ErrorMode, KeyFormat, Limits, Order, Upsert
+from frazil.declaration import ErrorMode, Limits, Order, Upsert
 from frazil.errors import InvalidInput, TooManyLate, WriteModeDiffers
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
@@ -29,7 +29,7 @@ VERSIONS = [2, pytest.param(3, marks=pytest.mark.long)]
 
 
 def state_of(shop_of: ShopOf, write: Upsert, *, version: int = 2, **choices: object) -> StateReplay:
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, **choices)
+    shop = shop_of(write=write, key_format="text", table={"format_version": version}, **choices)
     return StateReplay(shop, ordered_by=write.order_columns[0] if write.order_columns else None)
 
 
@@ -405,7 +405,7 @@ def test_columns_that_were_added_since_a_row_landed_do_not_matter_to_a_soft_dele
 def test_what_orders_no_records_is_refused_before_a_table_is_made(
     shop_of: ShopOf, order_by: str, fields: list[object], message: str
 ) -> None:
-    shop = shop_of(write=Upsert(order_by=Order(order_by), on_tombstone="soft_delete"), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(order_by=Order(order_by), on_tombstone="soft_delete"), key_format="text")
     shop.register({**VERSIONED, "fields": [*VERSIONED["fields"], *fields]})  # type: ignore[misc]
     with pytest.raises(InvalidInput, match=message):
         shop.drain()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import ErrorMode, KeyFormat, Upsert
+from frazil.declaration import ErrorMode, Upsert
 from frazil.declaration.write_modes import Changelog, WriteMode
 from frazil.errors import InvalidInput
 from tests.envelopes.fields_envelope import Fields, FieldsEvents
@@ -80,7 +80,7 @@ def test_the_key_of_the_record_is_compared_and_names_the_row_of_a_tombstone(
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of = Fields(operation="op", key=("id",))
-    lines = topic(shop_of, monkeypatch, of, write=Upsert(key="id"), key_format=KeyFormat.AVRO)
+    lines = topic(shop_of, monkeypatch, of, write=Upsert(key="id"), key_format="avro")
     lines = Lines(lines.shop, CHANGE, record("Key", id="long"))
     for number in range(4):
         put(lines, "insert", number, seq=1, word=f"first {number}", key={"id": number})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Changelog, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Changelog, ErrorMode, Upsert
 from frazil.errors import RejectedRecords
 from tests.scenarios.test_preview import previewed
 from tests.scenarios.test_upserts import verified
@@ -57,7 +57,7 @@ def test_a_key_that_no_partition_holds_has_no_row_and_its_delete_is_a_delete(sho
         value_format="json",
         columns=("id long",),
         write=Upsert(),
-        key_format=KeyFormat.TEXT,
+        key_format="text",
         table=table,
         on_error=ErrorMode.DEAD_LETTER,
     )
@@ -81,7 +81,7 @@ def test_changes_that_no_partition_holds_are_dead_letters(shop_of: ShopOf, soft:
         value_format="json",
         columns=("id long", "who string"),
         write=write,
-        key_format=KeyFormat.JSON,
+        key_format="json",
         key_columns=("who string",),
         table={"partition_by": ("who",)},
         on_error=ErrorMode.DEAD_LETTER,
@@ -98,7 +98,7 @@ def test_changes_that_no_partition_holds_are_dead_letters(shop_of: ShopOf, soft:
 @pytest.mark.long
 def test_a_records_key_and_avro_are_looked_at_and_previewed(shop_of: ShopOf) -> None:
     table = {"partition_by": ("_kafka.key", "truncate(50, user)"), "metadata_columns": "struct"}
-    shop = shop_of(key_format=KeyFormat.TEXT, table=table)
+    shop = shop_of(key_format="text", table=table)
     value_id = shop.register()
     for name, user in (("short", "é" * 30), ("n" * 300, "u"), ("short", "é" * 50)):
         value = frame(value_id, avro(ORDER, {"order_id": 1, "user": user, "amount": None}))

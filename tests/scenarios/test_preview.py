@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from frazil.cli.main import app
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Debezium, ErrorMode, KeyFormat, Upsert
+from frazil.declaration import Debezium, ErrorMode, Upsert
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
@@ -57,7 +57,7 @@ def check(shop: Shop, found: Preview) -> None:
 
 
 def test_the_records_key_is_shown_where_it_is_the_rows_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     shop.produce(shop.orders(1, shop.register()), key=b"k1", partition=0)
     shop.produce([None], key=b"k2", partition=0)
     found = previewed(shop)
@@ -92,7 +92,7 @@ def test_rows_and_reasons_are_those_of_a_run_and_nothing_is_written(shop: Shop) 
 
 @pytest.mark.long
 def test_changes_of_a_source_show_their_key_and_operation(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, envelope=Debezium(), on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="avro", envelope=Debezium(), on_error=ErrorMode.DEAD_LETTER)
     source = Source(shop, partitions=1)
     source.write("r", 1, customer="a")
     source.write("u", 1, customer="b")

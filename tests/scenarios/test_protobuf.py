@@ -12,8 +12,8 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, Changelog, Upsert, ValueFormat
-from frazil.declaration.options import Deletion, KeyFormat, SubjectStrategy, Tombstones
+from frazil.declaration import Append, Changelog, Upsert
+from frazil.declaration.options import Deletion, SubjectStrategy, Tombstones
 from frazil.declaration.write_modes import WriteMode
 from frazil.lake.read.stored_tables import Lake
 from tests.support import oracle
@@ -63,7 +63,7 @@ FULL = {
 
 @pytest.fixture
 def shop(shop_of: ShopOf) -> Shop:
-    return shop_of(value_format=ValueFormat.PROTOBUF)
+    return shop_of(value_format="protobuf")
 
 
 def register(shop: Shop, text: str, *references: Reference, subject: str = "") -> int:
@@ -120,7 +120,7 @@ def test_a_field_that_is_added_and_one_that_is_widened_change_the_table_mid_way(
 
 def test_a_field_is_its_number_whatever_its_name_is(shop_of: ShopOf) -> None:
     """Keys and values, also inside of lists; the registry forgets the first version in between."""
-    shop = shop_of(value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.PROTOBUF, write=Upsert())
+    shop = shop_of(value_format="protobuf", key_format="protobuf", write=Upsert())
     key = 'syntax = "proto3"; message Key { int32 order_id = 1; }'
     first = 'syntax = "proto3"; message R { int32 order_id = 1; string user = 2; repeated Line lines = 3; } '
     first += "message Line { string sku = 1; string lot = 2; }"
@@ -226,7 +226,7 @@ def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> Non
 @pytest.mark.long
 def test_only_the_declared_message_lands_when_a_topic_has_several(shop_of: ShopOf) -> None:
     strategy = SubjectStrategy.TOPIC_RECORD
-    shop = shop_of(value_format=ValueFormat.PROTOBUF, subject_strategy=strategy, record_name="shop.Shipped")
+    shop = shop_of(value_format="protobuf", subject_strategy=strategy, record_name="shop.Shipped")
     schema_id = register(shop, TWO, subject=f"{shop.topic}-shop.Shipped")
     assert register(shop, TWO, subject=f"{shop.topic}-shop.Placed") == schema_id
     shipped = protobuf(TWO, {"orderId": 1, "carrier": "dhl"}, message="shop.Shipped")
@@ -250,7 +250,7 @@ message Part { map<uint64, int64> by_long = 1; }
 )
 def test_a_map_may_have_keys_of_any_type(shop_of: ShopOf, write: WriteMode) -> None:
     """Spark reads no such map from JSON: that was how a tombstone's row was made. A driver that begins knows no writer."""
-    shop = shop_of(value_format=ValueFormat.PROTOBUF, key_format=KeyFormat.PROTOBUF, write=write)
+    shop = shop_of(value_format="protobuf", key_format="protobuf", write=write)
     key = 'syntax = "proto3"; message Key { int32 id = 1; }'
     key_id, schema_id = register(shop, key, subject=f"{shop.topic}-key"), register(shop, MAPS)
     keys = [framed(key_id, protobuf(key, {"id": number})) for number in range(2)]
@@ -269,7 +269,7 @@ def test_a_map_may_have_keys_of_any_type(shop_of: ShopOf, write: WriteMode) -> N
 
 @pytest.mark.long
 def test_a_tombstone_can_be_a_row_of_nulls(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format=ValueFormat.PROTOBUF, tombstones=Tombstones.NULL_ROW)
+    shop = shop_of(value_format="protobuf", tombstones=Tombstones.NULL_ROW)
     schema_id = register(shop, TWO)
     shop.produce([framed(schema_id, protobuf(TWO, {"orderId": 1})), None])
     assert shop.drain().written == 2

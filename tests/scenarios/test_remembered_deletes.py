@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Keep, KeyFormat, Limits, Order, Upsert
+from frazil.declaration import Keep, Limits, Order, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput, RememberedDeletesLost
 from frazil.lake.ledger.entries import entry
@@ -44,7 +44,7 @@ DAY = 86_400.0
 
 
 def state_of(shop_of: ShopOf, write: Upsert = BY_TIME, *, version: int = 2, **choices: Any) -> StateReplay:
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, table={"format_version": version}, **choices)
+    shop = shop_of(write=write, key_format="text", table={"format_version": version}, **choices)
     return StateReplay(shop, ordered_by="at")
 
 
@@ -490,7 +490,7 @@ def test_a_key_of_several_columns_is_the_same_when_one_widens(
 ) -> None:
     """Also if it is a part of the order, and if the table is partitioned by it."""
     write, table = Upsert(order_by=Order(order_by)), {"partition_by": partition_by}
-    keyed_life(Keyed(shop_of(write=write, key_format=KeyFormat.AVRO, table=table)))
+    keyed_life(Keyed(shop_of(write=write, key_format="avro", table=table)))
 
 
 @pytest.mark.long
@@ -499,14 +499,14 @@ def test_deletes_are_remembered_in_an_object_store(
     request: pytest.FixtureRequest, local_world: LocalServices, spark: SparkSession, name: str, catalog: str
 ) -> None:
     lake: Environment = request.getfixturevalue(catalog)
-    shop = Shop(local_world, spark, lake, name, write=BY_TIME, key_format=KeyFormat.AVRO)
+    shop = Shop(local_world, spark, lake, name, write=BY_TIME, key_format="avro")
     keyed_life(Keyed(shop))
 
 
 @pytest.mark.long
 def test_the_columns_of_a_key_may_be_named_in_another_order_and_be_renamed(shop_of: ShopOf) -> None:
     """They are those of the table, by field id."""
-    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format="avro")
     keyed = Keyed(shop)
     keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
     keyed.value_id = shop.register(keyed.value)
@@ -538,7 +538,7 @@ def test_the_columns_of_a_key_may_be_named_in_another_order_and_be_renamed(shop_
 @pytest.mark.long
 def test_a_column_of_a_key_that_is_dropped_and_added_again_keeps_its_place_in_the_files(shop_of: ShopOf) -> None:
     """It has another field id, so the order of the ids is another one; files of before and after are merged."""
-    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(key=("order_id", "zone"), order_by="_kafka_timestamp"), key_format="avro")
     keyed = Keyed(shop)
     keyed.value = {**keyed.value, "fields": [*keyed.value["fields"], {"name": "zone", "type": "string"}]}
     keyed.value_id = shop.register(keyed.value)

@@ -19,7 +19,7 @@ from frazil.cli.main import app
 from frazil.cli.pipelines.verify import REPLAYS
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, ErrorMode, KeyFormat, Latest, Limits, Reading, Upsert
+from frazil.declaration import Append, ErrorMode, Latest, Limits, Reading, Upsert
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
@@ -65,7 +65,7 @@ def write(shop: Shop, sql: str) -> None:
 
 @pytest.mark.long
 def test_a_changed_value_is_found_that_the_proof_does_not_see(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for word in ("first", "second"):
         for number in range(8):
@@ -93,7 +93,7 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
     def shared(*_: Any, **__: Any) -> Iterator[JobContext]:
         yield shop.job()
 
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state, name = State(shop), shop.pipeline.name
     for word in ("first", "second"):
         for number in range(4):
@@ -123,7 +123,7 @@ def test_the_command_lands_the_topic_again_and_says_what_it_found(
 
 @pytest.mark.long
 def test_a_row_that_is_missing_or_left_is_found(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for number in range(8):
         state.put(number, "first")
@@ -139,7 +139,7 @@ def test_a_row_that_is_missing_or_left_is_found(shop_of: ShopOf, replayed: Ask) 
 def test_rows_marked_as_deleted_are_not_compared(shop_of: ShopOf, replayed: Ask, order_by: tuple[str, ...]) -> None:
     shop = shop_of(
         write=Upsert(order_by="_kafka_timestamp" if order_by else None, on_tombstone="soft_delete"),
-        key_format=KeyFormat.TEXT,
+        key_format="text",
         limits=Limits(first_rows=5, max_rows=5),
     )
     state = State(shop)
@@ -158,7 +158,7 @@ def test_rows_marked_as_deleted_are_not_compared(shop_of: ShopOf, replayed: Ask,
 @pytest.mark.long
 def test_ties_of_the_order_come_to_the_same_rows(shop_of: ShopOf, replayed: Ask) -> None:
     """The table was landed in three batches, its topic comes in one: the higher partition wins, then the higher offset."""
-    shop = shop_of(write=Upsert(order_by="_kafka_timestamp"), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(order_by="_kafka_timestamp"), key_format="text")
     state, tied = State(shop), {"timestamp": 1_700_000_000_000}
     state.put(1, "higher partition", partition=1, **tied)
     state.put(2, "lower offset", partition=0, **tied)
@@ -195,7 +195,7 @@ def test_values_that_were_left_out_are_compared(shop_of: ShopOf, replayed: Ask) 
 
 @pytest.mark.long
 def test_records_that_were_rejected_make_no_difference(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
     state = State(shop)
     for number in range(4):
         state.put(number, "first")
@@ -212,7 +212,7 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
         assert flaws(found) == {"not_replayed": None}
         return found.findings[0].what
 
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state, declared = State(shop), shop.pipeline
     for number in range(4):
         state.put(number, "first")
@@ -237,7 +237,7 @@ def test_a_topic_that_is_not_all_of_the_table_is_not_compared(shop_of: ShopOf, r
 def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_of: ShopOf, replayed: Ask) -> None:
     shop = shop_of(
         write=Upsert(),
-        key_format=KeyFormat.TEXT,
+        key_format="text",
         partitions=1,
         transactional=True,
         kafka=Reading(isolation=Isolation.READ_UNCOMMITTED),
@@ -258,7 +258,7 @@ def test_a_topic_whose_open_transaction_was_read_is_not_said_to_end_before(shop_
 @pytest.mark.long
 def test_keys_that_changed_their_partition_are_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
     """The advice is not that of the pipeline: its decision was made."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     state.put(1, "first", partition=0)
     shop.drain()
@@ -276,14 +276,14 @@ def test_keys_that_changed_their_partition_are_not_compared(shop_of: ShopOf, rep
 
 @pytest.mark.long
 def test_a_table_that_is_not_there_is_not_compared(shop_of: ShopOf, replayed: Ask) -> None:
-    found = replayed(shop_of(write=Upsert(), key_format=KeyFormat.TEXT))
+    found = replayed(shop_of(write=Upsert(), key_format="text"))
     assert flaws(found) == {"not_replayed": None}
     assert "the table does not exist" in found.findings[0].what
 
 
 @pytest.mark.long
 def test_a_lost_file_ends_no_verification(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for number in range(4):
         state.put(number, "first")
@@ -302,7 +302,7 @@ def test_a_table_that_appends_is_refused(shop_of: ShopOf, replayed: Ask) -> None
 
 @pytest.mark.long
 def test_a_compacted_topic_is_compared_only_at_its_end(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, config={"cleanup.policy": "compact"})
+    shop = shop_of(write=Upsert(), key_format="text", config={"cleanup.policy": "compact"})
     state = State(shop)
     for number in range(4):
         state.put(number, "first")
@@ -317,7 +317,7 @@ def test_a_compacted_topic_is_compared_only_at_its_end(shop_of: ShopOf, replayed
 @pytest.mark.long
 def test_what_compaction_left_of_a_topic_comes_to_the_same_rows(shop_of: ShopOf, replayed: Ask) -> None:
     """The broker removed superseded records, and deletes too: their keys are in no record."""
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, partitions=1, config=compaction.COMPACTED)
+    shop = shop_of(write=Upsert(), key_format="text", partitions=1, config=compaction.COMPACTED)
     compaction.eager(shop.world.bootstrap)
     state = State(shop)
     for number in range(5):
@@ -343,7 +343,7 @@ def test_what_compaction_left_of_a_topic_comes_to_the_same_rows(shop_of: ShopOf,
 
 @pytest.mark.long
 def test_a_column_that_was_dropped_is_found(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for number in range(4):
         state.put(number, "first")
@@ -359,7 +359,7 @@ def test_a_column_that_was_dropped_is_found(shop_of: ShopOf, replayed: Ask) -> N
 
 @pytest.mark.long
 def test_headers_that_are_kept_later_make_no_difference(shop_of: ShopOf, replayed: Ask) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, headers=False)
+    shop = shop_of(write=Upsert(), key_format="text", headers=False)
     state = State(shop)
     for number in range(4):
         state.put(number, "first", headers=[("h", b"1")])

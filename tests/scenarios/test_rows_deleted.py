@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, KeyFormat, Upsert
+from frazil.declaration import Changelog, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import Fenced, InvalidInput
 from frazil.job.failpoints import ACCEPT_STEPS
@@ -138,7 +138,7 @@ def proof(shop: Shop) -> Verification:
 
 @pytest.mark.e2e
 def test_rows_of_an_upsert_table_are_accepted_and_an_exchange_is_not(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     for number in range(6):
         state.put(number, "first")
@@ -166,7 +166,7 @@ def test_rows_of_an_upsert_table_are_accepted_and_an_exchange_is_not(shop_of: Sh
 
 @pytest.mark.e2e
 def test_rows_of_a_changelog_are_accepted(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     state = State(shop)
     for number in range(4):
         state.put(number, "first")

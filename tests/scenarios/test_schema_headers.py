@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration import KeyFormat, ValueFormat
 from frazil.declaration.environment import Environment
 from frazil.local.services import LocalServices, Part
 from frazil.schemas.wire_format import KEY_HEADER, VALUE_HEADER, guid_header
@@ -118,16 +117,16 @@ def test_a_header_that_names_no_schema_of_ours_makes_a_dead_letter_with_its_reas
     ("value_format", "schema", "kind", "made", "path"),
     [
         pytest.param(
-            *(ValueFormat.JSON_SCHEMA, json.dumps(OBJECT), SchemaType.JSON, b'{"order_id": 7, "user": "ada"}', None),
+            *("json_schema", json.dumps(OBJECT), SchemaType.JSON, b'{"order_id": 7, "user": "ada"}', None),
             id="json_schema",
         ),
-        pytest.param(ValueFormat.PROTOBUF, PROTO, SchemaType.PROTOBUF, None, (1,), id="protobuf"),
+        pytest.param("protobuf", PROTO, SchemaType.PROTOBUF, None, (1,), id="protobuf"),
     ],
 )
 def test_other_formats_have_it_in_the_header_too(
     guid_shop_of: Callable[..., Shop],
     registry: RegistryServer,
-    value_format: ValueFormat,
+    value_format: str,
     schema: str,
     kind: SchemaType,
     made: bytes | None,
@@ -144,7 +143,7 @@ def test_other_formats_have_it_in_the_header_too(
 
 @pytest.mark.long
 def test_a_key_has_its_own_header(guid_shop_of: Callable[..., Shop], registry: RegistryServer) -> None:
-    shop = guid_shop_of(key_format=KeyFormat.AVRO)
+    shop = guid_shop_of(key_format="avro")
     value_guid = registry.store.guid(shop.register())
     key_guid = registry.store.guid(registry.store.register(f"{shop.topic}-key", '"long"'))
     headers: Any = [*in_header(value_guid), *in_header(key_guid, name=KEY_HEADER)]

@@ -12,7 +12,7 @@ import pytest
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ErrorMode, KeyFormat, Limits, Upsert
+from frazil.declaration import ErrorMode, Limits, Upsert
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.key_totals import StaleKeys
@@ -29,7 +29,7 @@ from tests.support.state_replay import VERSIONED
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-LOG = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "key_format": KeyFormat.TEXT}
+LOG = {"on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, "key_format": "text"}
 
 
 @dataclass

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 from pyspark.sql import SparkSession
 
-from frazil.declaration import Changelog, Debezium, ErrorMode, Keep, KeyFormat, Order, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, Keep, Order, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import KeysMoved
@@ -232,14 +232,14 @@ class ChangelogLife(KeyedLife):
 
 
 BY_TIME = "_kafka_timestamp"
-TEXT = {"key_format": KeyFormat.TEXT}
-CAPTURED = {"key_format": KeyFormat.AVRO, "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
+TEXT = {"key_format": "text"}
+CAPTURED = {"key_format": "avro", "envelope": Debezium(), "partitions": 1, "max_rejected_percent": 100}
 LIVES: dict[str, tuple[type[KeyedLife | CapturedLife], dict[str, Any]]] = {
     "state": (StateLife, {"write": Upsert(), **TEXT}),
     "ordered": (StateLife, {"write": Upsert(order_by=Order(BY_TIME)), **TEXT}),
     "ordered_soft": (StateLife, {"write": Upsert(order_by=Order(BY_TIME), on_tombstone="soft_delete"), **TEXT}),
     "soft": (StateLife, {"write": Upsert(on_tombstone="soft_delete"), **TEXT}),
-    "by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": KeyFormat.AVRO}),
+    "by_column": (ByColumnLife, {"write": Upsert(key="order_id"), "key_format": "avro"}),
     "by_version": (VersionedLife, {"write": Upsert(order_by=Order(("version", BY_TIME))), **TEXT}),
     "forgetful": (ForgetfulLife, {"write": Upsert(order_by=Order(BY_TIME, remember_deletes="3 days")), **TEXT}),
     "partitioned": (PartitionedLife, {"write": Upsert(), **TEXT, "table": {"partition_by": ("user",)}}),

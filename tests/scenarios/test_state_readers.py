@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from frazil.declaration import Changelog, KeyFormat, Upsert
+from frazil.declaration import Changelog, Upsert
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Target
@@ -44,7 +44,7 @@ def compacted(shop: Shop) -> None:
 @pytest.mark.long
 @VERSIONS
 def test_a_state_is_no_source_for_readers_of_new_rows(shop_of: ShopOf, tmp_path: Path, version: int) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
     state = State(shop)
     state.put(1, "first")
     shop.drain()
@@ -68,7 +68,7 @@ def test_a_state_is_no_source_for_readers_of_new_rows(shop_of: ShopOf, tmp_path:
 
 @pytest.mark.long
 def test_a_delete_ends_a_stream_of_a_state(shop_of: ShopOf, tmp_path: Path) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     state.put(1, "first")
     shop.drain()
@@ -82,7 +82,7 @@ def test_a_delete_ends_a_stream_of_a_state(shop_of: ShopOf, tmp_path: Path) -> N
 def test_a_changelog_is_a_source_for_streams_and_stays_one_when_it_is_compacted(
     shop_of: ShopOf, tmp_path: Path
 ) -> None:
-    shop = shop_of(write=Changelog(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Changelog(), key_format="text")
     state = State(shop)
     for word in ("first", "second"):
         state.put(1, word)
@@ -96,7 +96,7 @@ def test_a_changelog_is_a_source_for_streams_and_stays_one_when_it_is_compacted(
 @pytest.mark.long
 @VERSIONS
 def test_a_count_from_metadata_and_the_id_of_a_row_end_when_it_is_replaced(shop_of: ShopOf, version: int) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
     state = State(shop)
     for number in range(3):
         state.put(number, "first")

@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ValueFormat
 from frazil.declaration.engines import Limits
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
@@ -29,7 +28,7 @@ SWITCH = -12_219_292_800_000  # 1582-10-15
 
 @pytest.fixture
 def texts(shop_of: ShopOf) -> Shop:
-    return shop_of(partitions=1, value_format=ValueFormat.TEXT, headers=True, config=ANY_TIME)
+    return shop_of(partitions=1, value_format="text", headers=True, config=ANY_TIME)
 
 
 def landed(shop: Shop) -> dict[int, int | None]:
@@ -71,7 +70,7 @@ def ms(year: int, month: int) -> int:
 
 
 def test_rows_are_complete_up_to_the_partition_that_is_behind(shop_of: ShopOf) -> None:
-    shop = shop_of(partitions=3, value_format=ValueFormat.TEXT, limits=Limits(first_rows=4, max_rows=4))
+    shop = shop_of(partitions=3, value_format="text", limits=Limits(first_rows=4, max_rows=4))
     for partition, month in ((0, 6), (1, 1)):
         for day in range(8):
             shop.produce([b"v"], partition=partition, timestamp=ms(2026, month) + day)

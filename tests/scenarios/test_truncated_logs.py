@@ -13,7 +13,6 @@ from confluent_kafka.admin import AdminClient
 from frazil.audit.verify import verify
 from frazil.clients import kafka_records
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ValueFormat
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated
 from frazil.job.context import ConsumerGroups
 from frazil.lake.read.stored_tables import Lake
@@ -31,7 +30,7 @@ FIRST = 1_767_225_600_000
 @pytest.fixture
 def texts(shop_of: ShopOf) -> Shop:
     """A shop that has landed 10 rows and 2 dead letters of one partition."""
-    shop = shop_of(partitions=1, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=1, value_format="text")
     produce(shop, 0, 10)
     shop.produce([None, None], timestamp=FIRST)
     shop.drain()
@@ -67,7 +66,7 @@ def assert_proven(shop: Shop) -> None:
 
 @pytest.mark.long
 def test_a_timestamp_beyond_the_calendar_does_not_hinder_the_replay(shop_of: ShopOf) -> None:
-    shop = shop_of(partitions=1, value_format=ValueFormat.TEXT, config=ANY_TIME)
+    shop = shop_of(partitions=1, value_format="text", config=ANY_TIME)
 
     def produce_around(late: int) -> None:
         produce(shop, 0, 3)
@@ -91,7 +90,7 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
     shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch, kept: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(kafka_records, "MOST_RECORDS", 3)  # instead of 20,000
-    shop = shop_of(partitions=2, value_format=ValueFormat.TEXT, config=ANY_TIME)
+    shop = shop_of(partitions=2, value_format="text", config=ANY_TIME)
 
     def produce_between(*kept: int) -> None:
         for partition, same in enumerate(kept):
@@ -152,7 +151,7 @@ def roll_back(shop: Shop, snapshots: int) -> None:
 @pytest.mark.long
 def test_dead_letters_of_a_log_that_was_replaced_are_never_removed(shop_of: ShopOf) -> None:
     """The offsets of the decision are those of before. The record at offset 11 is in no log any more."""
-    shop = shop_of(partitions=1, value_format=ValueFormat.TEXT)
+    shop = shop_of(partitions=1, value_format="text")
     produce(shop, 0, 8)
     shop.drain()
     produce(shop, 8, 2)
@@ -262,7 +261,7 @@ class Reelected(Renamed):
 
 
 def test_records_of_the_old_log_that_an_executor_fetched_ahead_do_not_land(shop_of: ShopOf) -> None:
-    shop, consumers = shop_of(partitions=1, value_format=ValueFormat.TEXT), ConsumerGroups()
+    shop, consumers = shop_of(partitions=1, value_format="text"), ConsumerGroups()
     produce(shop, 0, 8)
     kafka = shop.job().kafka
     real = kafka.topic(shop.topic).topic_id

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, At, Changelog, ErrorMode, KeyFormat, Latest, Limits, Table, Upsert, ValueFormat
+from frazil.declaration import Append, At, Changelog, ErrorMode, Latest, Limits, Table, Upsert
 from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
 from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
@@ -100,7 +100,7 @@ def stored(shop: Shop) -> Any:
 
 @pytest.fixture
 def shop(shop_of: ShopOf) -> Shop:
-    return shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    return shop_of(write=Upsert(), key_format="text")
 
 
 def test_a_table_holds_the_last_value_of_each_key(shop: Shop) -> None:
@@ -147,7 +147,7 @@ def test_changes_of_one_batch_are_folded_to_the_last(shop: Shop) -> None:
 
 @pytest.mark.long
 def test_small_batches_end_in_the_same_state(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=Limits(first_rows=3, max_rows=3))
+    shop = shop_of(write=Upsert(), key_format="text", limits=Limits(first_rows=3, max_rows=3))
     state = State(shop)
     for round_ in range(3):
         for number in range(round_, 6):
@@ -160,7 +160,7 @@ def test_small_batches_end_in_the_same_state(shop_of: ShopOf) -> None:
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_a_record_key_is_columns(shop_of: ShopOf, version: int) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="avro", table={"format_version": version})
     state = State(shop, schema=KEY)
     for number in range(5):
         state.put(number, "first")
@@ -193,7 +193,7 @@ def test_bytes_are_a_key(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_records_without_a_valid_key_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="avro", on_error=ErrorMode.DEAD_LETTER)
     state = State(shop, schema=KEY)
     state.put(1, "good")
     other = avro(ORDER, {"order_id": 2, "user": "of another key", "amount": None})
@@ -326,7 +326,7 @@ def test_the_mode_and_the_order_are_compared_inside_the_commit(
 
 
 def test_a_key_that_gains_a_field_stops_before_the_table_changes(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(), key_format="avro")
     state = State(shop, schema=KEY)
     state.put(1, "first")
     shop.drain()
@@ -357,7 +357,7 @@ def test_a_key_that_gains_a_field_stops_before_the_table_changes(shop_of: ShopOf
 
 @pytest.mark.long
 def test_fields_of_one_name_and_two_types_in_key_and_value_are_named_with_a_way_on(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, partitions=1)
+    shop = shop_of(write=Upsert(), key_format="avro", partitions=1)
     written = {"type": "record", "name": "Key", "fields": [{"name": "order_id", "type": "string"}]}
     key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(written))
     shop.produce(shop.orders(2, shop.register()), key=frame(key_id, avro(written, {"order_id": "o1"})))
@@ -375,7 +375,7 @@ def test_fields_of_one_name_and_two_types_in_key_and_value_are_named_with_a_way_
 def test_a_key_that_loses_a_field_names_no_row(shop_of: ShopOf) -> None:
     """The field's default would name the row of another key. Records of the earlier version still land."""
     region = {"name": "region", "type": "string", "default": "r0"}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(), key_format="avro")
     state = State(shop, schema={**KEY, "fields": [KEY["fields"][0], region]})
     for number in range(3):
         state.put(number, "first")
@@ -397,7 +397,7 @@ def test_a_key_that_loses_a_field_names_no_row(shop_of: ShopOf) -> None:
 
 
 def test_an_append_table_does_not_become_a_state(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format=KeyFormat.TEXT)
+    shop = shop_of(key_format="text")
     state = State(shop)
     state.put(1, "first")
     shop.drain()
@@ -417,7 +417,7 @@ def test_an_append_table_does_not_become_a_state(shop_of: ShopOf) -> None:
     ids=["double", "float", "list", "map"],
 )
 def test_floats_lists_and_maps_are_no_fields_of_a_key(shop_of: ShopOf, kind: Any, said: str) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(), key_format="avro")
     key = {"type": "record", "name": "Key", "fields": [KEY["fields"][0], {"name": "price", "type": kind}]}
     shop.register()
     shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
@@ -438,7 +438,7 @@ def test_bytes_that_name_a_schema_are_no_key(shop_of: ShopOf) -> None:
 @pytest.mark.parametrize("write", [Upsert(), Changelog()], ids=["upsert", "changelog"])
 def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | Changelog) -> None:
     """Two versions of one key would be two rows. An id of 128 or more is no text. One in a header changes no byte of a text."""
-    shop = shop_of(write=write, key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=write, key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "good")
     state.put(2, "good", key=b"\0k2")  # too short for an id
@@ -454,7 +454,7 @@ def test_a_text_that_names_a_schema_is_no_key(shop_of: ShopOf, write: Upsert | C
 @pytest.mark.long
 def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf) -> None:
     """Numbers begin as frames do. A subject that appears while a driver follows says that bytes are framed."""
-    shop = shop_of(write=Upsert(), on_error=ErrorMode.DEAD_LETTER, headers=False, value_format=ValueFormat.TEXT)
+    shop = shop_of(write=Upsert(), on_error=ErrorMode.DEAD_LETTER, headers=False, value_format="text")
     following, number = shop.ingestion(), (2**24 - 1).to_bytes(8, "big")  # its id would be 0
     shop.produce([b"first"], key=number, partition=0)
     following.poll()
@@ -477,7 +477,7 @@ def test_bytes_that_name_a_schema_are_no_key_once_it_is_certain(shop_of: ShopOf)
 
 
 def test_a_field_with_the_name_of_a_mark_lands_under_another_name(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     schema = {**ORDER, "fields": [*ORDER["fields"], {"name": "_frazil_hash", "type": "long"}]}
     value = {"order_id": 1, "user": "a", "amount": None, "_frazil_hash": 7}
     shop.produce([frame(shop.register(schema), avro(schema, value))], key=b"k", partition=0)
@@ -489,7 +489,7 @@ def test_a_field_with_the_name_of_a_mark_lands_under_another_name(shop_of: ShopO
 @pytest.mark.long
 def test_a_key_keeps_its_row_when_its_column_widens(shop_of: ShopOf) -> None:
     narrow = {**ORDER, "fields": [{"name": "order_id", "type": "int"}, *ORDER["fields"][1:]]}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(), key_format="avro")
     first = shop.register(narrow)
     state = State(shop, schema=KEY)
     for number in range(3):
@@ -528,7 +528,7 @@ def test_verify_finds_what_another_engine_did(shop: Shop, statement: str, flaw: 
 
 @pytest.mark.long
 def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "first")
     shop.produce([b"bad!!", b"worse"], key=b"k1")
@@ -566,7 +566,7 @@ def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lo
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf, version: int) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", table={"format_version": version})
     state = State(shop)
     for round_ in range(3):
         for number in range(6):
@@ -613,7 +613,7 @@ class Died(BaseException):
     ],
 )
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = changed(shop)
     shop.produce([b"bad!!"], key=b"k1")
 
@@ -665,7 +665,7 @@ def rolled_back(shop: Shop) -> State:
 
 @pytest.mark.long
 def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = rolled_back(shop)
     accept(shop.pipeline, Accepted.ROLLED_BACK_REPLAY, "as the test says", shop.job())
     shop.drain()
@@ -675,7 +675,7 @@ def test_a_rolled_back_state_is_landed_again(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_rolled_back_state_is_left_as_it_is(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = rolled_back(shop)
     accept(shop.pipeline, Accepted.ROLLED_BACK_HOLD, "as the test says", shop.job())
     shop.drain()
@@ -715,7 +715,7 @@ def test_a_state_without_a_commit_in_its_history_is_not_left_as_it_is(shop: Shop
 
 @pytest.mark.long
 def test_lost_dead_letters_of_a_state_are_given_up(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = State(shop)
     state.put(1, "first")
     shop.produce([b"bad!!", b"worse"], key=b"k1")
@@ -785,7 +785,7 @@ def test_a_run_that_ends_while_keys_are_searched_ends_well(shop: Shop) -> None:
 
 @pytest.mark.long
 def test_a_state_that_began_late_says_that_it_is_not_complete(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, start=Latest())
+    shop = shop_of(write=Upsert(), key_format="text", start=Latest())
     state = State(shop)
     state.put(1, "before")
     shop.drain()

@@ -15,7 +15,7 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import ErrorMode, KeyFormat, Upsert, ValueFormat
+from frazil.declaration import ErrorMode, Upsert
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import InvalidInput, KeysMoved, WriteModeDiffers
 from frazil.lake.read.stored_tables import Lake
@@ -65,7 +65,7 @@ def check(shop: Shop, column: str, *expected: Any) -> None:
 
 @pytest.fixture
 def shop(shop_of: ShopOf) -> Shop:
-    return shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    return shop_of(write=Upsert(), key_format="avro")
 
 
 @pytest.mark.long
@@ -177,7 +177,7 @@ def test_another_column_takes_the_name_of_a_keys_column_before_a_commit(shop: Sh
 @pytest.mark.parametrize("version", [2, 3])
 def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: int) -> None:
     table = {"format_version": version, "partition_by": ("region",)}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
+    shop = shop_of(write=Upsert(), key_format="avro", table=table)
     keyed = Keyed(shop, record("Key", id="long"), record("Value", id="long", region=["null", "string"], word="string"))
     regions = ("null", None, "a b/ü%2F=", "")
     for number, region in enumerate(regions):
@@ -191,7 +191,7 @@ def test_rows_move_between_partitions_of_odd_values(shop_of: ShopOf, version: in
 
 @pytest.mark.long
 def test_batches_without_a_row(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     schema_id = shop.register()
     shop.produce([None, None], key=b"k", partition=0)
     shop.drain()
@@ -229,8 +229,8 @@ KEYS = (
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("format_", [KeyFormat.TEXT, KeyFormat.BYTES])
-def test_keys_of_odd_text(shop_of: ShopOf, format_: KeyFormat) -> None:
+@pytest.mark.parametrize("format_", ["text", "bytes"])
+def test_keys_of_odd_text(shop_of: ShopOf, format_: str) -> None:
     shop = shop_of(write=Upsert(), key_format=format_)
     schema_id = shop.register()
     for word in ("first", "second"):
@@ -293,10 +293,10 @@ def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize(
     "format_",
-    [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON],
+    ["text", "bytes", "json"],
 )
-def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, value_format=format_)
+def test_values_without_a_schema(shop_of: ShopOf, format_: str) -> None:
+    shop = shop_of(write=Upsert(), key_format="avro", value_format=format_)
     schema = record("Key", id="long")
     key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema))
     for word in ("first", "second"):
@@ -310,7 +310,7 @@ def test_values_without_a_schema(shop_of: ShopOf, format_: ValueFormat) -> None:
 
 @pytest.mark.long
 def test_a_table_is_upgraded_to_version_3(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"format_version": 2})
+    shop = shop_of(write=Upsert(), key_format="avro", table={"format_version": 2})
     keyed = Keyed(shop, record("Key", order_id="long"))
     for word in ("first", "second", "third"):
         for number in range(4):
@@ -357,7 +357,7 @@ def test_verify_sees_a_doubled_key_beside_deletes_of_a_file_that_is_gone(shop: S
 
 @pytest.mark.long
 def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     schema_id = shop.register()
 
     def put(word: str, partition: int) -> None:
@@ -389,7 +389,7 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
 )
 def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: int, transform: str) -> None:
     table = {"format_version": version, "partition_by": (transform,), "sort_by": ("word",)}
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table=table)
+    shop = shop_of(write=Upsert(), key_format="avro", table=table)
     keyed = Keyed(shop, record("Key", id="int", name="string"), record("Value", id="long", word="string"))
     for word in ("first", "second"):
         for number in range(-3, 4):
@@ -404,7 +404,7 @@ def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: i
 
 @pytest.mark.long
 def test_skipped_records_are_counted(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, on_error=ErrorMode.SKIP)
+    shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.SKIP)
     schema_id = shop.register()
     for word in ("first", "second"):
         shop.produce([frame(schema_id, avro(ORDER, order(1, word))), b"bad!!"], key=b"k", partition=0)
@@ -416,7 +416,7 @@ def test_skipped_records_are_counted(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_key_in_json_schema(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.JSON_SCHEMA)
+    shop = shop_of(write=Upsert(), key_format="json_schema")
     value_id = shop.register()
     schema = {"type": "object", "properties": {"Region": {"type": "string"}, "order_id": {"type": "integer"}}}
     key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema), SchemaType.JSON)
@@ -429,7 +429,7 @@ def test_a_key_in_json_schema(shop_of: ShopOf) -> None:
 
 
 def test_json_text_is_no_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.JSON_SCHEMA)
+    shop = shop_of(write=Upsert(), key_format="json_schema")
     shop.register()
     schema = {"type": "object", "properties": {"id": {}}}
     shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema), SchemaType.JSON)
@@ -453,7 +453,7 @@ def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
     ],
 )
 def test_the_key_renames_its_field(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO, table={"schema_evolution": evolution})
+    shop = shop_of(write=Upsert(), key_format="avro", table={"schema_evolution": evolution})
     keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))
     for number in range(3):
         keyed.put({"id": number}, {"word": "first"})

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from frazil.declaration import Keep, KeyFormat, Limits, Upsert
+from frazil.declaration import Keep, Limits, Upsert
 from frazil.ingest import upkeep
 from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.ledger import entry as ledger
@@ -40,7 +40,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def busy(shop_of: ShopOf, version: int = 2, batches: int = 5) -> tuple[Shop, State]:
     """A topic whose records make so many batches, each of which replaces and deletes rows of those before."""
     limits = Limits(first_rows=KEYS, max_rows=KEYS)
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT, limits=limits, table={"format_version": version})
+    shop = shop_of(write=Upsert(), key_format="text", limits=limits, table={"format_version": version})
     state = State(shop)
     for number in range(batches):
         state.delete(number % KEYS)

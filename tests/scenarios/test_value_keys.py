@@ -13,7 +13,7 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, ErrorMode, KeyFormat, Upsert, ValueFormat
+from frazil.declaration import Append, ErrorMode, Upsert
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import InvalidInput, KeysMissing, KeysMoved, RejectedRecords, WriteModeDiffers
 from frazil.lake.read.stored_tables import Lake
@@ -119,7 +119,7 @@ def test_a_tombstone_without_a_row_stops_a_state_by_default(shop_of: ShopOf) -> 
 
 @pytest.mark.long
 def test_a_record_key_with_the_columns_deletes_and_is_compared(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=BY_LINE, key_format="avro", on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, key=record("Key", shop="string", line="int", order_id=["null", "int"]))
 
     def key(order: int | None, number: int) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def test_a_record_key_with_the_columns_deletes_and_is_compared(shop_of: ShopOf) 
 
 @pytest.mark.long
 def test_a_record_key_that_gains_a_column_is_compared_where_it_has_it(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=BY_LINE, key_format="avro", on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, key=record("Key", order_id="int"))
     lines.put(line(1, 1, "first"), {"order_id": 1})
     shop.drain()
@@ -158,7 +158,7 @@ def test_a_record_key_that_gains_a_column_is_compared_where_it_has_it(shop_of: S
 
 @LONG
 def test_a_record_key_with_one_of_the_columns_is_not_compared(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=BY_LINE, key_format="avro", on_error=ErrorMode.DEAD_LETTER)
     lines = Lines(shop, key=record("Key", order_id="long"))
     lines.put(line(1, 1, "first"), {"order_id": 1})
     lines.put(line(1, 1, "second"), {"order_id": 2})
@@ -218,7 +218,7 @@ def test_records_without_a_key_do_not_stop_a_topic_that_had_some(shop_of: ShopOf
 
 @LONG
 def test_a_json_key_is_fine_beside_columns_of_the_value(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.JSON)
+    shop = shop_of(write=BY_LINE, key_format="json")
     lines = Lines(shop)
     for word, key in (("first", b'{"order_id":1,"line":1}'), ("second", b'{"line": 1, "order_id": 1}')):
         lines.put(line(1, 1, word), key=key)
@@ -291,7 +291,7 @@ def test_the_key_of_a_table_never_changes(shop_of: ShopOf) -> None:
 
 @LONG
 def test_the_records_key_and_the_same_columns_of_the_value_are_one_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(), key_format="avro")
     lines = Lines(shop, key=record("Key", line="int", order_id="int"))
     for mode, word in ((Upsert(), "first"), (BY_LINE, "second"), (Upsert(), "third")):
         shop.pipeline = replace(shop.pipeline, write=mode)
@@ -304,7 +304,7 @@ def test_the_records_key_and_the_same_columns_of_the_value_are_one_key(shop_of: 
 
 
 def test_a_type_that_the_columns_do_not_hold_is_refused(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE, key_format=KeyFormat.AVRO)
+    shop = shop_of(write=BY_LINE, key_format="avro")
     Lines(shop, key=record("Key", order_id="string", line="int"))
     with pytest.raises(InvalidInput, match="the field order_id in another type than the value.*keys of format bytes"):
         shop.drain()
@@ -382,7 +382,7 @@ def test_a_field_that_takes_the_earlier_name_of_a_key_column_does_not_fit(shop_o
 
 @LONG
 def test_a_key_of_a_protobuf_value(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(key=("id", "at")), value_format=ValueFormat.PROTOBUF, on_error=ErrorMode.DEAD_LETTER)
+    shop = shop_of(write=Upsert(key=("id", "at")), value_format="protobuf", on_error=ErrorMode.DEAD_LETTER)
     text = (
         'syntax = "proto3"; import "google/protobuf/timestamp.proto"; '
         "message Line { int32 id = 1; string word = 2; google.protobuf.Timestamp at = 3; }"
@@ -434,7 +434,7 @@ def test_a_key_column_widens_across_partitions(
 
 @LONG
 def test_the_records_key_widens_the_columns(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(key="id"), key_format=KeyFormat.AVRO)
+    shop = shop_of(write=Upsert(key="id"), key_format="avro")
     lines = Lines(shop, record("Value", id="int", word="string"), key=record("Key", id="int"))
     for number in range(3):
         lines.put({"id": number, "word": f"first {number}"}, {"id": number})
@@ -478,7 +478,7 @@ def test_decimals_of_another_scale_do_not_land(shop_of: ShopOf) -> None:
     ],
 )
 def test_a_key_of_an_odd_name(shop_of: ShopOf, source: str, column: str) -> None:
-    shop = shop_of(write=Upsert(key=column), value_format=ValueFormat.JSON_SCHEMA)
+    shop = shop_of(write=Upsert(key=column), value_format="json_schema")
     schema = {"type": "object", "properties": {source: {"type": "string"}, "word": {"type": "string"}}}
     schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema), SchemaType.JSON)
     words = ("", " ", "é", "e\u0301", "A", "a", "a ")
@@ -504,7 +504,7 @@ def test_a_key_column_may_not_have_the_records_name(shop_of: ShopOf) -> None:
 
 @LONG
 def test_a_text_is_its_own_key(shop_of: ShopOf) -> None:
-    shop = shop_of(write=Upsert(key="value"), value_format=ValueFormat.TEXT)
+    shop = shop_of(write=Upsert(key="value"), value_format="text")
     for _ in range(2):
         for text in ("a", "b"):
             shop.produce([text.encode()], key=None, partition=0)

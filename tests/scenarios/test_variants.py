@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from frazil.audit.verify import verify
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Changelog, Debezium, Json, KeyFormat, Pipeline, Table, Topic, Upsert
+from frazil.declaration import Changelog, Debezium, Json, Pipeline, Table, Topic, Upsert
 from frazil.declaration.catalogs import LocalCatalog
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput
@@ -124,7 +124,7 @@ def test_pyiceberg_itself_refuses_such_a_table(shop_of: ShopOf) -> None:
 
 @pytest.mark.long
 def test_a_state_with_variants_is_updated_compacted_and_verified(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=Upsert(), table=VARIANTS)
+    shop = shop_of(value_format="json", columns=("a json",), key_format="text", write=Upsert(), table=VARIANTS)
     for number in range(8):
         shop.produce(bodies({"a": {"n": number}}), key=b"%d" % number, partition=0)
     shop.drain()
@@ -235,9 +235,7 @@ def test_a_variant_that_a_change_leaves_out_comes_from_the_row(shop_of: ShopOf) 
 
 @pytest.mark.long
 def test_a_changelog_and_its_views_have_variants(shop_of: ShopOf) -> None:
-    shop = shop_of(
-        value_format="json", columns=("a json",), key_format=KeyFormat.TEXT, write=Changelog(), table=VARIANTS
-    )
+    shop = shop_of(value_format="json", columns=("a json",), key_format="text", write=Changelog(), table=VARIANTS)
     for value in ([1], {"b": 2}):
         shop.produce(bodies({"a": value}), key=b"k", partition=0)
         shop.drain()

@@ -34,7 +34,7 @@ from tests.support.fake_store import FakeStore
 
 HEADING = "## Deploy with cdktf\n"
 DECLARED = """
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic
 pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 topics = [ManagedTopic("orders")]

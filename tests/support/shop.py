@@ -23,7 +23,7 @@ from frazil.clients.kafka import Kafka
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Append, Pipeline, Spark, Table, ValueFormat
+from frazil.declaration import Append, Pipeline, Spark, Table
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Environment
@@ -112,7 +112,7 @@ class Shop:
             choices["engine"] = Spark(limits=topic.pop("limits"))
         self.create(partitions, config)
         self.pipeline = Pipeline(
-            topic=topic_of(name, **{"value_format": ValueFormat.AVRO, **topic}),
+            topic=topic_of(name, **{"value_format": "avro", **topic}),
             table=Table(table.pop("identifier"), **table),
             **choices,
         )

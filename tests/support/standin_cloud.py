@@ -36,10 +36,10 @@ OTHERS = ("views",)
 """Topics of other teams, which Tableflow lands."""
 
 _DECLARED = """
-from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic, ValueFormat
+from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 
-AVRO = ValueFormat.AVRO
+AVRO = "avro"
 pipelines = [
     Pipeline(topic=Topic("flights", value=AVRO), table=Table("nyc.flights")),
     Pipeline(topic=Topic("planes", value=AVRO), table=Table("nyc.planes")),

@@ -13,7 +13,6 @@ from rich.table import Table
 
 from frazil.cli.console import err, is_watched, note, number, out, say, show_json, table
 from frazil.cli.options import AsJson, LocalEnvironment, PipelinesFile, argument, check_local, declared_if_any, flag
-from frazil.declaration.options import ValueFormat
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file
 from frazil.project.project_file import project_folder, state_folder
@@ -193,7 +192,7 @@ def produce(
     wanted = Wanted(
         topic=topic,
         declared=declared,
-        format=ValueFormat(value_format) if value_format is not None else None,
+        format=value_format,
         schema=schema,
         key=key,
         partitions=partitions,

@@ -35,7 +35,7 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
     `registered` are the text and the references of its schema in a registry.
     """
     found, is_row = _json_of(pipeline, body, registered, is_key=is_key), not pipeline.is_change_data and not is_key
-    if type(found) is not Struct or (is_row and pipeline.topic.columns):
+    if type(found) is not Struct or (is_row and pipeline.topic.value.columns):
         return found
     return Struct(tuple(replace(field, required=False) for field in found.fields))
 
@@ -43,22 +43,19 @@ def json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_k
 def _json_of(pipeline: Pipeline, body: bytes, registered: Written | None, *, is_key: bool) -> Type | None:
     from frazil.envelopes.chosen_envelope import envelope  # imports Spark
 
-    topic, unwraps = pipeline.topic, pipeline.is_change_data
-    columns, files = (topic.key_columns, topic.key_schema) if is_key else (topic.columns, topic.schema)
+    of, unwraps = pipeline.topic.side(is_key=is_key), pipeline.is_change_data
     of_values = None if is_key else envelope(pipeline.envelope)
     try:
-        if columns:
-            row = _exact(pipeline, declared_type(columns), is_key=is_key)
+        if of.columns:
+            row = _exact(pipeline, declared_type(of.columns), is_key=is_key)
             return row if of_values is None else of_values.record(row)
-        if files:
-            registered = files[-1].content, {}
+        if of.schema:
+            registered = of.schema[-1].content, {}
         if registered is not None:
             schema = json_schema.parse(*registered)
             row = _exact(pipeline, json_schema.row_type(schema, connect_types=unwraps), is_key=is_key)
             return row.fields[0].type if json_schema.is_single_value(schema) else row
-        if (topic.has_key_schemas_inside if is_key else topic.has_schemas_inside) and isinstance(
-            document := json.loads(body), dict
-        ):
+        if of.has_schemas_inside and isinstance(document := json.loads(body), dict):
             inside = connect_schema.parse(json.dumps(document.get("schema")))
             return inside.row.fields[0].type if inside.is_single_value else inside.row
     except (UnreadableSchema, ValueError, RecursionError):

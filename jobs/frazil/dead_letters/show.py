@@ -13,8 +13,8 @@ from frazil.dead_letters.diagnosis import Attempt, attempt, json_value, text
 from frazil.dead_letters.json_body import Written, fitting_json, json_of
 from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
-from frazil.declaration import Pipeline, SchemaFile
-from frazil.declaration.options import KeyFormat, ValueFormat
+from frazil.declaration import Pipeline
+from frazil.declaration.formats import Avro, ConnectJson, Format, Json, JsonSchema, Protobuf, SchemaFile, Text
 from frazil.errors import RegistryUnavailable, SchemaChanged, TokenUnavailable, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
@@ -126,16 +126,14 @@ def part(
     is_key: bool = False,
 ) -> Part:
     """Return a record's value, or key, and what decoding it once more comes to."""
-    topic = pipeline.topic
-    written: ValueFormat | KeyFormat = topic.key_format if is_key else topic.value_format
-    declared = topic.key_schema if is_key else topic.schema
+    written = pipeline.topic.side(is_key=is_key)
     if data is None and is_key:
         return Part(data=None)
-    if declared is not None and written.value == ValueFormat.AVRO:
-        return _declared_part(data, written, declared)
+    if written.schema is not None and isinstance(written, Avro):
+        return _declared_part(data, written, written.schema)
     frame = None
-    if written.has_schema and declared is None:
-        frame = parse(data, headers, protobuf=written.value == ValueFormat.PROTOBUF, key=is_key)
+    if written.needs_registry:
+        frame = parse(data, headers, protobuf=isinstance(written, Protobuf), key=is_key)
     writer, schema, text = _writer(frame, schemas)
     body = frame.body if isinstance(frame, Frame) else data if frame is None else None
     return Part(
@@ -147,7 +145,7 @@ def part(
     )
 
 
-def _declared_part(data: bytes | None, written: ValueFormat | KeyFormat, declared: Sequence[SchemaFile]) -> Part:
+def _declared_part(data: bytes | None, written: Format, declared: Sequence[SchemaFile]) -> Part:
     """Return bytes that no registry describes, decoded by the schema that their fingerprint names, or by the newest one."""
     if data is None:
         return Part(data=None)
@@ -190,25 +188,25 @@ def _writer(
 
 def _attempt(
     body: bytes | None,
-    written: ValueFormat | KeyFormat,
+    written: Format,
     schema: avro.AvroSchema | None,
     of_json: Type | None,
 ) -> Attempt | None:
     if body is None:
         return None
-    match ValueFormat(written.value):
-        case ValueFormat.AVRO:
+    match written:
+        case Avro():
             return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
-        case ValueFormat.JSON_SCHEMA | ValueFormat.JSON | ValueFormat.CONNECT_JSON:
+        case JsonSchema() | Json() | ConnectJson():
             if of_json is None:
                 return attempt(body, json_value, success="it is JSON; its values were not compared with the columns")
-            in_payload = written.value == ValueFormat.CONNECT_JSON
+            in_payload = isinstance(written, ConnectJson)
             return attempt(body, lambda data: fitting_json(data, of_json, in_payload=in_payload))
-        case ValueFormat.PROTOBUF:
+        case Protobuf():
             return attempt(
                 body, protobuf_fields, success="it is Protobuf; its fields were not compared with the columns"
             )
-        case ValueFormat.TEXT:
+        case Text():
             return attempt(body, text)
         case _:
             return None

@@ -44,14 +44,12 @@ from frazil.declaration.options import (
     Framing,
     Isolation,
     JsonColumns,
-    KeyFormat,
     MetadataColumns,
     SchemaEvolution,
     SubjectStrategy,
     Tombstones,
     Truncation,
     UnknownFields,
-    ValueFormat,
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.pipeline import Pipeline, Reading
@@ -88,7 +86,6 @@ __all__ = [
     "JsonSchema",
     "Kafka",
     "Keep",
-    "KeyFormat",
     "LandingEngine",
     "Latest",
     "Limits",
@@ -124,7 +121,6 @@ __all__ = [
     "Truncation",
     "UnknownFields",
     "Upsert",
-    "ValueFormat",
     "WriteMode",
     "canonical",
     "check",

@@ -18,15 +18,11 @@ from frazil.declaration.checks.constraints import ALONE, NOT_EMPTY, Rule, matchi
 from frazil.declaration.checks.declared import Chosen, declared, default
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem, Refusal
 from frazil.declaration.documents.from_json import parsed
-from frazil.declaration.options import Framing, SubjectStrategy, UnknownFields, ValueFormat
+from frazil.declaration.options import Framing, SubjectStrategy, UnknownFields
 
 LARGEST = 1024 * 1024
 """Bytes of a file. Registries refuse larger schemas too, unless a setting raises their limit."""
-_FORMATS = {
-    ".avsc": ValueFormat.AVRO,
-    ".json": ValueFormat.JSON_SCHEMA,
-    **dict.fromkeys((".desc", ".binpb", ".pb"), ValueFormat.PROTOBUF),
-}
+_FORMATS = {".avsc": "avro", ".json": "json_schema", **dict.fromkeys((".desc", ".binpb", ".pb"), "protobuf")}
 _ENDINGS = (
     "Name a file that ends in .avsc (Avro), .json (JSON Schema), or .desc, .binpb or .pb (a Protobuf descriptor set)"
 )
@@ -66,14 +62,14 @@ class SchemaFile:
         return f"{self.file} (sha256 {hashlib.sha256(self.content.encode()).hexdigest()[:8]})"
 
     @property
-    def format(self) -> ValueFormat:
-        """The format that the file describes."""
+    def format(self) -> str:
+        """The `kind` of the format that the file describes."""
         return _FORMATS[Path(self.file).suffix.lower()]
 
     @property
     def data(self) -> bytes:
         """The content as bytes; none of a descriptor set that is not in base64."""
-        if self.format is not ValueFormat.PROTOBUF:
+        if self.format != Protobuf.kind:
             return self.content.encode()
         try:
             return base64.b64decode(self.content, validate=True)
@@ -100,7 +96,7 @@ class SchemaFile:
             return Refusal(f"the schema file {shown(str(file))} cannot be read ({why})", "Let your user read it")
         if not source:
             return Refusal(f"the schema file {file} is empty", "Write the schema into it")
-        if _FORMATS[file.suffix.lower()] is ValueFormat.PROTOBUF:
+        if _FORMATS[file.suffix.lower()] == Protobuf.kind:
             content = base64.b64encode(source).decode()
         else:
             try:
@@ -170,11 +166,48 @@ _Unknown = Annotated[
 ]
 
 
+class FormatOptions:
+    """The options of all formats, and what follows from them. An option that a format does not have is as if it were not given."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+    has_schema: ClassVar[bool] = False
+    """Whether a schema describes the format: the registry's, or a declared one."""
+
+    columns: tuple[str, ...] | None = None
+    schema: SchemaFiles = default(None)
+    framing: Chosen[Framing | None] = default(None)
+    subject_strategy: Chosen[SubjectStrategy] = default(SubjectStrategy.TOPIC)
+    record_name: str | None = None
+    unknown_fields: Chosen[UnknownFields | None] = default(None)
+
+    @property
+    def needs_registry(self) -> bool:
+        """Whether a registry describes the format."""
+        return self.has_schema and self.schema is None
+
+    @property
+    def has_schemas_inside(self) -> bool:
+        """Whether the schema is in each record, and not declared."""
+        return self.kind == ConnectJson.kind and self.columns is None
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether there are columns without a registry: declared ones, or those that the schema in each record says."""
+        return self.columns is not None or self.has_schemas_inside
+
+    @property
+    def keeps_unknown(self) -> bool:
+        """Whether the fields that are no column are kept."""
+        return self.unknown_fields is UnknownFields.KEEP
+
+
 @declared
-class Avro:
+class Avro(FormatOptions):
     """Avro, framed as Confluent's serialisers do it and described by the registry; or without a registry, by declared schemas."""
 
     kind: ClassVar[str] = "avro"
+    has_schema: ClassVar[bool] = True
 
     schema: _Schema = default(None)
     framing: Annotated[
@@ -200,10 +233,11 @@ class Avro:
 
 
 @declared
-class JsonSchema:
+class JsonSchema(FormatOptions):
     """JSON that a JSON Schema describes, of the registry or declared."""
 
     kind: ClassVar[str] = "json_schema"
+    has_schema: ClassVar[bool] = True
 
     schema: _Schema = default(None)
     unknown_fields: _Unknown = default(None)
@@ -220,10 +254,11 @@ class JsonSchema:
 
 
 @declared
-class Protobuf:
+class Protobuf(FormatOptions):
     """Protobuf, framed as Confluent's serialisers do it and described by the registry; or by a declared descriptor set."""
 
     kind: ClassVar[str] = "protobuf"
+    has_schema: ClassVar[bool] = True
 
     schema: _Schema = default(None)
     subject_strategy: _Strategy = default(SubjectStrategy.TOPIC)
@@ -243,7 +278,7 @@ class Protobuf:
 
 
 @declared
-class Json:
+class Json(FormatOptions):
     """JSON without a schema: its declared columns, or else its validated text."""
 
     kind: ClassVar[str] = "json"
@@ -265,7 +300,7 @@ class Json:
 
 
 @declared
-class ConnectJson:
+class ConnectJson(FormatOptions):
     """JSON of Kafka Connect's JsonConverter with schemas.enable: its columns are by the schema in each record, or declared."""
 
     kind: ClassVar[str] = "connect_json"
@@ -280,14 +315,14 @@ class ConnectJson:
 
 
 @declared
-class Text:
+class Text(FormatOptions):
     """UTF-8 text, in one column."""
 
     kind: ClassVar[str] = "text"
 
 
 @declared
-class Bytes:
+class Bytes(FormatOptions):
     """Any bytes, in one column."""
 
     kind: ClassVar[str] = "bytes"

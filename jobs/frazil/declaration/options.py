@@ -5,54 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class ValueFormat(StrEnum):
-    """What the bytes of a record's value are.
-
-    `avro`, `json_schema` and `protobuf` are framed as Confluent's serialisers do it and described by a schema in the
-    registry: each field becomes a column. With a declared schema that describes them, and they have no such frame. The others have
-    one column, `value`: `json` is validated JSON without a schema, kept as its text (string); `text` is UTF-8 (string); `bytes` is
-    anything (binary). With declared columns, `json` has those. `connect_json` is what Kafka Connect's JsonConverter writes with
-    schemas.enable: its columns are the fields of the payload, by the schema in each record, or the declared ones.
-    """
-
-    AVRO = "avro"
-    JSON_SCHEMA = "json_schema"
-    PROTOBUF = "protobuf"
-    JSON = "json"
-    CONNECT_JSON = "connect_json"
-    TEXT = "text"
-    BYTES = "bytes"
-
-    @property
-    def has_schema(self) -> bool:
-        """Whether a schema describes it: the registry's, or a declared one."""
-        return self in {ValueFormat.AVRO, ValueFormat.JSON_SCHEMA, ValueFormat.PROTOBUF}
-
-
-class KeyFormat(StrEnum):
-    """What the bytes of a record's key are, and what the column `_kafka_key` holds.
-
-    `bytes` is anything (binary), `text` UTF-8 (string), `json` validated JSON without a schema, kept as its text (string). With
-    declared columns, `json` is a struct of those. `connect_json`, Kafka Connect's JSON with schemas, is as the schema in each key
-    says, or a struct of the declared columns.
-    `avro`, `json_schema` and `protobuf` are framed and described by the subject `<topic>-key`, or by a declared schema: a record
-    is a struct of its fields, any other key a value of its type.
-    """
-
-    BYTES = "bytes"
-    TEXT = "text"
-    JSON = "json"
-    CONNECT_JSON = "connect_json"
-    AVRO = "avro"
-    JSON_SCHEMA = "json_schema"
-    PROTOBUF = "protobuf"
-
-    @property
-    def has_schema(self) -> bool:
-        """Whether a schema describes it: the registry's, or a declared one."""
-        return self in {KeyFormat.AVRO, KeyFormat.JSON_SCHEMA, KeyFormat.PROTOBUF}
-
-
 class Framing(StrEnum):
     """How a record in Avro without a registry names the schema that wrote it. Without a framing its bytes are the body alone.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from frazil.declaration.options import ValueFormat
+from frazil.declaration.formats import Bytes, Format, Json, Text
 from frazil.decode.decoded_columns import DECODED
 from frazil.decode.decoder import Body, Step, Unframed
 from frazil.decode.json.enclosing import NAME
@@ -44,18 +44,18 @@ def json_text(value: Column) -> tuple[Column, Column]:
 
 
 RAW = {
-    ValueFormat.JSON: (Kind.STRING, json_text, PlainJson),
-    ValueFormat.TEXT: (Kind.STRING, text, Unframed),
-    ValueFormat.BYTES: (Kind.BINARY, raw, Unframed),
+    Json.kind: (Kind.STRING, json_text, PlainJson),
+    Text.kind: (Kind.STRING, text, Unframed),
+    Bytes.kind: (Kind.BINARY, raw, Unframed),
 }
 """The type of the column, what it holds and whether the bytes are that, and the decoder."""
 
 
-def row_step(of: ValueFormat, name: str, columns: Sequence[Field]) -> Step:
+def row_step(of: Format, name: str, columns: Sequence[Field]) -> Step:
     """Return what makes rows of these columns, of which all but the one of this name are null."""
 
     def row(value: Column) -> Column:
-        held, is_valid = RAW[of][1](value)
+        held, is_valid = RAW[of.kind][1](value)
         made = (held if c.name == name else F.lit(None).cast(spark_type(c.type)) for c in columns)
         parts = (column.alias(c.name) for column, c in zip(made, columns, strict=True))
         return F.struct(*parts, F.when(is_valid, F.lit(True)).alias(DECODED))
@@ -68,9 +68,9 @@ class RawWriters(WriterSchemas):
 
     has_columns = False
 
-    def __init__(self, of: ValueFormat, envelope: Envelope = NO_ENVELOPE, *, is_key: bool = False) -> None:
+    def __init__(self, of: Format, envelope: Envelope = NO_ENVELOPE, *, is_key: bool = False) -> None:
         super().__init__(None, envelope, is_key=is_key)
-        self._format, value = of, Field("value", Primitive(RAW[of][0]))
+        self._format, value = of, Field("value", Primitive(RAW[of.kind][0]))
 
         def body(target: Struct, *, is_closed: bool = False) -> Body:
             columns = target.fields  # a table may have more: those of a key, or of another engine
@@ -80,4 +80,4 @@ class RawWriters(WriterSchemas):
 
     def decoder(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False) -> Unframed:
         """Return the decoder of the one column."""
-        return RAW[self._format][2](side=self.side(target), body=self.types[0].body(target))
+        return RAW[self._format.kind][2](side=self.side(target), body=self.types[0].body(target))

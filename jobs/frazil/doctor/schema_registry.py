@@ -30,7 +30,7 @@ def steps(
     pipelines: Sequence[Pipeline], environment: Environment, registry: Callable[[], Registry | None], lake: Lake
 ) -> list[Step]:
     """Return the registry's step, if a pipeline needs it, and one for the columns of each pipeline."""
-    asking = {p.name for p in pipelines if p.topic.needs_registry or p.topic.needs_key_registry}
+    asking = {p.name for p in pipelines if p.topic.value.needs_registry or p.topic.key.needs_registry}
     made = []
     if asking and environment.registry is not None:
         secrets = secret_names(environment.registry)

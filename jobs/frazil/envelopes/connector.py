@@ -145,8 +145,8 @@ class Fed:
             converter = "Apicurio"
         json = "connect_json" if has_schema.lower() == "true" else "json"
         formats = {"Avro": "avro", "JsonSchema": "json_schema", "Apicurio": "avro", "Json": json}
-        wanted = (topic.value_format if side == "value" else topic.key_format).value
-        types = {each.name: each.type.name for each in columns(topic.columns or ())}
+        wanted = topic.side(is_key=side == "key").kind
+        types = {each.name: each.type.name for each in columns(topic.value.columns or ())}
         mark = min({"__deleted", "__op"} & {*types}, default="")
         identities = (each.rpartition(":") for each in connector.names("replica.identity.autoset.values"))
         identity = next((each.strip().upper() for one, _, each in identities if names_table([one], table)), "")

@@ -12,7 +12,8 @@ from frazil.declaration import Pipeline
 from frazil.declaration.checks.allowed_options import undeclarable
 from frazil.declaration.checks.column_notation import columns
 from frazil.declaration.documents.to_json import to_json
-from frazil.declaration.options import KeyFormat, MetadataColumns
+from frazil.declaration.formats import Bytes
+from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
 from frazil.errors import ColumnsMissing
@@ -256,7 +257,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
         yield Difference("start", f"the table began at {kind}{_given(began)}", do)
     if (key := _key_type(actual)) is not None:
-        is_bytes = pipeline.topic.key_format is KeyFormat.BYTES
+        is_bytes = isinstance(pipeline.topic.key, Bytes)
         if is_bytes is not (key == Primitive(Kind.BINARY)):
             do = "Declare the key's format as before, or name another table"
             yield Difference("topic.key", f"the table has keys as {key}", do)
@@ -266,7 +267,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     for column, why in _retyped(pipeline, actual):
         do = f"Declare {column} as it was, or name another table: no column changes its type so"
         yield Difference("topic.value.columns", why, do)
-    for one in columns(pipeline.topic.columns or ()):
+    for one in columns(pipeline.topic.value.columns or ()):
         column = folded(one.name)
         if one.required and column in actual.columns and column not in actual.required and is_kept_required(pipeline):
             do = f"Records without {column} are rejected from now on; earlier rows may have null, so the column stays optional"
@@ -285,13 +286,13 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
     """Return the columns that no declared column is; none where schemas, or an event of change data, decide on columns."""
     topic, write = pipeline.topic, pipeline.write
     has_key_fields = write.has_key and write.key is None
-    is_known = bool(topic.columns) or not (topic.schema or topic.has_schemas_inside or topic.value_format.has_schema)
-    if not is_known or pipeline.is_change_data or (has_key_fields and not topic.key_columns):
+    is_known = bool(topic.value.columns) or not (topic.value.has_schemas_inside or topic.value.has_schema)
+    if not is_known or pipeline.is_change_data or (has_key_fields and not topic.key.columns):
         return []
-    keys = topic.key_columns if has_key_fields and topic.key_columns else ()
-    rows = [declared_type(listed) for listed in (keys, topic.columns or ())]
+    keys = topic.key.columns if has_key_fields and topic.key.columns else ()
+    rows = [declared_type(listed) for listed in (keys, topic.value.columns or ())]
     named = {field.name for row in rows for field in merge([(0, row)]).type.fields}
-    named |= set() if topic.columns else {"value"}
+    named |= set() if topic.value.columns else {"value"}
     own = {number for name, number in actual.former.items() if is_reserved(name.partition(".")[0])}
     return [
         name
@@ -302,10 +303,10 @@ def _undeclared(pipeline: Pipeline, actual: Layout) -> list[str]:
 
 def _retyped(pipeline: Pipeline, actual: Layout) -> Iterator[tuple[str, str]]:
     """Yield the declared columns whose type the table's column cannot get, and why."""
-    if pipeline.is_change_data or not pipeline.topic.columns:
+    if pipeline.is_change_data or not pipeline.topic.value.columns:
         return
     there = {field.name: field for field in as_text(with_texts(actual.row)).fields}
-    row = row_meaning(declared_type(pipeline.topic.columns))
+    row = row_meaning(declared_type(pipeline.topic.value.columns))
     for field in as_text(with_texts(merge([(0, row)]).type)).fields:
         if field.name in there:
             both = [

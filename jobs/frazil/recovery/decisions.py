@@ -10,7 +10,8 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from frazil.declaration import Pipeline
-from frazil.declaration.options import KeyFormat, MetadataColumns
+from frazil.declaration.formats import Bytes
+from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import WriteMode
 from frazil.errors import InvalidInput
 from frazil.ingest.plan.plan import Span
@@ -223,7 +224,7 @@ def prefix(pipeline: Pipeline) -> str:
 def places_of_both(pipeline: Pipeline, job: JobContext, topic: str) -> DataFrame:
     """Return the places of all rows and dead letters of a topic, as `row_offsets.places` does."""
     table = pipeline.table
-    has_key = pipeline.topic.key_format is KeyFormat.BYTES
+    has_key = isinstance(pipeline.topic.key, Bytes)
     rows = job.spark.table(f"{job.iceberg.name}.{table.identifier}")
     both = [places(rows, topic, prefix(pipeline), has_key=has_key)]
     if job.iceberg.exists(table.dead_letters):

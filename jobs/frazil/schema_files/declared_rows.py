@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from frazil.declaration import Pipeline, SchemaFile, Topic, ValueFormat
+from frazil.declaration import Avro, JsonSchema, Pipeline, SchemaFile, Topic
 from frazil.declaration.checks.problems import Problem
 from frazil.errors import FrazilError, UnreadableSchema
 from frazil.schemas import avro, protobuf
@@ -21,20 +21,20 @@ def declared_rows(topic: Topic, *, keys: bool = False, connect_types: bool = Fal
 
     `connect_types` is that of `avro.parse`. Raises `UnreadableSchema`, which names the file.
     """
-    files, message = (topic.key_schema, topic.key_record_name) if keys else (topic.schema, topic.record_name)
-    rows = (row_of(file, message, connect_types=connect_types, is_key=keys) for file in files or ())
-    return tuple(with_unknown(row, keeps=topic.keeps_unknown and not keys) for row in rows)
+    of = topic.side(is_key=keys)
+    rows = (row_of(file, of.record_name, connect_types=connect_types, is_key=keys) for file in of.schema or ())
+    return tuple(with_unknown(row, keeps=of.keeps_unknown) for row in rows)
 
 
 def omissions(pipeline: Pipeline) -> tuple[str, ...]:
     """Return which properties the declared schemas of a pipeline's values and keys describe that land in no column."""
-    topic, found = pipeline.topic, []
-    for files, keeps in ((topic.schema, topic.keeps_unknown), (topic.key_schema, False)):
-        for file in files or ():
-            if file.format is ValueFormat.JSON_SCHEMA:
+    found = []
+    for of in (pipeline.topic.value, pipeline.topic.key):
+        for file in of.schema or ():
+            if file.format == JsonSchema.kind:
                 parsed = json_schema.parse(file.content, {})
                 types = pipeline.is_change_data
-                omitted = json_schema.omitted(parsed, connect_types=types, keeps_unknown=keeps)
+                omitted = json_schema.omitted(parsed, connect_types=types, keeps_unknown=of.keeps_unknown)
                 found += [f"{file.file}: {one}" for one in omitted]
     return tuple(found)
 
@@ -43,9 +43,9 @@ def row_of(file: SchemaFile, message: str | None, *, connect_types: bool = False
     """Return the row type of a file; `message` is the one of a descriptor set, `is_key` that of `protobuf.row_type`."""
     try:
         match file.format:
-            case ValueFormat.AVRO:
+            case Avro.kind:
                 return avro.row_type(avro.parse(file.content, connect_types=connect_types))
-            case ValueFormat.JSON_SCHEMA:
+            case JsonSchema.kind:
                 parsed = json_schema.parse(file.content, {})
                 return row_meaning(json_schema.row_type(parsed, connect_types=connect_types))
             case _:
@@ -61,9 +61,9 @@ def is_single_value(file: SchemaFile) -> bool:
     """
     try:
         match file.format:
-            case ValueFormat.AVRO:
+            case Avro.kind:
                 return avro.parse(file.content).is_single_value
-            case ValueFormat.JSON_SCHEMA:
+            case JsonSchema.kind:
                 return json_schema.is_single_value(json_schema.parse(file.content, {}))
             case _:
                 return False
@@ -88,24 +88,23 @@ def _message(file: SchemaFile, message: str, *, is_key: bool) -> Struct:
 
 def file_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield what is wrong with the content of a pipeline's schema files, with paths below the pipeline."""
-    topic = pipeline.topic
     connect_types = pipeline.is_change_data
-    sides = {"value.schema": (topic.schema, topic.record_name), "key.schema": (topic.key_schema, topic.key_record_name)}
-    for name, (files, message) in sides.items():
+    for side, of in (("value", pipeline.topic.value), ("key", pipeline.topic.key)):
+        path, files = f"topic.{side}.schema", of.schema or ()
         rows: list[tuple[int, Struct]] = []
-        for index, file in enumerate(files or ()):
+        for index, file in enumerate(files):
             try:
-                rows.append((index, row_of(file, message, connect_types=connect_types)))
+                rows.append((index, row_of(file, of.record_name, connect_types=connect_types)))
             except FrazilError as problem:
                 what = f"{problem.where}: {problem.what}" if problem.where else problem.what
-                yield Problem(f"topic.{name}[{index}]", what, problem.do)
+                yield Problem(f"{path}[{index}]", what, problem.do)
         for index, misfit in merge(rows).incompatible.items():
-            what = f"{(files or ())[index].file}: {misfit.where}: {misfit.what}"
-            yield Problem(f"topic.{name}[{index}]", what, "Give the field another name")
-        if topic.keeps_unknown and name == "value.schema":
-            yield from _unknown_fields(rows, files or ())
-        if len(files or ()) > 1:
-            yield from _same_fingerprints(f"topic.{name}", files or ())
+            what = f"{files[index].file}: {misfit.where}: {misfit.what}"
+            yield Problem(f"{path}[{index}]", what, "Give the field another name")
+        if of.keeps_unknown:
+            yield from _unknown_fields(rows, files)
+        if len(files) > 1:
+            yield from _same_fingerprints(path, files)
 
 
 def _unknown_fields(rows: Sequence[tuple[int, Struct]], files: Sequence[SchemaFile]) -> Iterator[Problem]:

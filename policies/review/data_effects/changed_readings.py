@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from frazil.declaration import SchemaFile, ValueFormat
+from frazil.declaration import JsonSchema, Protobuf, SchemaFile
 from frazil.schema_files.declared_rows import row_of
 from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.protobuf import FieldKind, MessageField, ProtobufSchema
@@ -38,16 +38,16 @@ def changed_readings(
     count, as they do in change data. Raises `UnreadableSchema`, and `ValueError` for text
     that is no JSON.
     """
-    if old.format is not new.format:
+    if old.format != new.format:
         return ""
-    if new.format is ValueFormat.PROTOBUF:
+    if new.format == Protobuf.kind:
         found = list(_protobuf(old, new, messages))
     else:
         says = (*_MEANING, *(_CONNECT_MEANING if connect_types else ()))
         before, after = (dict(_meanings(json.loads(file.content), "", says)) for file in (old, new))
         shared = (path for path in before if path in after and before[path] != after[path])
         found = [f"{path or 'the schema'} ({_text(before[path])} becomes {_text(after[path])})" for path in shared]
-        if new.format is ValueFormat.JSON_SCHEMA:
+        if new.format == JsonSchema.kind:
             found += _renamed(row_of(old, None), row_of(new, None), "")
     return ", ".join(found[:_MOST]) + (f" and {len(found) - _MOST} more" if len(found) > _MOST else "")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from frazil.declaration import Pipeline, SubjectStrategy, ValueFormat
+from frazil.declaration import Avro, JsonSchema, Pipeline, SubjectStrategy
 from frazil.declaration.checks.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
@@ -27,7 +27,7 @@ def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) ->
     """Yield the effects of changed schemas on the tables of these pipelines: columns added, widened, or refused."""
     readers: dict[str, list[Pipeline]] = {}
     for pipeline in pipelines:
-        if pipeline.topic.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.needs_registry:
+        if pipeline.topic.value.subject_strategy is SubjectStrategy.TOPIC and pipeline.topic.value.needs_registry:
             readers.setdefault(_SUBJECT_OF.format(topic=pipeline.topic.name), []).append(pipeline)
     for change in planned:
         if change.type != "confluent_schema" or change.verb not in {Verb.UPDATE, Verb.REPLACE}:
@@ -68,13 +68,13 @@ class _NotReadHere(Exception):
 
 
 def _row(pipeline: Pipeline, text: str) -> Struct:
-    match pipeline.topic.value_format:
-        case ValueFormat.AVRO:
+    match pipeline.topic.value:
+        case Avro():
             row = avro.row_type(avro.parse(text, {}))
-        case ValueFormat.JSON_SCHEMA:
+        case JsonSchema():
             row = json_schema.row_type(json_schema.parse(text, {}))
         case language:
-            raise _NotReadHere(f"{language} is not compiled by a review")
+            raise _NotReadHere(f"{language.kind} is not compiled by a review")
     return with_variants(row) if pipeline.table.has_variants else row
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from frazil.declaration import Framing, Pipeline, SchemaFile, ValueFormat
+from frazil.declaration import Avro, Format, Framing, Pipeline
 from frazil.declaration.checks.change_effects import Outcome
 from frazil.errors import FrazilError
 from frazil.schemas import avro
@@ -34,9 +34,10 @@ def declared_schema_effects(before: Sequence[Pipeline], after: Sequence[Pipeline
         if old is None:
             continue
         yield from _of_columns(old, new)
-        for side in ("", "key_"):
-            yield from _of_bytes(old, new, side)
-            yield from _of_readings(old, new, side)
+        for side, is_key in (("value", False), ("key", True)):
+            formats = old.topic.side(is_key=is_key), new.topic.side(is_key=is_key)
+            yield from _of_bytes(*formats, new, side)
+            yield from _of_readings(*formats, new, side)
 
 
 def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
@@ -44,59 +45,51 @@ def _of_columns(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
         yield from declared_column_effects(old, new)
     except FrazilError as problem:
         what = f"the schema changes; its effect on columns is unknown here: {problem}"
-        changed = "topic.value.schema" if old.topic.schema != new.topic.schema else "topic.key.schema"
+        changed = "topic.value.schema" if old.topic.value.schema != new.topic.value.schema else "topic.key.schema"
         yield _danger(new, changed, what)
 
 
-def _of_readings(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
+def _of_readings(old: Format, new: Format, pipeline: Pipeline, side: str) -> Iterator[Effect]:
     """Yield what waiting records mean by the new schema that they did not by the old one."""
-    field, record_name = f"{side}schema", f"{side}record_name"
-    files: list[tuple[SchemaFile, ...]] = [getattr(each.topic, field) or () for each in (old, new)]
+    files, changed = [each.schema or () for each in (old, new)], f"topic.{side}.schema"
     if not all(files) or files[0] == files[1]:
         return
-    messages = [getattr(each.topic, record_name) for each in (old, new)]
+    messages = [each.record_name for each in (old, new)]
     try:
-        if getattr(new.topic, f"{side}framing") is Framing.SINGLE_OBJECT:
+        if new.framing is Framing.SINGLE_OBJECT:
             pairs = [
                 (a, b) for a in files[0] for b in files[1] if avro.fingerprint(a.content) == avro.fingerprint(b.content)
             ]
         else:
             pairs = [(files[0][-1], files[1][-1])]
-        connect = new.is_change_data
+        connect = pipeline.is_change_data
         found = ", ".join(filter(None, (changed_readings(a, b, messages, connect_types=connect) for a, b in pairs)))
     except (FrazilError, ValueError, KeyError, TypeError) as problem:
         what = f"the schema changes; whether it reads waiting records as the old one did is unknown here: {problem}"
-        yield _danger(new, _path(side), what)
+        yield _danger(pipeline, changed, what)
         return
     if found:
-        yield _danger(new, _path(side), _OTHERWISE.format(found=found))
+        yield _danger(pipeline, changed, _OTHERWISE.format(found=found))
 
 
-def _of_bytes(old: Pipeline, new: Pipeline, side: str) -> Iterator[Effect]:
-    field, sides = f"{side}schema", (old.topic, new.topic)
-    files: list[tuple[SchemaFile, ...] | None] = [getattr(topic, field) for topic in sides]
-    if not (files[0] and files[1]) or any(file.format is not ValueFormat.AVRO for each in files for file in each or ()):
+def _of_bytes(old: Format, new: Format, pipeline: Pipeline, side: str) -> Iterator[Effect]:
+    if not (isinstance(old, Avro) and isinstance(new, Avro) and old.schema and new.schema):
         return
-    framings = [getattr(topic, f"{side}framing") for topic in sides]
-    if framings[0] is not framings[1]:
+    if old.framing is not new.framing:
         return  # that change says more
     try:
-        there, kept = ({avro.fingerprint(file.content): file for file in each or ()} for each in files)
+        there, kept = ({avro.fingerprint(file.content): file for file in each} for each in (old.schema, new.schema))
     except (FrazilError, ValueError, KeyError, TypeError):
         return  # a schema that is not read is refused by itself, and `_of_readings` says that nothing is known
     gone = [file for mark, file in there.items() if mark not in kept]
     if not gone:
         return
-    if framings[1] is Framing.SINGLE_OBJECT:
+    if new.framing is Framing.SINGLE_OBJECT:
         names = ", ".join(file.file for file in gone)
         what = f"records of {names} that are not landed yet are rejected (unknown_fingerprint): no declared schema is theirs"
     else:
-        what = _UNREAD.format(framing=f"{side}framing")
-    yield _danger(new, _path(side), what)
-
-
-def _path(side: str) -> str:
-    return f"topic.{side.rstrip('_') or 'value'}.schema"
+        what = _UNREAD.format(framing=f"topic.{side}.framing")
+    yield _danger(pipeline, f"topic.{side}.schema", what)
 
 
 def _danger(pipeline: Pipeline, changed: str, what: str) -> Effect:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from frazil.declaration import MetadataColumns, Pipeline, SchemaEvolution, SchemaFile, ValueFormat
+from frazil.declaration import Avro, MetadataColumns, Pipeline, SchemaEvolution, SchemaFile
 from frazil.declaration.checks.change_effects import Outcome
 from frazil.errors import IncompatibleSchema
 from frazil.schema_files.declared_rows import declared_rows, is_single_value
@@ -32,19 +32,19 @@ _NEW_TABLE = "Declare another pipeline and table"
 
 def declared_column_effects(old: Pipeline, new: Pipeline) -> Iterator[Effect]:
     """Yield the effects on the columns, if both declare them, or both schema files. Raises `UnreadableSchema`."""
-    if changed := _changed(old, new, "key_columns", "key_schema"):
+    if changed := _changed(old, new, "key"):
         yield from _of_keys(new, _Keys.of(old), _Keys.of(new), changed)
-    if changed := _changed(old, new, "columns", "schema"):
+    if changed := _changed(old, new, "value"):
         yield from _of_values(old, new, changed)
 
 
-def _changed(old: Pipeline, new: Pipeline, *names: str) -> str:
-    """Return the path of the field that both have, and that differs; empty if there is none."""
-    for name in names:
-        before, after = (getattr(each.topic, name) for each in (old, new))
-        if before and after and before != after:
-            side, _, option = name.rpartition("_")
-            return f"topic.{side or 'value'}.{option}"
+def _changed(old: Pipeline, new: Pipeline, side: str) -> str:
+    """Return the path of the columns or schema files that both have, and that differ; empty if there are none."""
+    before, after = (each.topic.side(is_key=side == "key") for each in (old, new))
+    if before.columns and after.columns and before.columns != after.columns:
+        return f"topic.{side}.columns"
+    if before.schema and after.schema and before.schema != after.schema:
+        return f"topic.{side}.schema"
     return ""
 
 
@@ -59,15 +59,15 @@ def _of_values(old: Pipeline, new: Pipeline, changed: str) -> Iterator[Effect]:
     found = Landed.of(_with_key(old, before), _with_key(new, after), new)
     if KEY_VERSION in found.unfit and new.write.key is None:
         return  # of which `_of_keys` says more
-    yield from found.refusals(new, changed, new.topic.schema or ())
+    yield from found.refusals(new, changed, new.topic.value.schema or ())
     if found.stops:
         return
     for name in found.gone:
         if name in new.write.order_columns:
             what = f"no record has the order column {name} any more: all records are rejected (order_missing)"
             yield _effect(new, changed, what)
-    also = "" if new.topic.value_format is ValueFormat.AVRO else ", also in those of waiting records that have it"
-    why = "the schema has it no more" if new.topic.schema else "it is declared no more"
+    also = "" if isinstance(new.topic.value, Avro) else ", also in those of waiting records that have it"
+    why = "the schema has it no more" if new.topic.value.schema else "it is declared no more"
     stays = [f"column {name} stays, and is null in new rows{also}: {why}" for name in found.gone]
     for line in (*found.lines, *stays):
         yield _effect(new, changed, line, is_dangerous=False)
@@ -85,9 +85,9 @@ class _Keys:
 
     @classmethod
     def of(cls, pipeline: Pipeline) -> _Keys:
-        topic, files = pipeline.topic, pipeline.topic.key_schema or ()
-        if topic.key_columns:
-            return cls(((0, row_meaning(declared_type(topic.key_columns))),), (False,))
+        topic, files = pipeline.topic, pipeline.topic.key.schema or ()
+        if topic.key.columns:
+            return cls(((0, row_meaning(declared_type(topic.key.columns))),), (False,))
         connect_types = pipeline.is_change_data
         rows = declared_rows(pipeline.topic, keys=True, connect_types=connect_types)
         return cls(tuple(enumerate(rows)), tuple(map(is_single_value, files)))
@@ -111,7 +111,7 @@ def _of_keys(new: Pipeline, old_keys: _Keys, keys: _Keys, changed: str) -> Itera
         return
     shaped = [version for version in keys.versions if keys.single[version[0]] is keys.single[0]]
     found = Landed.of(old_keys.versions, shaped, new)
-    yield from found.refusals(new, changed, new.topic.key_schema or ())
+    yield from found.refusals(new, changed, new.topic.key.schema or ())
     if found.stops:
         return
     path = ("_kafka_key",) if new.table.metadata_columns is MetadataColumns.FLAT else ("_kafka", "key")
@@ -186,10 +186,10 @@ class Landed:
 
 def _rows(pipeline: Pipeline) -> Versions:
     """Return the row types of what a pipeline declares; of events of change data those of the row."""
-    has_envelope, columns = pipeline.is_change_data, pipeline.topic.columns
+    has_envelope, columns = pipeline.is_change_data, pipeline.topic.value.columns
     if columns:
         rows: tuple[Struct, ...] = (
-            with_unknown(row_meaning(declared_type(columns)), keeps=pipeline.topic.keeps_unknown),
+            with_unknown(row_meaning(declared_type(columns)), keeps=pipeline.topic.value.keeps_unknown),
         )
     else:
         rows = declared_rows(pipeline.topic, connect_types=has_envelope)
@@ -200,7 +200,7 @@ def _rows(pipeline: Pipeline) -> Versions:
 
 def _with_key(pipeline: Pipeline, values: Versions) -> Versions:
     """Return the versions with the fields of the record's key, as far as they are columns of a table that has a key."""
-    if not pipeline.write.has_key or not (pipeline.topic.key_schema or pipeline.topic.key_columns):
+    if not pipeline.write.has_key or not (pipeline.topic.key.schema or pipeline.topic.key.columns):
         return values
     keys, names = _Keys.of(pipeline), pipeline.write.key
     if keys.single[0]:

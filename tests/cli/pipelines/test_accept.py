@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.declaration import KeyFormat, Upsert
+from frazil.declaration import Upsert
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.errors import DecisionRequired, KeysMoved, OffsetsLost
@@ -70,7 +70,7 @@ def test_the_command_that_a_refusal_names_decides_it(shop_of: Callable[..., Shop
 def test_the_command_decides_about_keys_that_changed_their_partition(
     shop_of: Callable[..., Shop], tmp_path: Path
 ) -> None:
-    shop = shop_of(write=Upsert(), key_format=KeyFormat.TEXT)
+    shop = shop_of(write=Upsert(), key_format="text")
     state = State(shop)
     state.put(1, "first", partition=0)
     shop.drain()

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.declaration import ErrorMode, KeyFormat, Pipeline, Upsert
+from frazil.declaration import ErrorMode, Pipeline, Upsert
 from frazil.declaration.catalogs import Catalog, GlueCatalog, LocalCatalog, RestAuth, RestCatalog
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
@@ -153,7 +153,7 @@ def landed(world: LocalServices, spark: SparkSession, lake: Environment, version
         f"query_page_{version}",
         write=Upsert(),
         on_error=ErrorMode.DEAD_LETTER,
-        key_format=KeyFormat.TEXT,
+        key_format="text",
         table={"identifier": f"shop.{TABLES[version]}", "format_version": version},
     )
     schema_id = shop.register(SCHEMA)

@@ -95,7 +95,7 @@ def pipeline(**declared):
 def test_a_document_keeps_the_columns_in_their_order():
     made = pipeline(topic={"columns": ("z long", "a string"), "key_format": "json", "key_columns": ("k string",)})
     assert parse(canonical(document([made]))) == (made,)
-    assert parse(canonical(document([made])))[0].topic.columns == ("z long", "a string")
+    assert parse(canonical(document([made])))[0].topic.value.columns == ("z long", "a string")
 
 
 def test_a_document_without_columns_is_what_it_was():
@@ -106,7 +106,7 @@ def test_columns_are_those_of_json():
     for of in ("text", "bytes", "avro"):
         found = problems_of(lambda of=of: topic_of("orders", value_format=of, columns=("id long",)))
         assert list(found) == [f"{of}.columns"]
-    assert Topic("orders", value="connect_json", key="connect_json").has_key_schemas_inside
+    assert Topic("orders", value="connect_json", key="connect_json").key.has_schemas_inside
     assert list(problems_of(lambda: Topic("orders", value=Json(columns=())))) == ["json.columns"]
     found = problems_of(lambda: Topic("orders", value=Json(columns=("id long", "a b c", "id int"))))
     assert list(found) == ["json.columns[1]", "json.columns[2]"]
@@ -121,7 +121,7 @@ def test_declared_columns_may_be_a_key_and_a_partition():
     assert list(found) == ["pipeline.write.key[0]", "pipeline.table.partition_by[0]"]
     inside = {"value_format": "connect_json", "columns": None, "key_format": "connect_json"}
     made = pipeline(topic=inside, write=Upsert(key="id"), table={"partition_by": ("bucket(4, id)",)})
-    assert made.topic.has_schemas_inside
+    assert made.topic.value.has_schemas_inside
     found = problems_of(lambda: pipeline(topic=inside, table={"partition_by": ("_kafka_key",)}))
     assert "a struct" in found["pipeline.table.partition_by[0]"]
     keyed = {"key_format": "json", "key_columns": ("id long",)}

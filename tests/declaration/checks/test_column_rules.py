@@ -1,6 +1,6 @@
 import pytest
 
-from frazil.declaration import FLAT_COLUMNS, STRUCT_FIELDS, KeyFormat, MetadataColumns, ValueFormat
+from frazil.declaration import FLAT_COLUMNS, STRUCT_FIELDS, Avro, Bytes, Json, MetadataColumns, Protobuf, Text
 from frazil.declaration.checks.column_rules import (
     is_reserved,
     key_refusal,
@@ -73,16 +73,16 @@ def test_rows_are_sorted_by_single_values():
 
 
 def test_a_key_with_a_schema_is_no_source_since_it_may_be_a_struct():
-    assert key_refusal("_kafka_key", KeyFormat.AVRO)
-    assert key_refusal("_kafka.key", KeyFormat.PROTOBUF)
-    assert key_refusal("_kafka_key", KeyFormat.TEXT) is None
-    assert key_refusal("user_id", KeyFormat.AVRO) is None
+    assert key_refusal("_kafka_key", Avro())
+    assert key_refusal("_kafka.key", Protobuf())
+    assert key_refusal("_kafka_key", Text()) is None
+    assert key_refusal("user_id", Avro()) is None
 
 
 def test_a_value_without_a_schema_has_one_column():
-    assert schemaless_refusal(partition_field("truncate(2, value)"), ValueFormat.TEXT) is None
-    assert schemaless_refusal(partition_field("days(_kafka_timestamp)"), ValueFormat.BYTES) is None
-    assert schemaless_refusal(partition_field("days(event_time)"), ValueFormat.JSON)
-    assert schemaless_refusal(partition_field("days(value)"), ValueFormat.JSON)
-    assert schemaless_refusal(sort_field("user_id"), ValueFormat.BYTES)
-    assert schemaless_refusal(sort_field("user_id"), ValueFormat.AVRO) is None
+    assert schemaless_refusal(partition_field("truncate(2, value)"), Text()) is None
+    assert schemaless_refusal(partition_field("days(_kafka_timestamp)"), Bytes()) is None
+    assert schemaless_refusal(partition_field("days(event_time)"), Json())
+    assert schemaless_refusal(partition_field("days(value)"), Json())
+    assert schemaless_refusal(sort_field("user_id"), Bytes())
+    assert schemaless_refusal(sort_field("user_id"), Avro()) is None

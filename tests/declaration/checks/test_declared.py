@@ -75,7 +75,7 @@ def test_a_type_checker_takes_the_text_and_gives_the_choice(tmp_path):
         dedent(
             """
             from frazil import Json, Topic
-            Topic("a", value="avro", key="text").value_format.has_schema
+            Topic("a", value="avro", key="text").value.has_schema
             Topic("a", value=Json(columns=("a long",)))
             Topic("a", value=3)
             """

@@ -12,6 +12,7 @@ import pytest
 from frazil.declaration import (
     Append,
     At,
+    Avro,
     ErrorMode,
     Latest,
     Pipeline,
@@ -21,7 +22,6 @@ from frazil.declaration import (
     Table,
     Tableflow,
     Topic,
-    ValueFormat,
 )
 from frazil.declaration.checks.constraints import at_least
 from frazil.declaration.checks.problems import Refusal
@@ -80,7 +80,6 @@ def test_contradictions_are_not_asked_of_values_of_the_wrong_type():
         ({"count": None}, "count", "this is nothing (None). Write a whole number"),
         ({"names": "days(x)"}, "names", "'days(x)' is of type str. Write a tuple, also of one: ('days(x)',)"),
         ({"names": ["a"]}, "names", "this is of type list. Write a tuple: it cannot change afterwards"),
-        ({"names": (ValueFormat.AVRO,)}, "names[0]", "<ValueFormat.AVRO: 'avro'> is of type ValueFormat. Write text"),
         ({"names": (Word.A,)}, "names[0]", "<Word.A: 'a'> is of type Word. Write text"),
         ({"weights": {Word.A: 1}}, "weights[<Word.A: 'a'>]", "<Word.A: 'a'> is of type Word. Write text"),
         ({"count": Number.ONE}, "count", "<Number.ONE: 1> is of type Number. Write a whole number"),
@@ -94,8 +93,7 @@ def test_a_value_of_the_wrong_type_is_told_with_what_belongs_there(values, path,
 
 
 def test_a_member_is_named_by_its_text():
-    assert Topic("orders", value="avro") == Topic("orders", value="avro")
-    assert type(Topic("orders", value="avro").value_format) is ValueFormat
+    assert Topic("orders", value="avro") == Topic("orders", value=Avro())
 
 
 def test_a_choice_without_parameters_is_named_by_its_type():

@@ -25,9 +25,7 @@ def top(**members: Any) -> dict[str, Any]:
 
 
 def test_what_is_left_out_has_its_default():
-    assert from_json(Pipeline, ORDERS, "p").topic == Topic(
-        "orders", value=from_json(Pipeline, ORDERS, "p").topic.value_format
-    )
+    assert from_json(Pipeline, ORDERS, "p").topic == Topic("orders", value=from_json(Pipeline, ORDERS, "p").topic.value)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from frazil.declaration.options import ValueFormat
+from frazil.declaration import Json
 from frazil.decode.json.json_decoder import json_body
 from frazil.decode.raw import row_step
 from frazil.decode.spark_types import spark_struct
@@ -482,7 +482,7 @@ def test_what_is_not_one_json_document_is_rejected(spark: SparkSession) -> None:
 
 
 def unframed_json(spark: SparkSession, values: Sequence[str | bytes]) -> list[Any]:
-    step = row_step(ValueFormat.JSON, "value", [Field("value", STRING)])
+    step = row_step(Json(), "value", [Field("value", STRING)])
     raw = [(value.encode() if isinstance(value, str) else value,) for value in values]
     rows = spark.createDataFrame(raw, "value binary").select(step(F.col("value")).alias("r"))
     return [row.value if row._decoded else REJECTED for row in rows.select("r.value", "r._decoded").collect()]

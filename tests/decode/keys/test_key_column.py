@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import KeyFormat, MetadataColumns, Topic
+from frazil.declaration import MetadataColumns, Topic
 from frazil.decode.keys.key_column import Keys, check_bytes
 from frazil.decode.keys.row_key import row_key
 from frazil.errors import IncompatibleSchema, InvalidInput
@@ -24,9 +24,7 @@ def record(*fields: tuple[str, Any]) -> str:
     return json.dumps({"type": "record", "name": "K", "fields": [{"name": n, "type": t} for n, t in fields]})
 
 
-def keys(
-    *versions: str, layout: MetadataColumns = MetadataColumns.FLAT, key_format: KeyFormat = KeyFormat.AVRO
-) -> Keys:
+def keys(*versions: str, layout: MetadataColumns = MetadataColumns.FLAT, key_format: str = "avro") -> Keys:
     registry = FakeRegistry()
     for version in versions:
         registry.register("orders-key", version)
@@ -75,7 +73,7 @@ def test_a_column_that_was_made_for_other_keys_is_refused(column: Type, version:
 
 def test_text_does_not_land_in_bytes_nor_bytes_in_text() -> None:
     with pytest.raises(IncompatibleSchema, match="^_kafka_key"):
-        keys(key_format=KeyFormat.TEXT).landing(table(BINARY), **ALL)
+        keys(key_format="text").landing(table(BINARY), **ALL)
     for layout in MetadataColumns:
         check_bytes(table(None, layout), layout)
         with pytest.raises(IncompatibleSchema, match="bytes do not land in string"):

@@ -13,7 +13,7 @@ import pytest
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
-from frazil.declaration import Debezium, KeyFormat, Protobuf, SubjectStrategy, Topic, ValueFormat
+from frazil.declaration import Debezium, Protobuf, SubjectStrategy, Topic
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.frames.framed import Registered
@@ -38,9 +38,7 @@ PROTO = (
 )
 
 
-def writers(
-    registry: FakeRegistry | Registry, value_format: ValueFormat = ValueFormat.AVRO, **declared: Any
-) -> WriterSchemas:
+def writers(registry: FakeRegistry | Registry, value_format: str = "avro", **declared: Any) -> WriterSchemas:
     keys = declared.pop("keys", False)
     return writer_schemas(topic_of("orders", value_format=value_format, **declared), registry, keys=keys)  # type: ignore[arg-type]
 
@@ -84,14 +82,14 @@ def test_keys_that_name_rows_are_of_one_message(record_name: str | None, of: int
 def test_keys_that_name_no_rows_are_of_any_message() -> None:
     registry = FakeRegistry()
     number = registry.register("orders-key", KEYS, SchemaType.PROTOBUF)
-    found = writers(registry, key_format=KeyFormat.PROTOBUF, keys=True)
+    found = writers(registry, key_format="protobuf", keys=True)
     found.refresh()
     meet(found, *(frame(number, path) for path in range(3)))
     assert decoder(found).frames.keys() >= {frame(number, path) for path in range(3)}
 
 
-@pytest.mark.parametrize("value_format", [ValueFormat.TEXT, ValueFormat.BYTES, ValueFormat.JSON])
-def test_a_format_without_a_registry_has_one_column(value_format: ValueFormat) -> None:
+@pytest.mark.parametrize("value_format", ["text", "bytes", "json"])
+def test_a_format_without_a_registry_has_one_column(value_format: str) -> None:
     ((_, row),) = writer_schemas(Topic("orders", value=value_format), None).versions
     assert [field.name for field in row.fields] == ["value"]
 
@@ -189,39 +187,39 @@ EMPTY_LIST = json.dumps(
     }
 )
 OF_FORMATS = {
-    ValueFormat.AVRO: (SchemaType.AVRO, json.dumps(ORDER)),
-    ValueFormat.JSON_SCHEMA: (SchemaType.JSON, JSON_ORDER),
-    ValueFormat.PROTOBUF: (SchemaType.PROTOBUF, PROTO_ORDER),
+    "avro": (SchemaType.AVRO, json.dumps(ORDER)),
+    "json_schema": (SchemaType.JSON, JSON_ORDER),
+    "protobuf": (SchemaType.PROTOBUF, PROTO_ORDER),
 }
 UNREAD = [
-    (ValueFormat.AVRO, SchemaType.AVRO, "{", "not JSON"),
-    (ValueFormat.AVRO, SchemaType.JSON, JSON_ORDER, "it is in json"),
-    (ValueFormat.AVRO, SchemaType.AVRO, WIDE, "more than 10000 columns"),
-    (ValueFormat.AVRO, SchemaType.AVRO, NESTED, "nested"),
-    (ValueFormat.AVRO, SchemaType.AVRO, EMPTY_LIST, "shop.Order.a[]: a list of elements that take no bytes"),
-    (ValueFormat.AVRO, SchemaType.AVRO, json.dumps({**ORDER, "fields": [{"name": "a", "type": "shop.Gone"}]}), "Gone"),
-    (ValueFormat.JSON_SCHEMA, SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
-    (ValueFormat.JSON_SCHEMA, SchemaType.JSON, "{", ""),
-    (ValueFormat.JSON_SCHEMA, SchemaType.JSON, json.dumps({"$ref": "gone.json"}), "gone.json"),
-    (ValueFormat.JSON_SCHEMA, SchemaType.JSON, "[" * 100_000, ""),
-    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, GROUP, "Order.line: a group"),
-    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, DELIMITED, "Order.line: a group"),
-    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, "message", "protoc refuses it"),
-    (ValueFormat.PROTOBUF, SchemaType.PROTOBUF, 'syntax = "proto3"; import "gone.proto"; message M {}', "gone.proto"),
+    ("avro", SchemaType.AVRO, "{", "not JSON"),
+    ("avro", SchemaType.JSON, JSON_ORDER, "it is in json"),
+    ("avro", SchemaType.AVRO, WIDE, "more than 10000 columns"),
+    ("avro", SchemaType.AVRO, NESTED, "nested"),
+    ("avro", SchemaType.AVRO, EMPTY_LIST, "shop.Order.a[]: a list of elements that take no bytes"),
+    ("avro", SchemaType.AVRO, json.dumps({**ORDER, "fields": [{"name": "a", "type": "shop.Gone"}]}), "Gone"),
+    ("json_schema", SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
+    ("json_schema", SchemaType.JSON, "{", ""),
+    ("json_schema", SchemaType.JSON, json.dumps({"$ref": "gone.json"}), "gone.json"),
+    ("json_schema", SchemaType.JSON, "[" * 100_000, ""),
+    ("protobuf", SchemaType.PROTOBUF, GROUP, "Order.line: a group"),
+    ("protobuf", SchemaType.PROTOBUF, DELIMITED, "Order.line: a group"),
+    ("protobuf", SchemaType.PROTOBUF, "message", "protoc refuses it"),
+    ("protobuf", SchemaType.PROTOBUF, 'syntax = "proto3"; import "gone.proto"; message M {}', "gone.proto"),
     (
-        ValueFormat.PROTOBUF,
+        "protobuf",
         SchemaType.PROTOBUF,
         'syntax = "proto3"; message Beat {}',
         "Beat: the message has no fields",
     ),
-    (ValueFormat.PROTOBUF, SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
+    ("protobuf", SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
 ]
 
 
 @pytest.mark.parametrize(("keys", "is_first"), [(False, True), (True, False)], ids=["values", "keys"])
 @pytest.mark.parametrize(("value_format", "kind", "text", "why"), UNREAD)
 def test_one_version_holds_up_no_topic(
-    value_format: ValueFormat, kind: SchemaType, text: str, why: str, *, keys: bool, is_first: bool
+    value_format: str, kind: SchemaType, text: str, why: str, *, keys: bool, is_first: bool
 ) -> None:
     """Its records are dead letters that name its id, and the problem names its field; others land."""
     registry, subject = FakeRegistry(), f"orders-{'key' if keys else 'value'}"
@@ -231,10 +229,10 @@ def test_one_version_holds_up_no_topic(
     bad, good = ids if is_first else reversed(ids)
     found = writers(
         registry,
-        **({"key_format": KeyFormat(value_format.value), "keys": True} if keys else {"value_format": value_format}),
+        **({"key_format": value_format, "keys": True} if keys else {"value_format": value_format}),
     )
     found.refresh()
-    path = (0,) if value_format is ValueFormat.PROTOBUF else ()
+    path = (0,) if value_format == "protobuf" else ()
     meet(found, frame(bad, *path), frame(good, *path), frame(9_999, *path))
     how = decoder(found)
     assert frame(good, *path) in how.frames
@@ -244,11 +242,11 @@ def test_one_version_holds_up_no_topic(
 
 
 @pytest.mark.parametrize("value_format", OF_FORMATS)
-def test_a_softly_deleted_version_lands_and_one_that_is_gone_is_unknown(value_format: ValueFormat) -> None:
+def test_a_softly_deleted_version_lands_and_one_that_is_gone_is_unknown(value_format: str) -> None:
     registry = FakeRegistry()
     kind, text = OF_FORMATS[value_format]
     schema_id = registry.register("orders-value", text, kind)
-    path = (0,) if value_format is ValueFormat.PROTOBUF else ()
+    path = (0,) if value_format == "protobuf" else ()
     registry.delete_subject("orders-value")
     found = writers(registry, value_format)
     found.refresh()
@@ -265,7 +263,7 @@ def test_a_first_message_that_makes_no_columns_does_not_hide_the_others() -> Non
     registry = FakeRegistry()
     text = 'syntax = "proto3"; package shop; message Empty {} message Order { int32 id = 1; }'
     schema_id = registry.register("orders-value", text, SchemaType.PROTOBUF)
-    found = writers(registry, ValueFormat.PROTOBUF)
+    found = writers(registry, "protobuf")
     assert not found.refresh()
     assert found.may_begin_without
     assert meet(found, frame(schema_id, 1))
@@ -292,7 +290,7 @@ def test_keys_have_a_subject_and_a_format_of_their_own() -> None:
     registry = FakeRegistry()
     registry.register("orders-value", json.dumps(ORDER))
     key = registry.register("orders-key", '"long"')
-    found = writers(registry, ValueFormat.JSON_SCHEMA, key_format=KeyFormat.AVRO, keys=True)
+    found = writers(registry, "json_schema", key_format="avro", keys=True)
     found.refresh()
     assert [number for number, _ in found.versions] == [key]
     assert found.is_single_value(key)
@@ -301,7 +299,7 @@ def test_keys_have_a_subject_and_a_format_of_their_own() -> None:
 def test_a_message_type_becomes_a_writer_when_a_record_names_it() -> None:
     registry = FakeRegistry()
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
-    found = writers(registry, ValueFormat.PROTOBUF)
+    found = writers(registry, "protobuf")
     found.refresh()
     assert [row.fields[0].name for _, row in found.versions] == ["id"]
     meet(found, frame(schema_id, 0, 0))
@@ -317,7 +315,7 @@ def test_a_message_type_becomes_a_writer_when_a_record_names_it() -> None:
 def test_frames_of_one_type_in_several_spellings_are_one_writer() -> None:
     registry = FakeRegistry()
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
-    found = writers(registry, ValueFormat.PROTOBUF)
+    found = writers(registry, "protobuf")
     found.refresh()
     meet(found, frame(schema_id) + b"\x80\x00")
     assert set(decoder(found).frames.values()) == {schema_id}
@@ -336,7 +334,7 @@ def test_of_many_spellings_of_one_type_the_newest_are_remembered(monkeypatch: py
     monkeypatch.setattr("frazil.decode.writers.registered_messages.MOST", 10)
     registry = FakeRegistry()
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
-    found = writers(registry, ValueFormat.PROTOBUF)
+    found = writers(registry, "protobuf")
     found.refresh()
     usual, *padded = spellings(schema_id)
     assert len(padded) == 124
@@ -358,7 +356,7 @@ def test_a_batch_of_no_more_spellings_than_are_remembered_is_decoded_in_the_end(
     monkeypatch.setattr("frazil.decode.writers.registered_messages.MOST", 10)
     registry, random = FakeRegistry(), Random(seed)
     schema_id = registry.register("orders-value", PROTO, SchemaType.PROTOBUF)
-    found = writers(registry, ValueFormat.PROTOBUF)
+    found = writers(registry, "protobuf")
     found.refresh()
     frames = spellings(schema_id)
     for _ in range(20):
@@ -442,14 +440,14 @@ def test_more_ids_than_are_listed_are_unknown_unless_the_topics_versions_have_th
 @pytest.mark.parametrize(
     ("value_format", "declared", "has_guids"),
     [
-        (ValueFormat.PROTOBUF, {}, False),
-        (ValueFormat.AVRO, {"subject_strategy": SubjectStrategy.RECORD}, False),
-        (ValueFormat.AVRO, {"subject_strategy": SubjectStrategy.TOPIC_RECORD}, False),
-        (ValueFormat.AVRO, {}, True),
+        ("protobuf", {}, False),
+        ("avro", {"subject_strategy": SubjectStrategy.RECORD}, False),
+        ("avro", {"subject_strategy": SubjectStrategy.TOPIC_RECORD}, False),
+        ("avro", {}, True),
     ],
 )
 def test_where_only_asking_tells_whose_a_frame_is_too_many_frames_are_refused(
-    value_format: ValueFormat, declared: dict[str, Any], has_guids: bool
+    value_format: str, declared: dict[str, Any], has_guids: bool
 ) -> None:
     found = writers(FakeRegistry(), value_format, **declared)
     with pytest.raises(TooMany):

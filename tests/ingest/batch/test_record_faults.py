@@ -45,7 +45,7 @@ def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tu
     assert "field qty: int cannot become " in text
     assert f'"{column}"' in text
     assert "1234" not in text
-    assert Topic("mixed", value=ConnectJson(columns=(column,)), key="text").columns
+    assert Topic("mixed", value=ConnectJson(columns=(column,)), key="text").value.columns
 
 
 def test_a_version_is_named_by_number_subject_and_field() -> None:

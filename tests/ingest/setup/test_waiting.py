@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.kafka_records import Record
-from frazil.declaration import Pipeline, Table, ValueFormat
+from frazil.declaration import Pipeline, Table
 from frazil.declaration.options import Isolation, SubjectStrategy
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.errors import KafkaUnavailable
@@ -45,7 +45,7 @@ def record(value: bytes | None, *, partition: int = 0, age: float = 60.0, **more
 
 def found(kafka: Kafka, *, topic: Mapping[str, Any] | None = None, lacks_key: bool = False, problem: str = "") -> Any:
     pipeline = Pipeline(
-        topic=topic_of("clicks", **{"value_format": ValueFormat.AVRO, **(topic or {})}), table=Table("shop.clicks")
+        topic=topic_of("clicks", **{"value_format": "avro", **(topic or {})}), table=Table("shop.clicks")
     )
     spans = {0: Span(3, 10), 1: Span(0, 5), 2: Span(4, 4)}
     return waiting(pipeline, kafka, {0: 0, 1: 2, 2: 4}, spans, now=NOW, lacks_key=lacks_key, problem=problem)

@@ -17,7 +17,6 @@ from frazil.declaration import (
     ErrorMode,
     Isolation,
     Keep,
-    KeyFormat,
     Latest,
     Limits,
     MetadataColumns,
@@ -202,7 +201,7 @@ def evolution_and_retention_changed() -> Review:
 def reading_changed() -> Review:
     return declares(
         replace(
-            with_topic(FLIGHTS, key_format=KeyFormat.AVRO),
+            with_topic(FLIGHTS, key_format="avro"),
             start=At(datetime(2026, 1, 1, tzinfo=UTC)),
             on_error=ErrorMode.SKIP,
             kafka=Reading(isolation=Isolation.READ_UNCOMMITTED),

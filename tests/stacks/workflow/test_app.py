@@ -22,7 +22,7 @@ from stacks.workflow.deployed import Deployed, write
 from tests.stacks.synthesised import release
 
 CLASHING = """
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 pipelines = [Pipeline(topic=Topic(n, value="avro"), table=Table("s.t"), name=n) for n in ("a", "b", "c")]
 """
 MOST_SECONDS = 15  # of the processor, imports included
@@ -101,7 +101,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 ALL = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": "pipelines.py", "FRAZIL_RELEASE": "none"}
 DECLARED = """
-from frazil.declaration import Pipeline, Table, Topic, ValueFormat
+from frazil.declaration import Pipeline, Table, Topic
 from infra.confluent.managed_topic import ManagedTopic
 pipelines = [Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))]
 topics = [ManagedTopic("orders")]

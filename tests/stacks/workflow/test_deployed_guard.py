@@ -18,7 +18,7 @@ from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
 from infra.confluent.managed_topic import ManagedTopic
 from infra.tf import App
-from stacks.spec.deployments import Confluent, Deployment, dev
+from stacks.spec.deployments import Confluent, Deployment, Emr, dev
 from stacks.stacks.compose import compose
 from stacks.workflow.app import deployed_before, deployed_groups, guard
 from stacks.workflow.deployed import Deployed, Retired, forgotten, write
@@ -153,7 +153,7 @@ ONE_MORE = Pipeline(topic=Topic("more", value="avro"), table=Table("nyc.more"))
 @pytest.mark.parametrize(
     "changed",
     [
-        {"architecture": Architecture.X86_64},
+        {"emr": Emr(architecture=Architecture.X86_64)},
         {"confluent": Confluent(environment_id="env-1", cluster_id="lkc-1", is_administered=True)},
         {"name": "other"},
     ],

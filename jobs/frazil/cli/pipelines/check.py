@@ -167,7 +167,7 @@ def rows_of(listed: Sequence[Listed]) -> list[Struct | None]:
 
 def _key_problems(pipeline: Pipeline, row: Struct) -> Iterator[Problem]:
     """Yield the column that the record's key has in another type than the value."""
-    keys = pipeline.topic.key_columns if pipeline.write.key is None else None
+    keys = pipeline.topic.key.columns if pipeline.write.key is None else None
     fields = row_meaning(declared_type(keys or ()))
     if problem := merge([(KEY_VERSION, fields), (0, row)]).incompatible.get(0):
         what = f"{problem.where} has another type than in the value: {problem.what}"
@@ -179,9 +179,9 @@ def _with_key(pipeline: Pipeline, row: Struct) -> Struct | None:
     topic = pipeline.topic
     if not pipeline.write.has_key or pipeline.write.key is not None:
         return row
-    if topic.key_columns:
-        return merge([(KEY_VERSION, row_meaning(declared_type(topic.key_columns))), (0, row)]).type
-    return None if topic.key_format.has_schema or topic.has_key_schemas_inside else row
+    if topic.key.columns:
+        return merge([(KEY_VERSION, row_meaning(declared_type(topic.key.columns))), (0, row)]).type
+    return None if topic.key.has_schema or topic.key.has_schemas_inside else row
 
 
 def _row(pipeline: Pipeline) -> Struct | None:
@@ -190,14 +190,14 @@ def _row(pipeline: Pipeline) -> Struct | None:
     Raises `InvalidInput` if the records that are declared have no envelope.
     """
     topic, of = pipeline.topic, None
-    if not (topic.columns or topic.schema):
+    if not (topic.value.columns or topic.value.schema):
         return None
     if pipeline.is_change_data:
         from frazil.envelopes.chosen_envelope import envelope  # loads Spark
 
         of = envelope(pipeline.envelope)
-    if topic.columns:
-        declared = with_unknown(declared_type(topic.columns), keeps=topic.keeps_unknown)
+    if topic.value.columns:
+        declared = with_unknown(declared_type(topic.value.columns), keeps=topic.value.keeps_unknown)
         rows: tuple[Struct, ...] = (row_meaning(declared if of is None else of.record(declared)),)
     else:
         rows = declared_rows(topic, connect_types=of is not None)
@@ -212,7 +212,7 @@ def _facts(pipeline: Pipeline) -> dict[str, str | list[str]]:
     return {
         "name": pipeline.name,
         "topic": pipeline.topic.name,
-        "format": pipeline.topic.value_format.value,
+        "format": pipeline.topic.value.kind,
         "table": pipeline.table.identifier,
         "partitions": list(pipeline.table.partition_by),
         "notes": _notes(pipeline),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from frazil.declaration.checks.constraints import shown
 from frazil.declaration.checks.problems import Refusal
@@ -12,11 +13,12 @@ from frazil.declaration.options import (
     STRUCT_COLUMN,
     STRUCT_FIELDS,
     VALUE_COLUMN,
-    KeyFormat,
     MetadataColumns,
-    ValueFormat,
 )
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
+
+if TYPE_CHECKING:
+    from frazil.declaration.formats import FormatOptions
 
 # Columns that Iceberg reads for itself (org.apache.iceberg.MetadataColumns), and the mark of a decoded Avro record.
 _ICEBERG = frozenset(
@@ -77,16 +79,16 @@ def key_column_refusal(name: str) -> Refusal | None:
     return Refusal(f"{shown(name)} is no column's name", "Columns have a-z, 0-9 and _, at most 128, and no digit first")
 
 
-def value_key_refusal(name: str, value_format: ValueFormat, *, has_columns: bool = False) -> Refusal | None:
+def value_key_refusal(name: str, values: FormatOptions) -> Refusal | None:
     """Return why the column cannot be part of a key if the value has no columns, and `value` is its only one."""
-    if value_format.has_schema or has_columns:
+    if values.has_schema or values.has_columns:
         return None
-    if value_format is ValueFormat.JSON:
+    if values.kind == "json":
         do = "Declare the topic's columns, choose json_schema, or remove key: then the record's key is the key"
         return Refusal("a value of format json is JSON text, and two texts can be one key", do)
     if name == VALUE_COLUMN:
         return None
-    return Refusal(f"a table of format {value_format} has no column {name}", f"Use {VALUE_COLUMN}")
+    return Refusal(f"a table of format {values.kind} has no column {name}", f"Use {VALUE_COLUMN}")
 
 
 def order_refusal(name: str) -> Refusal | None:
@@ -146,28 +148,26 @@ def type_refusal(field: PartitionField, kind: str) -> Refusal | None:
     return None
 
 
-def key_refusal(source: str, key_format: KeyFormat, *, has_columns: bool = False) -> Refusal | None:
+def key_refusal(source: str, keys: FormatOptions) -> Refusal | None:
     """Return why the key cannot be a source: one with a schema may be a struct, and its type is known only later."""
-    if source in _KEY_SOURCES and has_columns:
+    if source in _KEY_SOURCES and keys.has_columns:
         return Refusal("a key with columns is a struct", "Choose another column, or keys of format bytes, text or json")
-    if source in _KEY_SOURCES and key_format.has_schema:
+    if source in _KEY_SOURCES and keys.has_schema:
         return Refusal(
-            f"a key of format {key_format} may be a struct",
+            f"a key of format {keys.kind} may be a struct",
             "Choose another column, or keys of format bytes, text or json",
         )
     return None
 
 
-def schemaless_refusal(
-    field: PartitionField | SortField, value_format: ValueFormat, *, has_columns: bool = False
-) -> Refusal | None:
+def schemaless_refusal(field: PartitionField | SortField, values: FormatOptions) -> Refusal | None:
     """Return why the field cannot be a source if the value has no columns, and `value` is its only one."""
-    if value_format.has_schema or has_columns or is_reserved(field.source.partition(".")[0]):
+    if values.has_schema or values.has_columns or is_reserved(field.source.partition(".")[0]):
         return None
     if field.source != VALUE_COLUMN:
-        what = f"a table of format {value_format} has no column {field.source}"
+        what = f"a table of format {values.kind} has no column {field.source}"
         return Refusal(what, f"Use {VALUE_COLUMN}, or a column of Frazil's like _kafka_timestamp")
-    kind = "binary" if value_format is ValueFormat.BYTES else "string"
+    kind = "binary" if values.kind == "bytes" else "string"
     return type_refusal(field, kind) if isinstance(field, PartitionField) else None
 
 

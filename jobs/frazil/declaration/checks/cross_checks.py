@@ -84,11 +84,9 @@ def misfits(listed: Iterable[Listed], environment: Environment) -> Iterator[Prob
                 do = "Use a column; metadata_columns flat makes one of each fact"
                 yield Problem(f"{one.path}.table.partition_by[{place}]", what, do)
         if environment.registry is None:
-            topic = one.pipeline.topic
-            for name, is_needed in {"value": topic.needs_registry, "key": topic.needs_key_registry}.items():
-                if is_needed:
-                    of = getattr(topic, name).kind
-                    what = f"format {of} needs a schema registry, and the environment {environment.name} has none"
+            for name, of in (("value", one.pipeline.topic.value), ("key", one.pipeline.topic.key)):
+                if of.needs_registry:
+                    what = f"format {of.kind} needs a schema registry, and the environment {environment.name} has none"
                     do = "Add registry to the environment's document, or declare the schema"
                     yield Problem(f"{one.path}.topic.{name}", what, do)
 

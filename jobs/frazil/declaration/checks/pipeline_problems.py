@@ -12,7 +12,8 @@ from frazil.declaration.checks.column_rules import key_refusal, schemaless_refus
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.declaration.engines import GLUE_NAME, GLUE_NAME_WORDS, Tableflow
 from frazil.declaration.envelopes import Envelope
-from frazil.declaration.options import KeyFormat, MetadataColumns, SubjectStrategy, Tombstones, Truncation, ValueFormat
+from frazil.declaration.formats import Json, Protobuf
+from frazil.declaration.options import MetadataColumns, SubjectStrategy, Tombstones, Truncation
 from frazil.declaration.partitioning import PartitionField, SortField
 from frazil.declaration.topic import Topic
 from frazil.declaration.write_modes import Append, Changelog, Upsert, WriteMode
@@ -37,10 +38,7 @@ def pipeline_problems(pipeline: Pipeline) -> Iterator[Problem]:
         **{f"sort_by[{index}]": order for index, order in enumerate(pipeline.table.sort_fields)},
     }
     for path, field in fields.items():
-        topic, has_fields = pipeline.topic, pipeline.topic.has_key_columns
-        refusal = key_refusal(field.source, topic.key_format, has_columns=has_fields) or schemaless_refusal(
-            field, topic.value_format, has_columns=topic.has_columns
-        )
+        refusal = key_refusal(field.source, pipeline.topic.key) or schemaless_refusal(field, pipeline.topic.value)
         if refusal:
             yield Problem(f"table.{path}", *refusal)
 
@@ -52,7 +50,7 @@ def _required_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "an event of change data may have no row, so no column of it is required"
     elif isinstance(pipeline.write, Append) and pipeline.write.on_tombstone is Tombstones.NULL_ROW:
         what = "with on_tombstone null_row a record without a value is a row of nulls"
-    for index, text in enumerate(pipeline.topic.columns or ()):
+    for index, text in enumerate(pipeline.topic.value.columns or ()):
         if what is not None and is_required(text):
             yield Problem(f"topic.value.columns[{index}]", what, "Remove required")
 
@@ -67,19 +65,19 @@ def _key_problems(pipeline: Pipeline) -> Iterator[Problem]:
         what = "no record without an envelope is a truncate"
         yield Problem("write.on_truncate", what, "Remove it, or declare the envelope")
     names = mode.key or ()
-    if topic.key_format is KeyFormat.JSON and not topic.key_columns and not names:
+    if isinstance(topic.key, Json) and not topic.key.columns and not names:
         do = "Declare its columns, choose text if all producers write a key the same way, or name columns in write.key"
         yield Problem("topic.key", "two texts of JSON can be one key", do)
     yield from _key_column_problems(topic, names)
-    if names and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
+    if names and topic.value.subject_strategy is SubjectStrategy.RECORD and topic.value.record_name is None:
         what = "columns are known only after a record has them, and the table needs those of its key at once"
         yield Problem("write.key", what, "Declare the topic's record_name")
     ordered = [name for name in mode.order_columns if name != "_kafka_timestamp"]
-    if ordered and topic.subject_strategy is SubjectStrategy.RECORD and topic.record_name is None:
+    if ordered and topic.value.subject_strategy is SubjectStrategy.RECORD and topic.value.record_name is None:
         what = "columns are known only after a record has them, and the table needs their order at once"
         yield Problem("write.order_by", what, "Declare the topic's record_name, or choose _kafka_timestamp")
     for index, name in enumerate(names):
-        if refusal := value_key_refusal(name, topic.value_format, has_columns=topic.has_columns):
+        if refusal := value_key_refusal(name, topic.value):
             yield Problem(f"write.key[{index}]", *refusal)
 
 
@@ -91,7 +89,7 @@ def _envelope_problems(pipeline: Pipeline) -> Iterator[Problem]:
             "envelope", what, "Choose write=Upsert() or Changelog(), or remove envelope to land the events as they are"
         )
     yield from _format_problems(pipeline.topic, pipeline.envelope)
-    if pipeline.topic.keeps_unknown:
+    if pipeline.topic.value.keeps_unknown:
         what = "an event has other fields than those of the row, and the columns are those of the row"
         yield Problem("topic.value.unknown_fields", what, "Remove it: a connector writes all columns of the source")
     yield from _connector_problems(pipeline.write)
@@ -115,26 +113,26 @@ def _connector_problems(write: WriteMode) -> Iterator[Problem]:
 
 
 def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Problem]:
-    if topic.value_format.value not in _READ:
-        what = f"change data of format {topic.value_format} has no types that are read"
-        if topic.value_format is ValueFormat.PROTOBUF:
+    if topic.value.kind not in _READ:
+        what = f"change data of format {topic.value.kind} has no types that are read"
+        if isinstance(topic.value, Protobuf):
             what = (
                 "converters to Protobuf write null as 0 or empty text by default, and leave out the types of the source"
             )
         yield Problem(
             "topic.value", what, f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns"
         )
-    if topic.key_format.value not in _READ:
-        what = f"a delete names its row by the fields of the record's key, which {topic.key_format} does not give"
+    if topic.key.kind not in _READ:
+        what = f"a delete names its row by the fields of the record's key, which {topic.key.kind} does not give"
         yield Problem(
             "topic.key",
             what,
             f"Choose avro, json_schema or connect_json, {_CONVERTER}, or json with columns",
         )
-    if topic.columns is None and topic.value_format.value != "json":
+    if topic.value.columns is None and topic.value.kind != "json":
         return
-    if not topic.columns:
-        what = f"change data of format {topic.value_format} has the columns that are declared, and none are"
+    if not topic.value.columns:
+        what = f"change data of format {topic.value.kind} has the columns that are declared, and none are"
         yield Problem(
             "topic.value.columns", what, 'Write those of the source\'s table, like columns=("id long", "name string")'
         )
@@ -143,7 +141,7 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
         yield Problem(
             "envelope.source_column", what, "Remove it, or choose avro, json_schema, or connect_json without columns"
         )
-    declared = columns(topic.columns or ())
+    declared = columns(topic.value.columns or ())
     for index, each in enumerate(declared):
         if each.type.name == JSON:
             what = f"a connector writes JSON as text, so {each.name} is text, also where its value is left out"
@@ -171,8 +169,8 @@ _HAS_A_SAY = {
 def _tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
     """Yield what Tableflow would not do as the pipeline declares it."""
     topic, table = pipeline.topic, pipeline.table
-    if not topic.value_format.has_schema:
-        what = f"Tableflow needs a schema, and values of format {topic.value_format} have none"
+    if not topic.value.has_schema:
+        what = f"Tableflow needs a schema, and values of format {topic.value.kind} have none"
         yield Problem("topic.value", what, "Choose avro, json_schema or protobuf, or engine spark")
     if not re.fullmatch(GLUE_NAME, topic.name):
         what = f"Tableflow's role may write one table by its name, and Confluent documents no name of a Glue table for {topic.name}"
@@ -181,7 +179,7 @@ def _tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:
     elif table.name != topic.name:
         what = f"Tableflow names a table after its topic, {topic.name}"
         yield Problem("table.identifier", what, "Name the table so, in letters that Glue takes; or choose engine spark")
-    if topic.subject_strategy is not SubjectStrategy.TOPIC:
+    if topic.value.subject_strategy is not SubjectStrategy.TOPIC:
         what = "Tableflow takes a topic's schema from the subject of its name"
         yield Problem("topic.value.subject_strategy", what, "Remove it, or choose engine spark")
     parts: dict[str, Any] = {"topic": topic, "table": table, "": pipeline}
@@ -209,10 +207,10 @@ _DO = "Keys are integers, text, bytes, booleans, dates, timestamps and decimals:
 
 def _key_column_problems(topic: Topic, names: Sequence[str]) -> Iterator[Problem]:
     """Yield the declared columns of a table's key that cannot be one: those of the record's key, or of the value by `names`."""
-    for index, (name, kind) in enumerate(_types(topic.key_columns)):
+    for index, (name, kind) in enumerate(_types(topic.key.columns)):
         if not names or _folded(name) in names:
             yield from _problem(f"topic.key.columns[{index}]", name, kind, "another key, or write=Append()")
-    found = {_folded(name): kind for name, kind in _types(topic.columns)}
+    found = {_folded(name): kind for name, kind in _types(topic.value.columns)}
     for index, name in enumerate(names):
         yield from _problem(f"write.key[{index}]", name, found.get(name, ""), "another column")
 

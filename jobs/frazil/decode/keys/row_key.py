@@ -10,7 +10,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
-from frazil.declaration.options import KeyFormat
+from frazil.declaration.formats import Bytes, Format, Text
 from frazil.decode.decoded_columns import KEY, ROW, is_delete
 from frazil.decode.frames.wire_format import begins_as_registered
 from frazil.decode.keys.key_column import KeyLanding
@@ -48,7 +48,7 @@ class RowKey:
     order: RowOrder | None = None
     has_changes: bool = False
     before: tuple[tuple[str, str], ...] = ()
-    plain: KeyFormat | None = None
+    plain: Format | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class RowKey:
 
         Text that begins with byte 0 and an id does. Bytes may begin so and be a number.
         """
-        if self.plain is not KeyFormat.TEXT:
+        if not isinstance(self.plain, Text):
             return F.lit(False)
         return F.coalesce(begins_as_registered(F.col("key")), F.lit(False))
 
@@ -155,9 +155,9 @@ _OF_RECORD = "Choose write=Append(), or give the topic's records another key"
 _OF_VALUE = "Name other columns with Upsert(key=…), or choose write=Append()"
 
 
-def plain_key(of: KeyFormat) -> KeyFormat | None:
+def plain_key(of: Format) -> Format | None:
     """Return the format of keys of one value that no schema describes; None for others."""
-    return of if of in (KeyFormat.BYTES, KeyFormat.TEXT) else None
+    return of if isinstance(of, Bytes | Text) else None
 
 
 def row_key(

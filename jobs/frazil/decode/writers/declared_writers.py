@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from frazil.declaration import SchemaFile, Topic
+from frazil.declaration import SchemaFile
 from frazil.declaration.checks.column_notation import columns as declared
-from frazil.declaration.options import Framing, ValueFormat
+from frazil.declaration.formats import Avro, ConnectJson, Format, Json, JsonSchema
+from frazil.declaration.options import Framing
 from frazil.decode.avro.plain_avro import PlainAvro, SingleObjectAvro, plain_body
 from frazil.decode.changes_in_rows import unwrapped
 from frazil.decode.connect_json.connect_decoder import PlainConnectJson, has_null_payload
@@ -25,30 +26,30 @@ from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
 
-def declared_writers(topic: Topic, of: ValueFormat, envelope: Envelope, *, is_key: bool) -> DeclaredWriters:
+def declared_writers(of: Format, envelope: Envelope, *, is_key: bool) -> DeclaredWriters:
     """Return the writers of a topic's values, or keys, that it declares.
 
     Raises `InvalidInput` as the envelope does, and `UnreadableSchema`.
     """
-    columns, files = (topic.key_columns, topic.key_schema) if is_key else (topic.columns, topic.schema)
-    of_rows, keeps = NO_ENVELOPE if is_key else envelope, topic.keeps_unknown and not is_key
-    if columns:
-        in_payload = of is ValueFormat.CONNECT_JSON
-        one = declared_json(columns, in_payload=in_payload, envelope=of_rows, keeps_unknown=keeps)
-        required = {each.name for each in declared(columns) if each.required}
+    of_rows = NO_ENVELOPE if is_key else envelope
+    if of.columns:
+        in_payload = isinstance(of, ConnectJson)
+        one = declared_json(of.columns, in_payload=in_payload, envelope=of_rows, keeps_unknown=of.keeps_unknown)
+        required = {each.name for each in declared(of.columns) if each.required}
         return DeclaredWriters(of, [unwrapped(one, of_rows)], envelope, is_key=is_key, required=required)
-    framing = topic.key_framing if is_key else topic.framing
-    message = topic.key_record_name if is_key else topic.record_name
-    heads = tuple(map(_head, files or ())) if of is ValueFormat.AVRO else ()
-    made = partial(plain_body, heads=None if framing is Framing.SINGLE_OBJECT else heads)
+    files = of.schema or ()
+    heads = tuple(map(_head, files)) if isinstance(of, Avro) else ()
+    made = partial(plain_body, heads=None if of.framing is Framing.SINGLE_OBJECT else heads)
     connect_types = envelope.has_changes
     written = [
-        _written(file, message or "", made, connect_types=connect_types, keeps_unknown=keeps, is_key=is_key)
-        for file in files or ()
+        _written(
+            file, of.record_name or "", made, connect_types=connect_types, keeps_unknown=of.keeps_unknown, is_key=is_key
+        )
+        for file in files
     ]
     types = [unwrapped(each, of_rows) for each in written]
-    if framing is Framing.SINGLE_OBJECT:
-        return FingerprintedWriters(heads, types, envelope, is_key=is_key)
+    if of.framing is Framing.SINGLE_OBJECT:
+        return FingerprintedWriters(of, heads, types, envelope, is_key=is_key)
     return DeclaredWriters(of, types, envelope, is_key=is_key)
 
 
@@ -57,7 +58,7 @@ class DeclaredWriters(WriterSchemas):
 
     def __init__(
         self,
-        of: ValueFormat,
+        of: Format,
         types: Sequence[RecordType],
         envelope: Envelope,
         *,
@@ -91,9 +92,9 @@ class FingerprintedWriters(DeclaredWriters):
     """The record types of Avro schemas that records name by the fingerprint. `heads` are the bytes before their bodies."""
 
     def __init__(
-        self, heads: Sequence[bytes], types: Sequence[RecordType], envelope: Envelope, *, is_key: bool
+        self, of: Format, heads: Sequence[bytes], types: Sequence[RecordType], envelope: Envelope, *, is_key: bool
     ) -> None:
-        super().__init__(ValueFormat.AVRO, types, envelope, is_key=is_key)
+        super().__init__(of, types, envelope, is_key=is_key)
         self._heads = heads
 
     def decoder(
@@ -109,16 +110,16 @@ class FingerprintedWriters(DeclaredWriters):
         )
 
 
-def _plain(of: ValueFormat) -> tuple[type[Unframed], Step | None]:
+def _plain(of: Format) -> tuple[type[Unframed], Step | None]:
     """Return the decoder of bodies in a format, and what says that a value is null."""
     match of:
-        case ValueFormat.AVRO:
+        case Avro():
             return PlainAvro, None
-        case ValueFormat.JSON:
+        case Json():
             return PlainJson, is_null
-        case ValueFormat.JSON_SCHEMA:
+        case JsonSchema():
             return PlainJsonSchema, is_null
-        case ValueFormat.CONNECT_JSON:
+        case ConnectJson():
             return PlainConnectJson, has_null_payload
         case _:
             from frazil.decode.protobuf.protobuf_decoder import PlainProtobuf  # loads Arrow and Protobuf
@@ -145,9 +146,9 @@ def _written(
 ) -> RecordType:
     try:
         match file.format:
-            case ValueFormat.AVRO:
+            case Avro.kind:
                 return avro_type(file.content, {}, connect_types=connect_types, made=made)
-            case ValueFormat.JSON_SCHEMA:
+            case JsonSchema.kind:
                 return json_type(file.content, {}, connect_types=connect_types, keeps_unknown=keeps_unknown)
         from frazil.schema_files.descriptors import message_schema  # loads Protobuf, which most drivers do not need
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import RegisteredSchema
-from frazil.declaration.options import SubjectStrategy, ValueFormat
+from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.decode.frames.framed import Registered
 from frazil.decode.writers.record_type import UNREADABLE, protobuf_type, why
@@ -29,7 +29,7 @@ class MessageWriters(RegisteredWriters):
     newest `MOST` are remembered.
     """
 
-    format, language = ValueFormat.PROTOBUF, "protobuf"
+    language = "protobuf"
     is_protobuf = True
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.http import several
 from frazil.clients.registry.schemas import RegisteredSchema, SubjectVersion
-from frazil.declaration.options import SubjectStrategy, ValueFormat
+from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.decode.avro.avro_decoder import RegisteredAvro
 from frazil.decode.frames.framed import Registered
@@ -37,8 +37,8 @@ class Ownership:
 
     def __init__(self, topic: Topic, *, keys: bool = False) -> None:
         self._topic, self.is_key = topic.name, keys
-        self.strategy = SubjectStrategy.TOPIC if keys else topic.subject_strategy
-        self.record_name = topic.key_record_name if keys else topic.record_name
+        of = topic.side(is_key=keys)
+        self.format, self.strategy, self.record_name = of.kind, of.subject_strategy, of.record_name
 
     @property
     def may_begin_without(self) -> bool:
@@ -94,7 +94,6 @@ class RegisteredWriters(FramedWriters):
     unknown, and asked for. The registry is asked by `refresh` and by `learn` alone.
     """
 
-    format: ClassVar[ValueFormat]
     language: ClassVar[str]
     """The format's name in the registry."""
     record_type: ClassVar[Callable[..., RecordType]]
@@ -239,7 +238,7 @@ class RegisteredWriters(FramedWriters):
                 return
             references = self.registry.resolve_references(schema)
             if schema.type.value != self.language:
-                raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self.format}")
+                raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self._owner.format}")
             self._verdicts[schema_id] = self._read(schema, references, subjects)
         except UNREADABLE as problem:
             self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
@@ -293,7 +292,7 @@ def _id_in(frame: bytes) -> int:
 class AvroWriters(RegisteredWriters):
     """The writers of Avro schemas."""
 
-    format, language, record_type = ValueFormat.AVRO, "avro", staticmethod(avro_type)
+    language, record_type = "avro", staticmethod(avro_type)
 
     def _decoder(self, parts: dict[str, Any]) -> Registered:
         return RegisteredAvro(**parts)
@@ -302,7 +301,7 @@ class AvroWriters(RegisteredWriters):
 class JsonWriters(RegisteredWriters):
     """The writers of JSON Schemas."""
 
-    format, language, record_type = ValueFormat.JSON_SCHEMA, "json", staticmethod(json_type)
+    language, record_type = "json", staticmethod(json_type)
 
     def _decoder(self, parts: dict[str, Any]) -> Registered:
         nullable = {frame for frame, number in parts["frames"].items() if self.types[number].is_nullable}

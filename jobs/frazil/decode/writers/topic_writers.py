@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from frazil.clients.registry.client import Registry
-from frazil.declaration.options import ValueFormat
+from frazil.declaration.formats import Avro, Protobuf
 from frazil.declaration.pipeline import Pipeline
 from frazil.declaration.topic import Topic
 from frazil.decode.raw import RAW, RawWriters
@@ -34,16 +34,16 @@ def writer_schemas(
 
     Raises `InvalidInput` as the envelope does for declared schemas, and `UnreadableSchema`.
     """
-    of = ValueFormat(topic.key_format.value) if keys else topic.value_format
-    if (topic.key_columns if keys else topic.columns) or (topic.key_schema if keys else topic.schema):
-        return declared_writers(topic, of, envelope, is_key=keys)
-    if topic.has_key_schemas_inside if keys else topic.has_schemas_inside:
+    of = topic.side(is_key=keys)
+    if of.columns or of.schema:
+        return declared_writers(of, envelope, is_key=keys)
+    if of.has_schemas_inside:
         return EmbeddedWriters(envelope, is_key=keys)
-    if of in RAW:
+    if of.kind in RAW:
         return RawWriters(of, envelope, is_key=keys)
-    if of is ValueFormat.PROTOBUF:
+    if isinstance(of, Protobuf):
         return MessageWriters(topic, registry, envelope, is_key=keys, of_one_type=of_one_type)
-    made = AvroWriters if of is ValueFormat.AVRO else JsonWriters
+    made = AvroWriters if isinstance(of, Avro) else JsonWriters
     return made(topic, registry, envelope, is_key=keys)
 
 
@@ -69,7 +69,7 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
     Raises `RegistryUnavailable`, and `InvalidInput` if no version is one of the envelope's.
     """
     topic, of = pipeline.topic, chosen_envelope(pipeline.envelope)
-    if topic.has_schemas_inside:
+    if topic.value.has_schemas_inside:
         return TopicRows(are_in_records=True)
     values = writer_schemas(topic, registry, envelope=of)
     values.refresh()

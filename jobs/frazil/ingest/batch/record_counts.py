@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline
-from frazil.declaration.options import ErrorMode, KeyFormat, Tombstones
+from frazil.declaration.formats import Bytes
+from frazil.declaration.options import ErrorMode, Tombstones
 from frazil.decode.decoded_columns import REASON, UNKNOWN, UNKNOWN_KEY, WAITING, WAITING_KEY
 from frazil.decode.frames.wire_format import begins_with_small_id, schema_id
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
@@ -69,7 +70,7 @@ class Rejected:
 def may_be_framed(pipeline: Pipeline) -> bool:
     """Return whether bytes are the key of a row, so that only a registry can say whether they begin with a schema's id."""
     has_key = pipeline.write.has_key and pipeline.write.key is None
-    return has_key and pipeline.topic.key_format is KeyFormat.BYTES
+    return has_key and isinstance(pipeline.topic.key, Bytes)
 
 
 def observe_records(

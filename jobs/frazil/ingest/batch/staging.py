@@ -146,7 +146,7 @@ class Staging:
             options=options,
             isolation=self.pipeline.isolation.value,
             group=self.job.consumers.group(self.pipeline.name, options, leaders),
-            headers=headers or self.pipeline.headers or topic.value_format.has_schema or topic.key_format.has_schema,
+            headers=headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema,
             by_driver=by_driver,
         )
 

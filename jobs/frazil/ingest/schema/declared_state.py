@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.checks.problems import Problem
-from frazil.declaration.options import KeyFormat
+from frazil.declaration.formats import Bytes, Json, Text
 from frazil.declaration.topic import Topic
 from frazil.decode.keys.row_key import value_key
 from frazil.decode.keys.row_order import TIMESTAMP, row_order
@@ -35,7 +35,9 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
     if merged.incompatible:  # the table's columns are not known, and a run reports the versions that do not fit
         return
     row = merged.type
-    yield from _refused(f"topic.value.{'columns' if topic.columns else 'schema'}", mode_of(pipeline).check_columns, row)
+    yield from _refused(
+        f"topic.value.{'columns' if topic.value.columns else 'schema'}", mode_of(pipeline).check_columns, row
+    )
     there = {TIMESTAMP, *(name for field in row.fields for name in (field.name, *field.aliases))}
     for index, name in enumerate(pipeline.write.order_columns):
         if fields is not None or name in there:
@@ -44,9 +46,9 @@ def problems(pipeline: Pipeline, values: Struct) -> Iterator[Problem]:
 
 def _fields(topic: Topic) -> Struct | None:
     """Return the fields of the record's key, none for a key of one value; None if they are not known."""
-    if topic.key_columns:
-        return row_meaning(declared_type(topic.key_columns))
-    return Struct(()) if topic.key_format in (KeyFormat.BYTES, KeyFormat.TEXT, KeyFormat.JSON) else None
+    if topic.key.columns:
+        return row_meaning(declared_type(topic.key.columns))
+    return Struct(()) if isinstance(topic.key, Bytes | Text | Json) else None
 
 
 def _refused(path: str, check: Callable[..., Any], *given: Any) -> Iterator[Problem]:

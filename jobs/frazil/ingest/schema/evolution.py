@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
-from frazil.declaration.options import KeyFormat, SchemaEvolution
+from frazil.declaration.formats import Bytes
+from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.changes_in_rows import check_order
 from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
@@ -57,7 +58,7 @@ class Evolution:
         table = pipeline.table.identifier
         self._mode.begin(job, lambda event, facts: report(Event(f"key_index_{event}"), table=table, **facts))
         self._keys: Keys | None = None  # bytes land as they are
-        if pipeline.topic.key_format is not KeyFormat.BYTES:
+        if not isinstance(pipeline.topic.key, Bytes):
             self._keys = Keys(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
         self.may_lack_keys = False
         self._there: Struct | None = None
@@ -287,7 +288,7 @@ class Evolution:
         columns = {column.name: column for column in found.columns}
         order, envelope = row_order(self._pipeline.write.order_columns, target), self._pipeline.envelope
         found = replace(found, has_changes=self._pipeline.is_change_data, before=found.in_row_before(target, envelope))
-        found = replace(found, plain=plain_key(self._pipeline.topic.key_format) if self._names is None else None)
+        found = replace(found, plain=plain_key(self._pipeline.topic.key) if self._names is None else None)
         return replace(found, columns=tuple(columns[name] for name in made_for), order=order)
 
     def _compared(

@@ -98,7 +98,7 @@ def make_tables(
 
 def _required(pipeline: Pipeline, row: Struct) -> tuple[str, ...]:
     """Return the columns that are never null, as each row is a record that has a value for them."""
-    is_sure = layout.is_kept_required(pipeline) and pipeline.topic.columns
+    is_sure = layout.is_kept_required(pipeline) and pipeline.topic.value.columns
     return tuple(field.name for field in row.fields if field.required) if is_sure else ()
 
 

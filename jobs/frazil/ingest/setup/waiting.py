@@ -48,7 +48,7 @@ def waiting(
     lag = sum(spans[p].stable - offset for p, offset in first.items())
     subject = _subject(pipeline.topic, is_key=lacks_key)
     awaited = f"a schema in subject {subject}"
-    if pipeline.topic.has_key_schemas_inside if lacks_key else pipeline.topic.has_schemas_inside:
+    if pipeline.topic.key.has_schemas_inside if lacks_key else pipeline.topic.value.has_schemas_inside:
         subject = f"the {'keys' if lacks_key else 'values'} of topic {pipeline.topic.name}"
         awaited = f"a record that has its schema in its {'key' if lacks_key else 'value'}"
     message = f"waiting for {awaited}" if not problem else f"no schema of {subject} can be used: {problem}"
@@ -57,7 +57,7 @@ def waiting(
     ages = [now - r.timestamp_ms / 1000 for r in records if r.timestamp_type != _NO_TIMESTAMP]
     if not lag or ages:
         facts["freshness_seconds"] = round(max([0.0, *ages]), 3)
-    hint_of = _hint_of_embedded if pipeline.topic.has_schemas_inside else _hint
+    hint_of = _hint_of_embedded if pipeline.topic.value.has_schemas_inside else _hint
     hint = next(filter(None, map(hint_of, records)), "") if not lacks_key else ""
     return {**facts, "hint": hint} if hint else facts
 
@@ -103,7 +103,7 @@ def _hint_of_embedded(record: Record) -> str:
 
 
 def _subject(topic: Topic, *, is_key: bool) -> str:
-    if is_key or topic.subject_strategy is SubjectStrategy.TOPIC:
+    if is_key or topic.value.subject_strategy is SubjectStrategy.TOPIC:
         return f"{topic.name}-{'key' if is_key else 'value'}"
-    prefix = f"{topic.name}-" if topic.subject_strategy is SubjectStrategy.TOPIC_RECORD else ""
-    return f"{prefix}{topic.record_name or '<record name>'}"
+    prefix = f"{topic.name}-" if topic.value.subject_strategy is SubjectStrategy.TOPIC_RECORD else ""
+    return f"{prefix}{topic.value.record_name or '<record name>'}"

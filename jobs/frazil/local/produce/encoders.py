@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.clients.registry.schemas import SchemaType
-from frazil.declaration.options import ValueFormat
+from frazil.declaration.formats import Avro, Json, JsonSchema, Protobuf
 from frazil.errors import InvalidInput, UnreadableSchema
 from frazil.inference.inferred_schema import avro_schema, json_schema, record_name
 from frazil.inference.inferred_type import inferred
 from frazil.inference.record_file import Line
 
-TYPES = {
-    ValueFormat.AVRO: SchemaType.AVRO,
-    ValueFormat.JSON_SCHEMA: SchemaType.JSON,
-    ValueFormat.PROTOBUF: SchemaType.PROTOBUF,
-}
+TYPES = {Avro.kind: SchemaType.AVRO, JsonSchema.kind: SchemaType.JSON, Protobuf.kind: SchemaType.PROTOBUF}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,21 +43,21 @@ class Encoder:
     """Protobuf's message index."""
 
 
-def value_encoder(kind: ValueFormat, topic: str, lines: Sequence[Line], given: GivenSchema | None) -> Encoder:
+def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: GivenSchema | None) -> Encoder:
     """Return the encoder of values. Without a schema, that of Avro and of a JSON Schema is inferred from all records.
 
     Raises `InvalidInput` if no schema fits, if the given one is invalid, or if the format has none where one is needed.
     """
     match kind:
-        case ValueFormat.JSON:
+        case Json.kind:
             return Encoder(encode=_json)
-        case ValueFormat.AVRO:
+        case Avro.kind:
             return avro_encoder(given or _inferred(kind, topic, lines))
-        case ValueFormat.JSON_SCHEMA:
+        case JsonSchema.kind:
             return _schema_encoder(given or _inferred(kind, topic, lines), is_checked=given is not None)
-        case ValueFormat.PROTOBUF if given is not None:
+        case Protobuf.kind if given is not None:
             return _protobuf_encoder(given)
-        case ValueFormat.PROTOBUF:
+        case Protobuf.kind:
             raise InvalidInput("a Protobuf schema cannot be inferred", where="--schema", do="Give --schema FILE.proto")
         case _:
             do = "Give --format json, json_schema, avro or protobuf"
@@ -85,9 +81,9 @@ def avro_encoder(given: GivenSchema) -> Encoder:
     return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=getattr(root, "name", ""))
 
 
-def _inferred(kind: ValueFormat, topic: str, lines: Sequence[Line]) -> GivenSchema:
+def _inferred(kind: str, topic: str, lines: Sequence[Line]) -> GivenSchema:
     of, name = inferred(lines), record_name(topic)
-    text = avro_schema(of, name) if kind is ValueFormat.AVRO else json_schema(of, name)
+    text = avro_schema(of, name) if kind == Avro.kind else json_schema(of, name)
     return GivenSchema(file="the inferred schema", text=text)
 
 

@@ -16,7 +16,8 @@ from frazil.clients.registry.admin import RegistryAdmin
 from frazil.declaration import Topic
 from frazil.declaration.checks.constraints import shown
 from frazil.declaration.formats import LARGEST as LARGEST_SCHEMA
-from frazil.declaration.options import KeyFormat, SubjectStrategy, ValueFormat
+from frazil.declaration.formats import Avro, Bytes, Format, Json, JsonSchema, Protobuf, Text
+from frazil.declaration.options import SubjectStrategy
 from frazil.errors import InvalidInput, KafkaUnavailable
 from frazil.inference.inferred_schema import avro_schema, record_name
 from frazil.inference.inferred_type import inferred
@@ -124,22 +125,21 @@ def key_encoder(field: str, topic: str, declared: Topic | None, lines: Sequence[
     Text stays text, any other value is JSON, unless the topic's key format says otherwise: `json` is the value as JSON, an object
     with the declared columns if there are some, and `avro` a record with this field. Raises `InvalidInput` for other formats.
     """
-    kind = declared.key_format if declared is not None else KeyFormat.BYTES
-    match kind:
-        case KeyFormat.TEXT | KeyFormat.BYTES:
+    of = declared.key if declared is not None else Bytes()
+    match of:
+        case Text() | Bytes():
             return Encoder(encode=lambda line: _plain(line.value[field]))
-        case KeyFormat.JSON if declared is not None and declared.key_columns is not None:
+        case Json() if of.columns is not None:
             return Encoder(encode=lambda line: line.text.encode())
-        case KeyFormat.JSON:
+        case Json():
             return Encoder(encode=lambda line: _json(line.value[field]))
-        case KeyFormat.AVRO:
-            file = declared.key_schema[-1] if declared is not None and declared.key_schema else None
-            if file is not None:
-                return avro_encoder(GivenSchema(file=file.file, text=file.content))
+        case Avro():
+            if of.schema:
+                return avro_encoder(GivenSchema(file=of.schema[-1].file, text=of.schema[-1].content))
             text = avro_schema(inferred(lines), record_name(topic, "Key"))
             return avro_encoder(GivenSchema(file="the inferred schema of keys", text=text))
         case _:
-            what = f"keys of format {kind} are not produced"
+            what = f"keys of format {of.kind} are not produced"
             raise InvalidInput(what, where=f"topic {topic}", do="Produce without --key, or with a client of your own")
 
 
@@ -161,8 +161,8 @@ def _json(value: Any) -> bytes:
 
 
 LARGEST_RECORD_BYTES = LARGEST_MESSAGE_BYTES - 1024  # Kafka counts the record's own fields too
-FORMATS = (ValueFormat.JSON, ValueFormat.JSON_SCHEMA, ValueFormat.AVRO, ValueFormat.PROTOBUF)
-_ENDINGS = {".avsc": ValueFormat.AVRO, ".json": ValueFormat.JSON_SCHEMA, ".proto": ValueFormat.PROTOBUF}
+FORMATS = (Json.kind, JsonSchema.kind, Avro.kind, Protobuf.kind)
+_ENDINGS = {".avsc": Avro.kind, ".json": JsonSchema.kind, ".proto": Protobuf.kind}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ class Produced:
 
     topic: str
     created: bool
-    format: ValueFormat
+    format: str
     partitions: Mapping[int, int]
     """The number of records by partition."""
     schemas: Mapping[str, int]
@@ -189,22 +189,22 @@ class Wanted:
 
     topic: str
     declared: Topic | None = None
-    format: ValueFormat | None = None
+    format: str | None = None
     """Default: that of the schema file, else of the declaration, else JSON."""
     schema: Path | None = None
     key: str | None = None
     partitions: int | None = None
     """Of a topic that does not exist yet; default 1."""
 
-    def chosen_format(self) -> ValueFormat:
+    def chosen_format(self) -> str:
         """Return the format of values. Raises `InvalidInput` if it does not go with the schema file."""
         of_file = _ENDINGS.get(self.schema.suffix.lower()) if self.schema is not None else None
         if self.schema is not None and of_file is None:
             do = "Name a file that ends in .avsc, .json (JSON Schema) or .proto"
             raise InvalidInput("the file's ending is of no schema", where=str(self.schema), do=do)
-        declared = self.declared.value_format if self.declared is not None else ValueFormat.JSON
+        declared = self.declared.value.kind if self.declared is not None else Json.kind
         chosen = self.format or of_file or declared
-        if of_file is not None and of_file is not chosen:
+        if of_file is not None and of_file != chosen:
             do = "Leave out --format, or name another file"
             raise InvalidInput(f"it is no schema of the format {chosen}", where=str(self.schema), do=do)
         return chosen
@@ -218,7 +218,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     if not lines:
         raise InvalidInput("there is no record", do="Write one JSON object a line")
     kind = wanted.chosen_format()
-    declared = wanted.declared if wanted.declared is not None and wanted.declared.value_format is kind else None
+    declared = wanted.declared.value if wanted.declared is not None and wanted.declared.value.kind == kind else None
     encoder = value_encoder(kind, wanted.topic, lines, _given(wanted, declared))
     values = _encoded(encoder, lines)
     keys: Encoder | None = None
@@ -248,7 +248,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     return Produced(topic=wanted.topic, created=not before, format=kind, partitions=sent, schemas=schemas)
 
 
-def _given(wanted: Wanted, declared: Topic | None) -> GivenSchema | None:
+def _given(wanted: Wanted, declared: Format | None) -> GivenSchema | None:
     """Return the schema of the option, else that of the declaration, the newest one."""
     if wanted.schema is not None:
         try:
@@ -263,7 +263,7 @@ def _given(wanted: Wanted, declared: Topic | None) -> GivenSchema | None:
     if declared is None or not declared.schema:
         return None
     file = declared.schema[-1]
-    if file.format is ValueFormat.PROTOBUF:
+    if file.format == Protobuf.kind:
         return GivenSchema(file=file.file, text="", descriptors=file.data, message=declared.record_name or "")
     return GivenSchema(file=file.file, text=file.content)
 
@@ -282,7 +282,7 @@ def _encoded(encoder: Encoder, lines: Sequence[Line]) -> list[bytes]:
 
 
 def _frame(
-    encoder: Encoder, declared: Topic | None, topic: str, registry_url: Callable[[], str], schemas: dict[str, int]
+    encoder: Encoder, declared: Format | None, topic: str, registry_url: Callable[[], str], schemas: dict[str, int]
 ) -> Callable[[bytes], bytes]:
     """Return what makes a value of a body: registry's frame, single-object encoding, or nothing."""
     if encoder.type is None:
@@ -302,8 +302,8 @@ def _key_frame(
     declared = wanted.declared
     if keys is None or keys.type is None:
         return lambda body: body
-    if declared is not None and declared.key_schema:
-        before = head(keys.schema) if declared.key_framing is not None else b""
+    if declared is not None and declared.key.schema:
+        before = head(keys.schema) if declared.key.framing is not None else b""
         return lambda body: before + body
     return _registered(keys, f"{wanted.topic}-key", registry_url, schemas)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert, ValueFormat
+from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.effects import Effect
 from policies.review.plan.masking import cleaned
@@ -82,12 +82,12 @@ def test_json_schema_is_understood() -> None:
         }
         for names in (["a"], ["a", "b"])
     )
-    [effect] = told(before, after, with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA))
+    [effect] = told(before, after, with_topic(FLIGHTS, value_format="json_schema"))
     assert effect.what == "column b added, string"
 
 
 def test_a_schema_that_cannot_be_read_here_is_told_and_not_guessed_at() -> None:
-    protobuf = with_topic(FLIGHTS, value_format=ValueFormat.PROTOBUF)
+    protobuf = with_topic(FLIGHTS, value_format="protobuf")
     for pipeline, text in ((protobuf, 'syntax = "proto3";'), (FLIGHTS, "{")):
         [effect] = told(avro(ID), {**avro(ID), "schema": text}, pipeline)
         assert "is unknown here" in effect.what

@@ -42,7 +42,7 @@ def test_a_new_field_of_plain_avro_is_a_column_and_a_danger_for_what_is_not_land
     assert unread.is_dangerous
     assert unread.changed == "topic.value.schema"
     assert "Stop the producers" in unread.what
-    assert "declare framing single_object with both versions" in unread.what
+    assert "declare topic.value.framing single_object with both versions" in unread.what
 
 
 def test_what_the_bytes_do_not_depend_on_is_no_danger() -> None:
@@ -337,7 +337,7 @@ def test_a_changed_schema_of_keys_is_a_danger_too() -> None:
         "column _kafka_key.id stays, and is null in new rows: no key has it any more",
     ]
     assert (unread.changed, unread.is_dangerous) == ("topic.key.schema", True)
-    assert "declare key_framing single_object" in unread.what
+    assert "declare topic.key.framing single_object" in unread.what
 
 
 def test_other_pipelines_and_equal_schemas_have_no_effect() -> None:

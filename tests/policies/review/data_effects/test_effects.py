@@ -17,7 +17,6 @@ from frazil.declaration import (
     ErrorMode,
     Isolation,
     Keep,
-    KeyFormat,
     Latest,
     Limits,
     MetadataColumns,
@@ -33,7 +32,6 @@ from frazil.declaration import (
     Tombstones,
     Topic,
     Upsert,
-    ValueFormat,
     WriteMode,
 )
 from frazil.declaration.checks.change_effects import Outcome
@@ -58,7 +56,7 @@ def test_a_new_pipeline_makes_its_tables_and_says_where_it_begins() -> None:
 
 
 def test_a_new_state_that_will_not_be_complete_says_so() -> None:
-    state = with_topic(BOATS, key_format=KeyFormat.TEXT)
+    state = with_topic(BOATS, key_format="text")
     whole = replace(state, write=Upsert(), start=Earliest(), on_error=ErrorMode.SUSPEND)
     for what, write in (("state", Upsert()), ("history", Changelog())):
         for start in (Latest(), At(datetime(2026, 1, 2, tzinfo=UTC)), Offsets({0: 5})):
@@ -81,7 +79,7 @@ def test_a_pipeline_that_is_gone_leaves_its_table_and_loses_what_comes_later() -
 
 def test_another_unit_of_a_declared_column_is_in_the_review() -> None:
     def of(unit: str) -> Pipeline:
-        return with_topic(FLIGHTS, value_format=ValueFormat.JSON, columns=("id long", f"time_hour {unit}"))
+        return with_topic(FLIGHTS, value_format="json", columns=("id long", f"time_hour {unit}"))
 
     [effect] = effects([of("io.debezium.time.Timestamp")], [of("io.debezium.time.MicroTimestamp")])
     assert effect.is_dangerous
@@ -99,8 +97,8 @@ def test_a_pipeline_by_another_name_stops() -> None:
     ("changed", "field", "outcome", "dangerous"),
     [
         (replace(FLIGHTS, start=Latest()), "start", Outcome.REBUILD, False),
-        (with_topic(FLIGHTS, value_format=ValueFormat.JSON_SCHEMA), "topic.value", Outcome.FROM_NOW_ON, True),
-        (with_topic(FLIGHTS, key_format=KeyFormat.TEXT), "topic.key", Outcome.STOPS, True),
+        (with_topic(FLIGHTS, value_format="json_schema"), "topic.value", Outcome.FROM_NOW_ON, True),
+        (with_topic(FLIGHTS, key_format="text"), "topic.key", Outcome.STOPS, True),
         (
             with_topic(FLIGHTS, subject_strategy=SubjectStrategy.RECORD),
             "topic.value.subject_strategy",
@@ -191,7 +189,7 @@ def test_another_engine_leaves_the_table() -> None:
     ("old", "new", "dangerous"), [("text", "json", False), ("json", "text", False), ("text", "bytes", True)]
 )
 def test_keys_as_text_and_as_json_share_a_column(old: str, new: str, dangerous: bool) -> None:
-    effect = only(with_topic(FLIGHTS, key_format=KeyFormat(old)), with_topic(FLIGHTS, key_format=KeyFormat(new)))
+    effect = only(with_topic(FLIGHTS, key_format=old), with_topic(FLIGHTS, key_format=new))
     assert effect.is_dangerous is dangerous
 
 
@@ -256,7 +254,7 @@ def test_each_option_of_a_write_mode_says_what_it_does(
 
 
 def test_a_truncate_that_deletes_all_rows_is_a_danger() -> None:
-    events = replace(with_topic(FLIGHTS, key_format=KeyFormat.AVRO), envelope=Debezium(), write=Upsert())
+    events = replace(with_topic(FLIGHTS, key_format="avro"), envelope=Debezium(), write=Upsert())
     effect = only(events, replace(events, write=Upsert(on_truncate="delete_all")))
     assert (effect.changed, effect.is_dangerous) == ("write.on_truncate", True)
     assert "deletes all rows of the table" in effect.what
