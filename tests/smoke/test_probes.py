@@ -564,7 +564,7 @@ def test_tables_are_read_as_the_reader_if_there_is_one(account: Account) -> None
     account.client("glue").delete_table(DatabaseName="shop", Name="users")
     changed(account, "tables", Outcome.FAILED, "shop.users")
     account.names = replace(NAMES, reader_role=None)
-    changed(account, "tables", Outcome.NOT_HERE, "reader_principals")
+    changed(account, "tables", Outcome.NOT_HERE, "access.readers")
 
 
 def test_on_the_stand_ins_what_they_cannot_show_never_passes(account: Account) -> None:
