@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from infra.network_plan import GivenNetwork, NetworkPlan, PrivateLink
+from infra.network_plan import GivenNetwork, NetworkPlan
 from infra.tf import (
     Construct,
     Eip,
     InternetGateway,
     NatGateway,
     Route,
-    Route53Record,
-    Route53Zone,
-    Route53ZoneVpc,
     RouteTable,
     RouteTableAssociation,
     SecurityGroup,
@@ -24,13 +21,14 @@ from infra.tf import (
 
 KAFKA_PORT = 9092
 HTTPS_PORT = 443
+ANYWHERE = "0.0.0.0/0"
 
 
-def jobs_group(scope: Construct, *, vpc_id: str, kafka_cidr: str = "0.0.0.0/0") -> SecurityGroup:
-    """Declare the group, with its rules. `kafka_cidr`: where brokers are."""
+def jobs_group(scope: Construct, *, vpc_id: str) -> SecurityGroup:
+    """Declare the group, with its rules."""
     group = SecurityGroup(scope, "jobs-group", vpc_id=vpc_id, description="What jobs may reach; nothing reaches them.")
     _let_workers_talk(scope, group)
-    for port, cidr in ((HTTPS_PORT, "0.0.0.0/0"), (KAFKA_PORT, kafka_cidr)):
+    for port in (HTTPS_PORT, KAFKA_PORT):
         VpcSecurityGroupEgressRule(
             scope,
             f"out-{port}",
@@ -38,7 +36,7 @@ def jobs_group(scope: Construct, *, vpc_id: str, kafka_cidr: str = "0.0.0.0/0") 
             ip_protocol="tcp",
             from_port=port,
             to_port=port,
-            cidr_ipv4=cidr,
+            cidr_ipv4=ANYWHERE,
         )
     return group
 
@@ -61,10 +59,6 @@ def _let_workers_talk(scope: Construct, group: SecurityGroup) -> None:
     )
 
 
-_SERVICES = ("glue", "kms", "logs", "secretsmanager", "sts")
-"""What jobs call beside S3. Behind NAT they are reached through it; an interface endpoint each would cost more."""
-
-
 class JobNetwork(Construct):
     """A VPC of its own. Jobs reach S3 by a gateway, and by TCP 443 and 9092 what else they need."""
 
@@ -77,9 +71,7 @@ class JobNetwork(Construct):
         self._table = RouteTable(self, "jobs-routes", vpc_id=self._vpc.id)
         for zone, subnet in zip(plan.zones, self._private, strict=True):
             RouteTableAssociation(self, f"jobs-{zone}-routes", subnet_id=subnet.id, route_table_id=self._table.id)
-        self._jobs = jobs_group(
-            self, vpc_id=self._vpc.id, kafka_cidr="0.0.0.0/0" if plan.private_link is None else plan.cidr
-        )
+        self._jobs = jobs_group(self, vpc_id=self._vpc.id)
         VpcEndpoint(
             self,
             "s3",
@@ -88,10 +80,7 @@ class JobNetwork(Construct):
             service_name=f"com.amazonaws.{region}.s3",
             route_table_ids=[self._table.id],
         )
-        if plan.private_link is None:
-            self._nat(parts[2])
-        else:
-            self._endpoints(plan.private_link)
+        self._nat(parts[2])
 
     @property
     def vpc_id(self) -> str:
@@ -122,7 +111,7 @@ class JobNetwork(Construct):
             self,
             "public-out",
             route_table_id=routes.id,
-            destination_cidr_block="0.0.0.0/0",
+            destination_cidr_block=ANYWHERE,
             gateway_id=gateway.id,
         )
         RouteTableAssociation(self, "public-routed", subnet_id=public.id, route_table_id=routes.id)
@@ -132,47 +121,8 @@ class JobNetwork(Construct):
             self,
             "jobs-out",
             route_table_id=self._table.id,
-            destination_cidr_block="0.0.0.0/0",
+            destination_cidr_block=ANYWHERE,
             nat_gateway_id=nat.id,
-        )
-
-    def _endpoints(self, link: PrivateLink) -> None:
-        """Add no way to the internet: an interface endpoint for each service, and one for Confluent."""
-        group = SecurityGroup(self, "endpoints-group", vpc_id=self._vpc.id, description="Endpoints, for jobs only.")
-        for port in (HTTPS_PORT, KAFKA_PORT):
-            VpcSecurityGroupIngressRule(
-                self,
-                f"endpoints-{port}",
-                security_group_id=group.id,
-                referenced_security_group_id=self._jobs.id,
-                ip_protocol="tcp",
-                from_port=port,
-                to_port=port,
-            )
-        for service in _SERVICES:
-            self._interface(service, f"com.amazonaws.{self._region}.{service}", group, has_own_names=True)
-        confluent = self._interface("confluent", link.service_name, group, has_own_names=False)
-        zone = Route53Zone(self, "confluent-zone", name=link.dns_domain, vpc=[Route53ZoneVpc(vpc_id=self._vpc.id)])
-        Route53Record(
-            self,
-            "confluent-names",
-            zone_id=zone.zone_id,
-            name=f"*.{link.dns_domain}",
-            type="CNAME",
-            ttl=60,
-            records=[confluent.dns_entry.get(0).dns_name],
-        )
-
-    def _interface(self, name: str, service: str, group: SecurityGroup, *, has_own_names: bool) -> VpcEndpoint:
-        return VpcEndpoint(
-            self,
-            name,
-            vpc_id=self._vpc.id,
-            vpc_endpoint_type="Interface",
-            service_name=service,
-            subnet_ids=self.subnet_ids,
-            security_group_ids=[group.id],
-            private_dns_enabled=has_own_names,
         )
 
 

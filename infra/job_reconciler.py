@@ -102,6 +102,11 @@ class ReconcilerFunction(Construct):
         return self._function.arn
 
 
+_FAILED = "The reconciler fails, or no generation can run. frazil jobs reconcile; docs/releases-and-runs.md"
+_ROLLED_BACK = "The deployed generation was rolled back. frazil jobs list, logs; docs/releases-and-runs.md"
+_SILENT = "A pipeline reports nothing. The reconciler's log names it. frazil jobs logs; docs/running.md"
+
+
 class ReconcilerAlarms(Construct):
     """The alarms of a job's reconciler: its passes fail, the deployed generation was rolled back, or a pipeline is silent."""
 
@@ -127,40 +132,25 @@ class ReconcilerAlarms(Construct):
             "alarm_actions": [topic_arn],
             "ok_actions": [topic_arn],
         }
-        CloudwatchMetricAlarm(
-            self,
-            "failed",
-            alarm_name=f"{prefix}-{job}-reconciler-failed",
-            alarm_description="The reconciler fails, or no generation can run. frazil jobs reconcile; docs/releases-and-runs.md",
-            namespace="AWS/Lambda",
-            metric_name="Errors",
-            dimensions={"FunctionName": function},
-            statistic="Sum",
-            evaluation_periods=2,
-            **common,
-        )
-        CloudwatchMetricAlarm(
-            self,
-            "rolled-back",
-            alarm_name=f"{prefix}-{job}-rolled-back",
-            alarm_description="The deployed generation was rolled back. frazil jobs list, logs; docs/releases-and-runs.md",
-            namespace=namespace,
-            metric_name="rolled_back",
-            dimensions={"job": job},
-            statistic="Maximum",
-            evaluation_periods=1,
-            **common,
-        )
-        if is_counting:
+        of_job: dict[str, Any] = {"namespace": namespace, "dimensions": {"job": job}, "statistic": "Maximum"}
+        of_function: dict[str, Any] = {
+            "namespace": "AWS/Lambda",
+            "dimensions": {"FunctionName": function},
+            "statistic": "Sum",
+        }
+        alarms = [
+            ("failed", "reconciler-failed", "Errors", 2, of_function, _FAILED),
+            ("rolled-back", "rolled-back", "rolled_back", 1, of_job, _ROLLED_BACK),
+            ("silent-pipelines", "silent-pipelines", "silent_pipelines", 2, of_job, _SILENT),
+        ]
+        for address, what, metric, periods, source, meaning in alarms if is_counting else alarms[:2]:
             CloudwatchMetricAlarm(
                 self,
-                "silent-pipelines",
-                alarm_name=f"{prefix}-{job}-silent-pipelines",
-                alarm_description="A pipeline reports nothing. The reconciler's log names it. frazil jobs logs; docs/running.md",
-                namespace=namespace,
-                metric_name="silent_pipelines",
-                dimensions={"job": job},
-                statistic="Maximum",
-                evaluation_periods=2,
+                address,
+                alarm_name=f"{prefix}-{job}-{what}",
+                alarm_description=meaning,
+                metric_name=metric,
+                evaluation_periods=periods,
+                **source,
                 **common,
             )

@@ -1,4 +1,4 @@
-"""The network of jobs as a deployment declares it: its addresses and way to Confluent, or a given one. Values only."""
+"""The network of jobs as a deployment declares it: its addresses, or a given one. Values only."""
 
 from __future__ import annotations
 
@@ -69,33 +69,13 @@ def _cidr(text: str) -> Refusal | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateLink:
-    """Confluent's own way into the network: made at Confluent, named here."""
-
-    service_name: Annotated[
-        str,
-        "The VPC endpoint service of Confluent's private link attachment.",
-        matching(r"com\.amazonaws\.vpce\..+", "a VPC endpoint service", "Write it like com.amazonaws.vpce.…"),
-    ]
-    dns_domain: Annotated[
-        str,
-        "The domain of its brokers.",
-        matching(r"[a-z0-9.-]+\.confluent\.cloud", "a domain of Confluent's", "Write it like x.confluent.cloud"),
-    ]
-
-    def __post_init__(self) -> None:
-        validate(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkPlan:
-    """The addresses of a network, and its way to Confluent: NAT. PrivateLink is refused at synthesis, as it is not complete."""
+    """The addresses of a network. Jobs reach Confluent by NAT."""
 
     cidr: Annotated[str, "Its addresses.", Rule(_cidr)]
     zones: Annotated[
         tuple[Annotated[str, matching("[a-z]", "a zone's letter", "Write a, b or c")], ...], "Two zones' letters."
     ] = ("a", "b")
-    private_link: Annotated[PrivateLink | None, "The way to Confluent, if not NAT."] = None
     # Not in `repr`, from which the ingestion stack derives what an application depends on.
     flow_logs: Annotated[bool, "Whether accepted and refused connections are logged."] = field(
         default=False, repr=False

@@ -94,8 +94,6 @@ from cdktf_cdktf_provider_aws.lambda_permission import LambdaPermission
 from cdktf_cdktf_provider_aws.nat_gateway import NatGateway
 from cdktf_cdktf_provider_aws.provider import AwsProvider, AwsProviderDefaultTags, AwsProviderEndpoints
 from cdktf_cdktf_provider_aws.route import Route
-from cdktf_cdktf_provider_aws.route53_record import Route53Record
-from cdktf_cdktf_provider_aws.route53_zone import Route53Zone, Route53ZoneVpc
 from cdktf_cdktf_provider_aws.route_table import RouteTable
 from cdktf_cdktf_provider_aws.route_table_association import RouteTableAssociation
 from cdktf_cdktf_provider_aws.s3_bucket import S3Bucket

@@ -43,7 +43,7 @@ class KafkaCluster(Arguments):
     """A Kafka cluster. Computed: `bootstrap_endpoint`, `rest_endpoint`, `rbac_crn`."""
 
     TYPE: ClassVar[str] = "confluent_kafka_cluster"
-    EXACTLY_ONE = (("basic", "standard", "enterprise"),)
+    EXACTLY_ONE = (("basic", "standard"),)
 
     display_name: Annotated[str, _NAME]
     availability: Annotated[str, member_of("SINGLE_ZONE", "MULTI_ZONE", "LOW", "HIGH")]
@@ -52,7 +52,6 @@ class KafkaCluster(Arguments):
     environment: Id
     basic: Empty | None = None
     standard: Empty | None = None
-    enterprise: Empty | None = None
     deletion_protection: bool | None = None
 
 

@@ -7,7 +7,7 @@ A dataclass in a field is a nested block, None is left out. What Confluent compu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -77,7 +77,22 @@ class Arguments(Block):
         return ExistingResource(scope, name, self, depends_on=depends_on)
 
 
-class Declared(TerraformResource):
+class _Filled:
+    """The values of a resource that Confluent fills in."""
+
+    interpolation_for_attribute: Callable[[str], Any]
+
+    def computed(self, path: str) -> str:
+        """Return a value that Confluent fills in: `computed("aws[0].external_id")`."""
+        return str(Token.as_string(self.interpolation_for_attribute(path)))
+
+    @property
+    def id(self) -> str:
+        """Its id at Confluent."""
+        return self.computed("id")
+
+
+class Declared(_Filled, TerraformResource):
     """A resource in a stack."""
 
     def __init__(
@@ -94,22 +109,13 @@ class Declared(TerraformResource):
         for key, value in plain(arguments).items():
             self.add_override(key, value)
 
-    def computed(self, path: str) -> str:
-        """Return a value that Confluent fills in: `computed("aws[0].external_id")`."""
-        return str(Token.as_string(self.interpolation_for_attribute(path)))
-
     def must_be(self, attribute: str, value: str, message: str) -> None:
         """Have Terraform fail, with this message, if Confluent filled in another value."""
         condition = f'${{self.{attribute} == "{value}"}}'
         self.add_override("lifecycle.postcondition", [{"condition": condition, "error_message": message}])
 
-    @property
-    def id(self) -> str:
-        """Its id at Confluent."""
-        return self.computed("id")
 
-
-class ExistingResource(TerraformDataSource):
+class ExistingResource(_Filled, TerraformDataSource):
     """Something that exists already."""
 
     def __init__(self, scope: Construct, name: str, arguments: Arguments, *, depends_on: Sequence[Any]) -> None:
@@ -122,15 +128,6 @@ class ExistingResource(TerraformDataSource):
         )
         for key, value in plain(arguments).items():
             self.add_override(key, value)
-
-    def computed(self, path: str) -> str:
-        """Return a value that Confluent reports."""
-        return str(Token.as_string(self.interpolation_for_attribute(path)))
-
-    @property
-    def id(self) -> str:
-        """Its id at Confluent."""
-        return self.computed("id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

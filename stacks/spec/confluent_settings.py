@@ -13,14 +13,10 @@ from frazil.declaration.checks.validation import validate
 
 
 class ClusterKind(StrEnum):
-    """Confluent's kinds of clusters, in its own terms. `basic` has no uptime guarantee.
-
-    `enterprise` needs PrivateLink, which Frazil does not support yet: synthesis refuses it.
-    """
+    """Confluent's kinds of clusters that are reachable without PrivateLink, in its terms. `basic` has no uptime guarantee."""
 
     BASIC = "basic"
     STANDARD = "standard"
-    ENTERPRISE = "enterprise"
 
 
 _SECRET = matching(

@@ -80,7 +80,6 @@ def _environment_and_cluster(
         deletion_protection=is_kept,
         basic=Empty() if wanted.kind is ClusterKind.BASIC else None,
         standard=Empty() if wanted.kind is ClusterKind.STANDARD else None,
-        enterprise=Empty() if wanted.kind is ClusterKind.ENTERPRISE else None,
     ).declare(scope, "cluster", is_kept=is_kept)
 
 

@@ -11,10 +11,9 @@ from frazil.release.manifest import Release
 from frazil.rollout.desired import Mode
 from infra.alarms import LATEST_MINUTES, OUTAGE_PERIODS, SEEN
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
-from infra.network_plan import NetworkPlan
 from infra.protection import Protection
 from infra.tf import App
-from stacks.spec.deployments import AlarmsOf, ClusterKind, Deployment
+from stacks.spec.deployments import AlarmsOf, Deployment
 from stacks.spec.groups import Group, groups_of
 from stacks.spec.reader_keys import READER_KEYS, slots_at
 from stacks.stacks.account_setup import Owner
@@ -124,20 +123,6 @@ def _unused_databases(deployment: Deployment, pipelines: Sequence[Pipeline]) -> 
             )
 
 
-def _cannot_work(deployment: Deployment) -> Iterator[Problem]:
-    """Find settings that can be declared but would cut jobs off from Kafka or the registry."""
-    missing = (
-        "jobs could not reach the public address of the schema registry; no resource connects the endpoint to Confluent's "
-        "attachment; Terraform would have to run inside the network"
-    )
-    do = "Use NAT and a basic or standard cluster until Frazil supports PrivateLink (docs/deploy.md)"
-    if isinstance(deployment.network, NetworkPlan) and deployment.network.private_link is not None:
-        yield Problem("deployment.network.private_link", f"PrivateLink does not work yet: {missing}", do)
-    if deployment.confluent.is_managed and deployment.confluent.kind is ClusterKind.ENTERPRISE:
-        what = f"an enterprise cluster needs PrivateLink, which does not work yet: {missing}"
-        yield Problem("deployment.confluent.kind", what, do)
-
-
 def _on_a_cluster_of_others(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     """Find what the rights on an existing cluster do not allow, and secrets that the jobs' roles could not read."""
     wanted, names = deployment.confluent, deployment.names
@@ -173,7 +158,7 @@ def _unfit_for_tableflow(pipelines: Sequence[Pipeline], topics: Sequence[Managed
 def _problems(
     deployment: Deployment, pipelines: Sequence[Pipeline], topics: Sequence[ManagedTopic], release: Release | None
 ) -> list[Problem]:
-    problems = [*_cannot_work(deployment), *_on_a_cluster_of_others(deployment, pipelines)]
+    problems = [*_on_a_cluster_of_others(deployment, pipelines)]
     names = [topic.name for topic in topics]
     problems += [*_unfit_for_tableflow(pipelines, topics), *exceeded(deployment, pipelines, topics)]
     problems += [*_misfit_groups(deployment, pipelines), *_unseen(deployment, pipelines)]

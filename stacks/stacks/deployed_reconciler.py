@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from frazil.release.manifest import Release, Role
@@ -9,7 +10,7 @@ from frazil.rollout.desired import Mode
 from frazil.rollout.function_settings import EXECUTION, Settings
 from infra.iam_role import ExecutionRole
 from infra.job_reconciler import Code, ReconcilerAlarms, ReconcilerFunction
-from infra.schedules import EXECUTION_ID, FunctionSchedule
+from infra.schedules import EXECUTION_ID, Schedule
 from infra.tf import Construct, TerraformResource
 from policies.documents import fill, placeholders
 from policies.documents.filling import Value
@@ -43,9 +44,8 @@ def deploy_reconciler(
     generation before.
     """
     names, function = deployment.names, function_name(deployment, job)
-    is_counting = (
-        deployment.monitoring.alarms is AlarmsOf.GROUP
-    )  # otherwise each pipeline's alarm `late` is raised by silence
+    # Otherwise each pipeline's alarm `late` is raised by silence.
+    is_counting = deployment.monitoring.alarms is AlarmsOf.GROUP
     log_group = names.log_group(f"reconcile-{job}")
     rights: dict[str, Value] = {
         **reconciler_values(deployment, foundation, jobs=[job]),
@@ -86,14 +86,15 @@ def deploy_reconciler(
     if runs.mode is Mode.DRAIN:
         calls[job] = (runs.ingest_minutes, {"job": job, EXECUTION: EXECUTION_ID})
     for what, (minutes, event) in calls.items():
-        FunctionSchedule(
+        Schedule(
             stack,
             f"{what}-schedule" if what == job else f"{job}-{what}-schedule",
             schedule=f"{names.prefix}-{job}" if what == job else function,  # the group `a-reconcile` beside `a`
             group=names.schedule_group,
+            expression=f"rate({minutes} minutes)",
+            request=json.dumps(event),
             minutes=minutes,
-            event=event,
-            function_arn=made.arn,
+            target_arn=made.arn,
             role_arn=scheduler_arn,
             after=after,
         )

@@ -14,7 +14,7 @@ from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from frazil.rollout.job_run_request import TAG_DESIRED, TAG_JOB, TAG_RELEASE, run_settings
 from infra.alarms import GroupAlarms, PipelineAlarms, Watched
-from infra.schedules import JobSchedule
+from infra.schedules import EXECUTION_ID, START_JOB_RUN, Schedule
 from infra.table_grants import LANDS, MAINTAINS, TableGrants
 from infra.tf import Construct, S3Object, TerraformResource, TerraformResourceLifecycle
 from stacks.spec.deployments import AlarmsOf, Deployment
@@ -110,34 +110,15 @@ class PipelineDocument(Construct):
     """
 
     def __init__(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        pipelines: Sequence[Pipeline],
-        bucket: str,
-        key_arn: str,
+        self, scope: Construct, name: str, *, pipelines: Sequence[Pipeline], foundation: FoundationOutputs
     ) -> None:
         """Raises `InvalidDeclaration` if two of the pipelines contradict each other."""
         super().__init__(scope, name)
         written = canonical(document(pipelines))
-        self.digest = digest(written)
-        self.key = f"{PREFIX}/{self.digest}.json"
-        self.uri = f"s3://{bucket}/{self.key}"
-        written_down = S3Object(
-            self,
-            f"object-{self.digest[:16]}",
-            bucket=bucket,
-            key=self.key,
-            # Terraform would take `${` in a declaration for its own.
-            content=written.decode().replace("${", "$${").replace("%{", "%%{"),
-            content_type="application/json",
-            server_side_encryption="aws:kms",
-            kms_key_id=key_arn,
-            lifecycle=TerraformResourceLifecycle(create_before_destroy=True),
-        )
-        self.ready: tuple[TerraformResource, ...] = (written_down,)
-        """What must exist before any job gets its address."""
+        named = digest(written)
+        self.key = f"{PREFIX}/{named}.json"
+        text = filled(written.decode(), {})
+        self.stored = artifact(self, f"object-{named[:16]}", self.key, text, foundation, is_named_by_content=True)
 
 
 def artifact(
@@ -189,9 +170,7 @@ class GroupJobs:
             for kind in (INGEST, MAINTAIN)
         ]
         self._grants = self._granted() if deployment.access.lake_formation else []
-        self._document = PipelineDocument(
-            scope, "pipelines", pipelines=group.pipelines, bucket=foundation.artifact_bucket, key_arn=foundation.key_arn
-        )
+        self._document = PipelineDocument(scope, "pipelines", pipelines=group.pipelines, foundation=foundation)
 
     def run(
         self, release: Release, environment: str, scheduler_arn: str, after: Sequence[TerraformResource] = ()
@@ -204,7 +183,7 @@ class GroupJobs:
             document=self._document.key,
             log_bucket=self._foundation.log_bucket,
         )
-        ready = [*self._document.ready, *(part for role in self._roles for part in role.ready), *self._grants]
+        ready = [self._document.stored, *(part for role in self._roles for part in role.ready), *self._grants]
         self._run(desired, release, environment, [*ready, *after], scheduler_arn)
 
     def watch(self) -> None:
@@ -278,15 +257,19 @@ class GroupJobs:
             role_arn=names.role_arn(maintain),
             log_group=names.log_group(maintain),
         )
-        JobSchedule(
+        # The token of a run is the execution's id, so the scheduler may try twice. Runs do not overlap, as the service ends one
+        # that lasts as long as the interval; should they, the fence lets one of them commit.
+        longest = min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES)
+        request |= {"ClientToken": EXECUTION_ID, "ExecutionTimeoutMinutes": longest}
+        Schedule(
             self._scope,
             "maintain-schedule",
             schedule=f"{names.prefix}-{maintain}",
             expression="rate(1 hour)" if runs.maintain_hours == 1 else f"rate({runs.maintain_hours} hours)",
             request=filled(json.dumps(request), known),
-            longest_minutes=min(runs.maintain_hours * 60, _LONGEST_MAINTENANCE_MINUTES),
+            minutes=longest,
             group=names.schedule_group,
-            partition=names.partition,
+            target_arn=f"arn:{names.partition}:{START_JOB_RUN}",
             role_arn=scheduler_arn,
             after=after,
         )

@@ -18,7 +18,7 @@ from stacks.spec.existing import FIXED_TAGS
 _STATE_FOLDER = "../../../.frazil/terraform"  # seen from the stack's own folder, cdktf.out/stacks/<stack>
 _LOCAL_SERVICES = (
     "athena", "cloudwatch", "ec2", "emrserverless", "events", "glue", "iam", "kms", "lakeformation", "lambda_", "logs",
-    "route53", "s3", "scheduler", "secretsmanager", "sns", "sts",
+    "s3", "scheduler", "secretsmanager", "sns", "sts",
 )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import date
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,18 +18,16 @@ from infra import tf
 from infra.buckets import PROOF_DAYS, artifact_bucket
 from infra.capacity import Capacity
 from infra.job_network import JobNetwork
-from infra.network_plan import NetworkPlan, PrivateLink
+from infra.network_plan import NetworkPlan
 from infra.protection import Protection
-from infra.schedules import JobSchedule
+from infra.schedules import Schedule
 from infra.spark_application import SparkApplication
 from infra.tf import TerraformStack
 from stacks.stacks.foundation import TableCatalog
 from stacks.stacks.landing_jobs import PipelineDocument
 
+FOUNDATION: Any = SimpleNamespace(artifact_bucket="b", key_arn="arn:key")
 SMALL = Workers(driver=Worker(cores=1, memory_gb=4), executor=Worker(cores=1, memory_gb=4), least=1, most=2)
-LINK = PrivateLink(
-    service_name="com.amazonaws.vpce.eu-west-1.vpce-svc-1", dns_domain="lkc-1.eu-west-1.aws.confluent.cloud"
-)
 
 
 def made(make: Callable[[TerraformStack], Any]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -90,18 +89,6 @@ def test_a_label_near_its_end_is_told_of_at_synthesis(today: date, is_told: bool
     assert any("standard support" in str(entry.data) for entry in told) is is_told
 
 
-def test_by_private_link_nothing_goes_to_the_internet() -> None:
-    plan = NetworkPlan(cidr="10.0.0.0/20", private_link=LINK)
-    found = made(lambda stack: JobNetwork(stack, "network", plan=plan, region="eu-west-1"))
-    assert not {"aws_nat_gateway", "aws_internet_gateway", "aws_eip", "aws_route"} & set(found)
-    services = {each["service_name"].rpartition(".")[2] for each in found["aws_vpc_endpoint"].values()}
-    assert services == {"s3", "glue", "kms", "logs", "secretsmanager", "sts", "vpce-svc-1"}
-    [record] = found["aws_route53_record"].values()
-    assert record["name"] == f"*.{LINK.dns_domain}"
-    inward = [each for each in found["aws_vpc_security_group_egress_rule"].values() if each.get("from_port") == 9092]
-    assert [each["cidr_ipv4"] for each in inward] == ["10.0.0.0/20"]
-
-
 def test_by_nat_jobs_have_a_way_out_and_none_in() -> None:
     found = made(lambda stack: JobNetwork(stack, "network", plan=NetworkPlan(cidr="10.0.0.0/20"), region="eu-west-1"))
     assert len(found["aws_nat_gateway"]) == 1
@@ -122,7 +109,7 @@ def test_namespaces_are_databases_each_once_and_without_a_location() -> None:
 
 def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:
     odd = Pipeline(topic=Topic("a", value="avro"), table=Table("s.a", properties={"comment": "100 %{x}"}))
-    found = made(lambda stack: PipelineDocument(stack, "d", pipelines=[odd], bucket="b", key_arn="arn:key"))
+    found = made(lambda stack: PipelineDocument(stack, "d", pipelines=[odd], foundation=FOUNDATION))
     [told] = found["aws_s3_object"].values()
     content = told["content"].replace("%%{", "%{")
     assert "%%{x}" in told["content"]
@@ -132,30 +119,26 @@ def test_a_document_holds_its_pipelines_whatever_is_written_in_them() -> None:
 def test_two_pipelines_on_one_table_are_no_document() -> None:
     first, second = (Pipeline(topic=Topic(n, value="avro"), table=Table("s.t")) for n in ("a", "b"))
     with pytest.raises(InvalidDeclaration, match="a table has one writer"):
-        made(lambda stack: PipelineDocument(stack, "d", pipelines=[first, second], bucket="b", key_arn="arn:key"))
+        made(lambda stack: PipelineDocument(stack, "d", pipelines=[first, second], foundation=FOUNDATION))
 
 
-def test_a_schedule_keeps_what_the_request_says_and_adds_token_and_limit() -> None:
+def test_a_call_that_fails_for_as_long_as_its_interval_is_left_to_the_next_one() -> None:
     found = made(
-        lambda stack: JobSchedule(
+        lambda stack: Schedule(
             stack,
             "s",
             schedule="x",
             group="g",
-            partition="aws",
             expression="rate(15 minutes)",
-            request='{"ApplicationId": "1", "ExecutionTimeoutMinutes": 720}',
+            target_arn="arn:target",
+            request='{"ApplicationId": "1"}',
             role_arn="arn:role",
-            longest_minutes=15,
+            minutes=15,
             after=(),
         )
     )
     [told] = found["aws_scheduler_schedule"].values()
-    assert json.loads(told["target"]["input"]) == {
-        "ApplicationId": "1",
-        "ClientToken": "<aws.scheduler.execution-id>",
-        "ExecutionTimeoutMinutes": 15,
-    }
+    assert json.loads(told["target"]["input"]) == {"ApplicationId": "1"}
     assert told["target"]["retry_policy"]["maximum_event_age_in_seconds"] == 900
 
 

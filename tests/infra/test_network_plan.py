@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from infra.network_plan import NetworkPlan, PrivateLink
+from infra.network_plan import NetworkPlan
 from tests.declaration.problems_of import problems_of
 
 
@@ -24,10 +24,3 @@ def test_subnets_are_apart_and_within() -> None:
     assert len(parts) == 4
     assert all(part.subnet_of(whole) for part in parts)
     assert not any(one.overlaps(other) for one in parts for other in parts if one is not other)
-
-
-def test_a_private_link_names_confluents_service_and_domain() -> None:
-    assert set(problems_of(lambda: PrivateLink(service_name="vpce", dns_domain="example.com"))) == {
-        "private_link.service_name",
-        "private_link.dns_domain",
-    }

@@ -12,8 +12,7 @@ from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Worker, Workers
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
-from infra.network_plan import PrivateLink
-from stacks.spec.deployments import Access, ClusterKind, Confluent, Deployment, Runs, dev
+from stacks.spec.deployments import Access, Confluent, Deployment, Runs, dev
 from tests.declaration.problems_of import problems_of
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, release, resources, synthesised
 
@@ -52,22 +51,6 @@ def test_a_state_of_tableflow_is_one_that_confluent_must_choose() -> None:
     [chosen] = table["lifecycle"]["postcondition"]
     assert chosen["condition"] == '${self.write_mode == "UPSERT"}'
     assert "cleanup.policy compact" in chosen["error_message"]
-
-
-def test_what_would_cut_jobs_off_from_kafka_and_registry_is_refused_with_the_reason() -> None:
-    link = PrivateLink(service_name="com.amazonaws.vpce.eu-central-1.vpce-svc-1", dns_domain="x.confluent.cloud")
-    network = replace(dev.network, private_link=link)
-    enterprise = Confluent(kind=ClusterKind.ENTERPRISE)
-    wrong = replace(dev, network=network, confluent=enterprise)
-    with pytest.raises(InvalidDeclaration) as raised:
-        synthesised(wrong)
-    told = {each.path: each for each in raised.value.problems}
-    assert set(told) == {"deployment.network.private_link", "deployment.confluent.kind"}
-    for each in told.values():
-        assert "does not work yet: jobs could not reach the public address of the schema registry" in each.what
-        assert "NAT" in each.do
-    assert refused(deployment=replace(dev, network=network)) == ["deployment.network.private_link"]
-    assert refused(deployment=replace(dev, confluent=enterprise)) == ["deployment.confluent.kind"]
 
 
 def test_a_release_for_other_processors_is_refused() -> None:
