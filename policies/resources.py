@@ -236,6 +236,14 @@ def statements(document: Document | None) -> Sequence[Document]:
     return [found] if isinstance(found, Mapping) else found
 
 
+def principals(statement: Document) -> list[str]:
+    """Return whom a statement names, or excludes."""
+    named = statement.get("Principal", statement.get("NotPrincipal", ()))
+    if isinstance(named, str):
+        return [named]
+    return [str(one) for values in dict(named).values() for one in many(values)]
+
+
 def many(value: Any) -> Sequence[Any]:
     """Return an element of a policy, which is one value or a list, as a list."""
     return [value] if isinstance(value, str | Mapping | bool | int) else value

@@ -7,7 +7,7 @@ at most 6,144 characters, and a role at most ten of them (twenty on request). In
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from policies.documents.filling import REFERENCE, CannotFill
@@ -64,28 +64,27 @@ def _pieces(document: Mapping[str, Any], statement: Mapping[str, Any], limit: in
 
 
 def _halves(statement: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return two statements that together allow the same, each with half of the longest list of resources or values.
-
-    A condition holds if any of its values matches, so values can be divided like resources, except those of an operator that
-    negates.
-    """
-    lists: list[tuple[int, tuple[str, ...], list[Any]]] = []
-    if isinstance(statement["Resource"], list):
-        lists.append((len(statement["Resource"]), ("Resource",), statement["Resource"]))
-    for operator, keys in statement.get("Condition", {}).items():
-        if "Not" not in operator and ":" not in operator:
-            lists += [
-                (len(values), ("Condition", operator, key), values)
-                for key, values in keys.items()
-                if isinstance(values, list)
-            ]
-    length, path, values = max(lists, default=(0, (), []))
+    """Return two statements that together allow the same, each with half of the longest list of resources or values."""
+    length, path, values = max(((len(values), path, values) for path, values in lists(statement)), default=(0, (), []))
     if length < 2:
         raise CannotFill("split", [f"{statement['Sid']} does not fit"])
     middle = length // 2
-    return [_replaced(statement, path, half) for half in (values[:middle], values[middle:])]
+    return [replaced(statement, path, half) for half in (values[:middle], values[middle:])]
 
 
-def _replaced(node: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def lists(statement: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Yield the lists of resources and of conditions' values of which any value is enough, each with its path.
+
+    So they can be divided and joined. All values of an operator that negates count.
+    """
+    if isinstance(statement.get("Resource"), list):
+        yield ("Resource",), statement["Resource"]
+    for operator, keys in (statement.get("Condition") or {}).items():
+        if "Not" not in operator and ":" not in operator:
+            yield from ((("Condition", operator, key), each) for key, each in keys.items() if isinstance(each, list))
+
+
+def replaced(node: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return a statement with another value at a path."""
     first, *rest = path
-    return {**node, first: _replaced(node[first], rest, value) if rest else value}
+    return {**node, first: replaced(node[first], rest, value) if rest else value}

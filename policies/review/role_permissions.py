@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from policies.documents.size import lists, replaced
 from policies.resource_values import Facts
 from policies.resources import Change, Document, Finding, Reviewed, many, statements
 from policies.review.attached_policies import ATTACHMENT, INLINE, MANAGED, ROLE, AttachedPolicies, HeldPolicy
@@ -66,41 +67,24 @@ def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any] 
         or _PIECE.sub("", names[0]) != _PIECE.sub("", names[1])
     ):
         return None
-    left, right = _lists(one), _lists(other)
-    if left.keys() != right.keys() or _bare(one) != _bare(other):
+    left, right = dict(lists(one)), dict(lists(other))
+    if left.keys() != right.keys() or _bare(one, left) != _bare(other, right):
         return None
     differing = [path for path in left if left[path] != right[path]]
     if len(differing) > 1:
         return None
-    made: dict[str, Any] = json.loads(json.dumps({**one, **({"Sid": _PIECE.sub("", names[0])} if names[0] else {})}))
+    made = {**one, **({"Sid": _PIECE.sub("", names[0])} if names[0] else {})}
     for path in differing:
-        node = made
-        for step in path[:-1]:
-            node = node[step]
-        node[path[-1]] = sorted({*left[path], *right[path]})
+        made = replaced(made, path, sorted({*left[path], *right[path]}))
     return made
 
 
-def _lists(statement: Mapping[str, Any]) -> dict[tuple[str, ...], Sequence[str]]:
-    """Return the lists of which any value is enough."""
-    found: dict[tuple[str, ...], Sequence[str]] = {}
-    if isinstance(statement.get("Resource"), list):
-        found["Resource",] = statement["Resource"]
-    for operator, keys in (statement.get("Condition") or {}).items():
-        if "Not" not in operator and ":" not in operator:
-            found |= {("Condition", operator, key): value for key, value in keys.items() if isinstance(value, list)}
-    return found
-
-
-def _bare(statement: Mapping[str, Any]) -> str:
-    """Return the statement without those lists and without its name."""
-    made: dict[str, Any] = json.loads(json.dumps({key: value for key, value in statement.items() if key != "Sid"}))
-    for path in _lists(statement):
-        node = made
-        for step in path[:-1]:
-            node = node[step]
-        node[path[-1]] = []
-    return json.dumps(made, sort_keys=True)
+def _bare(statement: Mapping[str, Any], found: Iterable[tuple[str, ...]]) -> Mapping[str, Any]:
+    """Return the statement without its name, and without the lists at these paths."""
+    made = {key: value for key, value in statement.items() if key != "Sid"}
+    for path in found:
+        made = replaced(made, path, [])
+    return made
 
 
 def with_roles(found: Iterable[Finding], rights: Sequence[RoleRights], facts: Facts) -> list[Finding]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from policies.resource_values import Facts
-from policies.resources import Document, Finding, Resource, Reviewed, many, policy, statements
+from policies.resources import Document, Finding, Resource, Reviewed, many, policy, principals, statements
 
 _POLICY_ARGUMENTS = ("policy", "assume_role_policy", "inline_policy", "access_policy", "resource_policy")
 
@@ -27,7 +26,7 @@ def wildcard_action(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
 def wildcard_principal(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     """Report principals with a wildcard: it means everybody on the internet, and a typing error voids a condition."""
     for each, statement in _allowing(reviewed):
-        if "NotPrincipal" in statement or "*" in _principals(statement):
+        if "NotPrincipal" in statement or "*" in principals(statement):
             what = f"{_sid(statement)}allows everybody"
             yield Finding(
                 "wildcard_principal", each.address, what, "Name the roles, or the service with aws:SourceAccount"
@@ -55,7 +54,7 @@ def trust_without_condition(reviewed: Reviewed, facts: Facts) -> Iterator[Findin
             if services and not keys >= wanted:
                 what = f"{_sid(statement)}lets {', '.join(services)} in for any account"
                 yield Finding("trust_without_condition", role.address, what, f"Add {' and '.join(sorted(wanted))}")
-            integration = [one for one in _principals(statement) if "confluent_provider_integration." in one]
+            integration = [one for one in principals(statement) if "confluent_provider_integration." in one]
             if integration and "sts:ExternalId" not in keys:
                 what = f"{_sid(statement)}lets Confluent in for any of its customers"
                 yield Finding("trust_without_condition", role.address, what, "Add sts:ExternalId of the integration")
@@ -70,13 +69,6 @@ def _allowing(reviewed: Reviewed) -> Iterator[tuple[Resource, Document]]:
             for statement in statements(policy(text)):
                 if statement.get("Effect") == "Allow":
                     yield each, statement
-
-
-def _principals(statement: Document) -> list[str]:
-    principal: Any = statement.get("Principal", ())
-    if isinstance(principal, str):
-        return [principal]
-    return [str(one) for values in dict(principal).values() for one in many(values)]
 
 
 def _sid(statement: Document) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from policies.resource_values import Facts
-from policies.resources import Change, Document, Finding, Json, Reviewed, blocks, many, policy, statements
+from policies.resources import Change, Document, Finding, Json, Reviewed, blocks, many, policy, principals, statements
 from policies.rules.kafka_permissions import kafka_widened
 
 TYPE = "aws_lakeformation_permissions"
@@ -192,7 +192,7 @@ def _grants(document: Document | None, effect: str) -> set[tuple[Grant, str]]:
         ((who, action, resource), json.dumps(statement.get("Condition", {}), sort_keys=True))
         for statement in statements(document)
         if statement.get("Effect") == effect
-        for who in _principals(statement)
+        for who in principals(statement) or [""]
         for action in _elements(statement, "Action")
         for resource in _elements(statement, "Resource")
     }
@@ -217,13 +217,6 @@ def _is_part(operator: str, values: Sequence[Any], others: Sequence[Any]) -> boo
 def _elements(statement: Document, name: str) -> list[str]:
     negated = [f"all but {one}" for one in many(statement.get(f"Not{name}", ()))]
     return [*many(statement.get(name, ())), *negated] or [""]
-
-
-def _principals(statement: Document) -> list[str]:
-    principal = statement.get("Principal", statement.get("NotPrincipal", ""))
-    if isinstance(principal, str):
-        return [principal]
-    return [f"{one}" for values in principal.values() for one in many(values)]
 
 
 def _described(grant: Grant, condition: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 Json = Mapping[str, Any]
 
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
-_MOST_DEPTH = 12
 
 
 class Verb(StrEnum):
@@ -94,9 +93,7 @@ class Planned:
         return tuple(
             difference
             for name in names
-            for difference in _differences(
-                name, self.before.get(name), self.after.get(name), unknown.get(name), depth=0
-            )
+            for difference in _differences(name, self.before.get(name), self.after.get(name), unknown.get(name))
         )
 
 
@@ -176,7 +173,7 @@ def _is_relevant(path: str, attributes: Any) -> bool:
     return any(path.startswith(one) or one.startswith(path) for one in attributes)
 
 
-def _differences(path: str, before: Any, after: Any, unknown: Any, *, depth: int) -> Iterator[Difference]:
+def _differences(path: str, before: Any, after: Any, unknown: Any) -> Iterator[Difference]:
     if unknown is True:
         yield Difference(path, before, LATER)
         return
@@ -184,15 +181,15 @@ def _differences(path: str, before: Any, after: Any, unknown: Any, *, depth: int
     unknown_parts = unknown if isinstance(unknown, Mapping | list) else {}
     if not unknown_parts and (one == other or (one in _NOTHING and other in _NOTHING)):
         return
-    if depth < _MOST_DEPTH and isinstance(one, Mapping) and isinstance(other, Mapping):
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
         marks = unknown_parts if isinstance(unknown_parts, Mapping) else {}
         for key in sorted({*one, *other, *marks}):
-            yield from _differences(f"{path}.{key}", one.get(key), other.get(key), marks.get(key), depth=depth + 1)
-    elif depth < _MOST_DEPTH and isinstance(one, list) and isinstance(other, list) and not _is_flat(one, other):
+            yield from _differences(f"{path}.{key}", one.get(key), other.get(key), marks.get(key))
+    elif isinstance(one, list) and isinstance(other, list) and not _is_flat(one, other):
         items = unknown_parts if isinstance(unknown_parts, list) else []
         for index in range(max(len(one), len(other))):
             parts = (at(side, index) for side in (one, other, items))
-            yield from _differences(f"{path}[{index}]", *parts, depth=depth + 1)
+            yield from _differences(f"{path}[{index}]", *parts)
     elif one != other and not (one in _NOTHING and other in _NOTHING):
         yield Difference(path, before, after)
 
