@@ -21,7 +21,7 @@ from policies.review.data_effects.job_runs import scheduled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredAccess:
-    """The access that a deployment declares, as trusted code knows it. Left out, none is declared.
+    """The access that a deployment declares, as trusted code knows it; by default, none.
 
     `principals` are the ARNs that may assume roles, `external_ids` the ids of those that need one, `subjects` the workflows.
     `prefixes` are those of topics and subjects with one role binding for all of them. `administers`: Frazil's account

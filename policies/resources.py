@@ -21,7 +21,7 @@ _QUERY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """What one alarm watches: a metric of a pipeline, or of all pipelines of a group; `group` is None for those without."""
+    """The subject of an alarm: a metric of a pipeline, or of all pipelines of a group; `group` is None for those without."""
 
     metric: str
     pipeline: str | None = None

@@ -11,7 +11,7 @@ from policies.documents.filling import Value
 
 
 class Scope(StrEnum):
-    """What the policies of roles name. `namespace`: a database with all its tables. `table`: each table.
+    """The resources that the policies of roles name. `namespace`: a database with all its tables. `table`: each table.
 
     With `namespace`, the size of a policy does not depend on the number of tables.
     """

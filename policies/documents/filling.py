@@ -61,7 +61,7 @@ def fill(name: str, values: Mapping[str, Value], *, partition: str = "aws") -> d
     """Return the policy `name` with its placeholders filled, ready for `json.dumps`.
 
     The documents are those of AWS's partition `aws`. Their own ARNs follow `partition`, and in China the names of services do.
-    A statement that allows something on an empty sequence of resources is left out: it allows nothing. Raises `CannotFill`
+    A statement that allows something on an empty sequence of resources is omitted: it allows nothing. Raises `CannotFill`
     if a placeholder has no value or a value no placeholder, for a value that IAM would not read literally (a wildcard, a
     policy variable, white space, an empty text), if a statement that denies would have no resources, and if no statement
     is left.

@@ -1,4 +1,4 @@
-"""Who may assume the roles that a plan creates. The rule about new permissions compares, and a new role has nothing before."""
+"""The principals that may assume new roles. The rule about new permissions compares, and a new role has nothing before."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What a review was made of: the commit, the time (ISO 8601, UTC) and Terraform's version, as far as they are known."""
+    """The origin of a review: the commit, the time (ISO 8601, UTC) and Terraform's version, as far as they are known."""
 
     commit: str = ""
     time: str = ""
@@ -80,11 +80,11 @@ class Review:
     acceptances: tuple[Acceptance, ...] = ()
     origin: Origin = Origin()  # frozen
     is_offline: bool = False
-    """Whether its plans are not Terraform's, so that nothing of it can be accepted."""
+    """True if its plans are not Terraform's, so that nothing of it can be accepted."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the deployment may be applied."""
+        """The result, which says if the deployment may be applied."""
         if self.open_codes:
             return Verdict.REFUSED
         return Verdict.CHANGES if self.changes or self.outputs or self.effects or self.dangers else Verdict.NOTHING

@@ -16,7 +16,7 @@ _IDENTITY = {
 }
 _READ, _OWN, _ADMIN = "DeveloperRead", "ResourceOwner", "CloudClusterAdmin"
 _GROUPS = "frazil-"
-"""What the names of Frazil's consumer groups begin with."""
+"""The beginning of the names of Frazil's consumer groups."""
 _ACCOUNT = re.compile(r"frazil-[a-z0-9-]+-(reader|manager)")
 _PRINCIPAL = re.compile(r"User:\$\{(confluent_service_account\.[A-Za-z0-9_-]+)\.id\}")
 _CLUSTER = r"\$\{(?P<cluster>(?:data\.)?confluent_kafka_cluster\.[A-Za-z0-9_-]+)"
@@ -146,7 +146,7 @@ class _Own:
 
 
 def _is_planned_as_declared(change: Change, declared: Mapping[str, Any]) -> bool:
-    """Return whether the plan knows no value that differs from the stack's; of an expression, what is behind it."""
+    """Return whether the plan knows no value that differs from the stack's; of an expression, the text after it."""
     return all(
         change.after.get(name) in (None, "")
         or change.after[name] == declared.get(name)

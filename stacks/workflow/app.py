@@ -5,7 +5,7 @@
 | `FRAZIL_ENVIRONMENTS` | required: the environments to synthesise, joined by commas |
 | `FRAZIL_PIPELINES` | required unless in `frazil.toml`: a Python file with `pipelines`, and `topics` and `retired` if any |
 | `FRAZIL_RELEASE` | required: the manifest of the release that should run; `none` if nothing should run, as in a first deployment |
-| `FRAZIL_DEPLOYED` | the folder of the files that list what holds data; `deployed` if left out |
+| `FRAZIL_DEPLOYED` | the folder of the files that list what holds data; `deployed` if omitted |
 | `FRAZIL_DESTROY_DATA` | the second key: the one environment whose data may be destroyed |
 | `FRAZIL_KEY_STEP` | the step of a rotation of keys, which `frazil deploy rotate-keys` sets |
 """

@@ -26,7 +26,7 @@ FOLDER = Path("deployed")
 LOCAL_FOLDER = Path(".frazil", "deployed")
 """The file of stand-ins is no part of a repository, like their state."""
 DOCUMENTS_KEPT = 100
-"""How many documents the file lists, the newest. Terraform has forgotten the older ones already."""
+"""The most documents that the file lists, the newest. Terraform has forgotten the older ones already."""
 
 _TYPE = matching("|".join(HOLDS_DATA), "a type that holds data", f"Write one of {', '.join(HOLDS_DATA)}")
 

@@ -1,7 +1,7 @@
 """Plans of a first deployment, made of synthesised stacks alone: every resource is created. No Terraform and no credentials.
 
 As in the deployment itself, a stack's values are known if they are declared, or of a stack before it. Outputs of those are the
-references behind them.
+references to them.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from stacks.workflow.provider_lock import NAME, lock_stack
 PLAN = "plan"
 """The name of a saved plan in a stack's folder."""
 Planned = tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]
-"""How Terraform ended, and the plan as JSON if it exists."""
+"""Terraform's ended process, and the plan as JSON if it exists."""
 _ERROR = re.compile(r"^(?:[│|╷]\s*)?Error: (.+)$", re.MULTILINE)
 
 

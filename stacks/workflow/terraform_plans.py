@@ -168,8 +168,8 @@ def given(named: Sequence[str], folders: Mapping[str, Path]) -> Iterator[StackPl
 
 def declared_pipelines(folders: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     """Return the documents of pipelines in all stacks that were synthesised together, of which these are some."""
-    beside = sorted({file.parent for folder in folders for file in folder.parent.glob("*/cdk.tf.json")})
-    stacks = [stack for each in beside if "resource" in (stack := synthesised(each))]
+    folders_of_all = sorted({file.parent for folder in folders for file in folder.parent.glob("*/cdk.tf.json")})
+    stacks = [stack for each in folders_of_all if "resource" in (stack := synthesised(each))]
     return tuple(document for each in stacks for document in read(each).documents if "pipelines" in document)
 
 

@@ -1,4 +1,4 @@
-"""Where output goes: results to stdout, for people by rich or as one JSON object; progress and logs to stderr."""
+"""The places of output: results to stdout, for people by rich or as one JSON object; progress and logs to stderr."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def print_error(text: str) -> None:
 
 
 class Fitting(Table):
-    """A table that fits a narrow screen: it leaves out columns before it would cut or fold a number.
+    """A table that fits a narrow screen: it omits columns before it would cut or fold a number.
 
     If it still does not fit, each row is printed as lines of `heading: cell`.
     """
 
     dropped: Sequence[str] = ()
-    """Headings of the columns to leave out, the first one first."""
+    """Headings of the columns to omit, the first one first."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Print the widest version that fits."""
@@ -147,7 +147,7 @@ def _width(column: Column) -> int:
 def table(*columns: str, right: Sequence[str] = (), drop: Sequence[str] = ()) -> Fitting:
     """Return a table without frills.
 
-    The columns in `right` hold numbers, which are never cut or folded. On a narrow screen the columns in `drop` are left out,
+    The columns in `right` hold numbers, which are never cut or folded. On a narrow screen the columns in `drop` are omitted,
     the first one first.
     """
     made = Fitting(box=None, pad_edge=False, padding=(0, GAP, 0, 0))

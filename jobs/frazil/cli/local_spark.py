@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from frazil.job.context import JobContext
 
 _LOG = Path("logs/spark.log")
-"""Where the log is, in the project's folder `.frazil`."""
+"""The place of the log in the project's folder `.frazil`."""
 _TIMES = 10
 _COMPILED_LATER = " ".join(
     f"-XX:Tier4{name}Threshold={_TIMES * usual}"

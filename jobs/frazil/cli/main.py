@@ -27,7 +27,7 @@ from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import HELP_TEXT, Exit, exit_of
 
 USUAL = {"2": "invalid input", "3": "a service is unavailable", "5": "not planned", "6": "Terraform failed"}
-"""The meanings of exit codes that a command leaves out."""
+"""The meanings of exit codes that a command omits."""
 
 
 class Command(TyperCommand):

@@ -54,13 +54,13 @@ def _is_left_out(context: typer.Context, parameter: typer.CallbackParam) -> bool
 
 
 def _pipelines_file(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
-    """Return the project's declarations for an option that is left out."""
+    """Return the project's declarations for an omitted option."""
     found = project_file.project_file() if _is_left_out(context, parameter) else None
     return value if found is None else found.pipelines or declaration_file.usual()
 
 
 def _environment(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
-    """Return the project's environment for an option that is left out."""
+    """Return the project's environment for an omitted option."""
     found = project_file.project_file() if _is_left_out(context, parameter) else None
     return value if found is None else found.content.environment or value
 
@@ -117,7 +117,7 @@ LocalEnvironment = Annotated[str | None, flag(ENV, "A local environment; any oth
 """The environment of a command about the local services, see `check_local`."""
 
 JobName = Annotated[str | None, flag("--job", "Job, by its name in the desired state; default: all.")]
-"""The job of a command about job runs. Left out, `jobs_of` finds the deployed ones."""
+"""The job of a command about job runs. If it is omitted, `jobs_of` finds the deployed ones."""
 AsJson = Annotated[bool, flag("--json", "Print one JSON object to stdout.")]
 
 

@@ -116,7 +116,7 @@ def sign(
 
     For example: frazil release sign --key-file release.pem
 
-    Writes the signature beside the manifest.
+    Writes the signature next to the manifest.
     Prints the public key, for access.trusted_keys of deployments.
 
     Exit codes: 0 signed; 1 a file differs from the manifest; 2 no Ed25519 key, or one that ENV does not trust;

@@ -10,7 +10,7 @@ FrazilError                    says what, where and what to do
 ├── TableReplaced              the table was dropped and made again, or a column was, under a staged batch
 ├── LedgerTooNew               a newer release wrote the table's ledger in a format that this one cannot read
 ├── DecisionRequired           the pipeline stops until an operator decides
-│   ├── RejectedRecords        error mode `suspend` met a record it cannot land
+│   ├── RejectedRecords        error mode `suspend` found a record it cannot land
 │   ├── TooManyRejected        more of a batch is rejected than the pipeline's `max_rejected_percent` allows
 │   ├── CountsDisagree         read != written + rejected + skipped, twice
 │   ├── WriteModeDiffers       the table was made for another write mode or key than the declared ones

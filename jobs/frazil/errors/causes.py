@@ -31,7 +31,7 @@ class Failure(StrEnum):
 
     @property
     def is_outage(self) -> bool:
-        """Whether a service did not answer, was overloaded or refused the login, so that waiting may help."""
+        """True if a service did not answer, was overloaded or refused the login, so that waiting may help."""
         return self in (Failure.LOGIN, Failure.KAFKA, Failure.LAKE, Failure.DISK)
 
 

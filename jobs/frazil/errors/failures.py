@@ -63,7 +63,7 @@ EVENTS = {
     "source-truncated": "leaves the rows that the source has truncated in the table",
     "side-table-replaced": "continues with the dead-letter table as it is",
 }
-"""What `frazil accept PIPELINE EVENT` does, by event (docs/running.md)."""
+"""The effects of `frazil accept PIPELINE EVENT`, by event (docs/running.md)."""
 
 
 def quoted(name: str) -> str:
@@ -223,7 +223,7 @@ class ReleaseUntrusted(FrazilError):
 
 
 class RuntimeDiffers(FrazilError):
-    """What runs is not what the release was built for; nothing was read or written."""
+    """The runtime is not the one that the release was built for; nothing was read or written."""
 
 
 class LockHeld(FrazilError):

@@ -15,7 +15,7 @@ def of_reasons(counts: Mapping[str, int]) -> str:
 
 
 class RejectedRecords(DecisionRequired):
-    """Error mode `suspend` met records that cannot be landed."""
+    """Error mode `suspend` found records that cannot be landed."""
 
     @classmethod
     def of(
@@ -219,7 +219,7 @@ class DeadLetterTableMismatch(DecisionRequired):
 
     @classmethod
     def of_earlier_table(cls, pipeline: str, side_table: str) -> Self:
-        """Return the error of a new table beside the dead letters of an earlier one."""
+        """Return the error of a new table whose dead-letter table is of an earlier one."""
         what = "the table is new, and dead letters of an earlier one exist, whose records may not be landed again"
         do = "Rename the dead-letter table to keep them, or drop it; then run again"
         return cls(what, pipeline=pipeline, do=do, table=side_table)

@@ -1,1 +1,1 @@
-"""What every entry point needs: arguments, checks at startup, shutdown, log lines, failpoints."""
+"""The needs of every entry point: arguments, checks at startup, shutdown, log lines, failpoints."""

@@ -1,4 +1,4 @@
-"""What every step of a job needs: its session, its clients, its name in the ledger, and how it is stopped."""
+"""The context of every step of a job: its session, its clients, its name in the ledger, and its stop."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ConsumerGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobContext:
-    """What every step of a job needs. All pipelines of the job share it, so all of it is safe to share between threads.
+    """The context of every step of a job. All pipelines of the job share it, so all of it is safe to share between threads.
 
     `run` names the job's run in the ledger, `version` is that of Frazil. `clock` is in seconds since 1970; `wait` sleeps for a
     number of seconds, and ends early if the job is to stop. `new_id` returns a new name that no other file has. `failpoint` marks a

@@ -1,6 +1,6 @@
 """Steps of a batch, or of upkeep, at which a test makes the driver die or wait. Inert unless a test sets them.
 
-A setting is `step[@hit]=action`, several joined by `;`. `hit` counts from 1 and is 1 if left out. Actions:
+A setting is `step[@hit]=action`, several joined by `;`. `hit` counts from 1 and is 1 if omitted. Actions:
 `kill` ends the driver at once, as `kill -9` does; `kill-jvm` ends Spark's JVM so; `fail` raises; `pause:PIPE` writes one byte
 to the named pipe `PIPE.reached`, then waits until something is written to the named pipe `PIPE`.
 """
@@ -59,9 +59,9 @@ UPKEEP_STEPS = (
 )
 """The same of a maintenance run; carrying a tag forward publishes."""
 STATE_STEPS = ("publish.searched",)
-"""What a batch that replaces rows has beside `STEPS`."""
+"""Further steps of a batch that replaces rows."""
 STATE_UPKEEP_STEPS = ("merge.written", "merge.filled")
-"""What upkeep of such a table has beside `UPKEEP_STEPS`."""
+"""Further steps of the upkeep of such a table."""
 
 
 class Failed(FrazilError):
@@ -69,7 +69,7 @@ class Failed(FrazilError):
 
 
 class Failpoints:
-    """What to do at which step. `jvm_pid` returns the process id of Spark's JVM once there is one."""
+    """The actions by step. `jvm_pid` returns the process id of Spark's JVM once there is one."""
 
     def __init__(self, settings: str, jvm_pid: Callable[[], int]) -> None:
         self._steps = steps = (*STEPS, *ACCEPT_STEPS, *UPKEEP_STEPS, *STATE_STEPS, *STATE_UPKEEP_STEPS)

@@ -101,7 +101,7 @@ def run_name(prefix: str, *, now: float, unique_id: str) -> str:
 
 
 LONGEST_SECONDS = 1800
-"""How long the JVM waits for the job at most: the longest grace there is. Whoever asked has a shorter one in mind, or not."""
+"""The longest time that the JVM waits for the job: the longest grace. Whoever asks for the end may wait for a shorter time."""
 _BEFORE_SPARK = 1000  # hooks with a higher priority are run first; Spark ends its own session at 50
 
 
@@ -117,7 +117,7 @@ class _Hook:
         threading.Event().wait(LONGEST_SECONDS)
 
     class Java:
-        """What py4j reads."""
+        """The interface that py4j reads."""
 
         implements = ("java.lang.Runnable",)
 

@@ -91,7 +91,7 @@ NOT_RELEASED = (
     INPUTS,
 )
 """Folders of the wheel that no job needs."""
-_NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they name files that are left out
+_NOT_RELEASED_METADATA = ("/RECORD", "/entry_points.txt")  # they name files that are omitted
 
 CLASSES = (
     "org.apache.iceberg.aws.s3.S3FileIO",

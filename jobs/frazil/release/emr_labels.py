@@ -8,7 +8,7 @@ from datetime import date
 from frazil.errors import InvalidInput
 
 SOON_DAYS = 180
-"""How many days before the end of its support a label is reported."""
+"""Days before the end of its support from which a label is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ _CLASS = matching(r"[a-z][A-Za-z0-9_.$]+", "a class", "Write its full name")
 
 
 class Role(StrEnum):
-    """How a job run uses a file of a release.
+    """The use of a file of a release in a job run.
 
     `package` is the wheel's content, importable as a zip file; `environment` the Python packages, to be unpacked; `ingest`
     and `maintain` are the entry points; `jar` is on the class path of driver and executors; `bill` is the bill of

@@ -29,7 +29,7 @@ MEMORY_GB: Mapping[int, range] = {
 
 _OVERHEAD_LEAST_MB = 384
 _OVERHEAD_PERCENT = (
-    20  # for Python, Arrow and native memory beside the heap; Spark's default of 10 is for the JVM alone
+    20  # for Python, Arrow and native memory outside the heap; Spark's default of 10 is for the JVM alone
 )
 
 
@@ -102,7 +102,7 @@ _ARGUMENT = matching(r"[^\s'\"\\]+", "an argument", "Write it without spaces, qu
 
 
 class Mode(StrEnum):
-    """How a job runs.
+    """The way in which a job runs.
 
     `follow` is one streaming run that does not end by itself. `drain` is a run that ends when it has landed all existing
     records. The reconciler starts the first one of a generation at once, to prove it, and each later one when its schedule
@@ -155,7 +155,7 @@ class Desired:
     def digest(self) -> str:
         """The digest of this generation's content: two generations that differ have different digests.
 
-        Fields with their default value are left out, so a release that adds a field changes no digest.
+        Fields with their default value are omitted, so a release that adds a field changes no digest.
         """
         return digest(canonical(_chosen(self)))
 
@@ -166,7 +166,7 @@ class Desired:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the declaration stops the job. If an operator stopped all pipelines, `stopped` names them."""
+        """True if the declaration stops the job. If an operator stopped all pipelines, `stopped` names them."""
         return self.is_stopped and not self.stopped
 
     @property

@@ -10,7 +10,7 @@ HANDLER = "frazil.rollout.reconciler_function.handle"
 EXECUTION = "execution"
 """The member of an event that identifies the execution of a schedule that asks for the next drain."""
 TIMEOUT_SECONDS = 300
-"""How long a pass may take at most: less than its lease, more than its calls with some attempts."""
+"""The longest time that a pass may take: less than its lease, more than its calls with some attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Settings:
     metrics_namespace: str
     trusted_keys: tuple[str, ...] = ()
     silent_seconds: int | None = None
-    """How long a pipeline may report nothing; None if the reconciler does not count silent ones."""
+    """Seconds in which a pipeline may report nothing; None if the reconciler does not count silent ones."""
 
     def variables(self) -> dict[str, str]:
         """Return the environment variables of the function."""

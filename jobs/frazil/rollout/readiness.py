@@ -17,7 +17,7 @@ from frazil.rollout.stopped_pipelines import pipeline_names
 def stored_proofs(store: Store, job: str, run_prefix: str = "") -> Iterator[RunProof]:
     """Yield the proofs of the runs whose names begin so, the last name first: names of one generation are in order of time.
 
-    A proof that cannot be read is left out: it shows nothing, and a release that writes such proofs must not keep itself.
+    A proof that cannot be read is omitted: it shows nothing, and a release that writes such proofs must not keep itself.
     """
     for key in reversed(store.keys(f"{proof_prefix(job)}{run_prefix}")):
         held = store.read(key)
@@ -30,11 +30,11 @@ def stored_proofs(store: Store, job: str, run_prefix: str = "") -> Iterator[RunP
 
 
 TRIES = 3
-"""How many runs of a generation may end, or of its drains leave a pipeline without a commit, before it is given up."""
+"""Runs of a generation that end, or drains that leave a pipeline without a commit, until it is given up."""
 
 
 class Readiness(StrEnum):
-    """How far a generation has come, according to the proofs of its runs.
+    """The progress of a generation, according to the proofs of its runs.
 
     `committed`: it has committed, and its other tables hold all records of their topics. `caught_up`: it has not committed,
     and its tables hold all records of their topics. `nothing_yet`: a pipeline has neither committed nor caught up; if that

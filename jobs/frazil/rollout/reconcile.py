@@ -97,12 +97,12 @@ def runs_everywhere(emr: Emr, desired: Desired, state: RolloutState) -> RunsEver
 LOOK_SECONDS = 10.0
 """Between two rounds while a run starts or ends."""
 LEASE_SECONDS, ASK_SECONDS = 30.0, 3.0
-"""How long a reconciler waits for a lease that another one holds, and between two requests: a pass takes some seconds."""
+"""Seconds that a reconciler waits for a lease that another one holds, and between two requests: a pass takes some seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """What a pass found. `target` is the generation that should run: None if the job is stopped, another one after a rollback."""
+    """The result of a pass. `target` is the generation that should run: None if the job is stopped, another after a rollback."""
 
     desired: Desired
     target: Desired | None
@@ -110,7 +110,7 @@ class Passed:
 
     @property
     def is_rolled_back(self) -> bool:
-        """Whether another generation than the desired one should run."""
+        """True if another generation than the desired one should run."""
         return self.target is not None and self.target != self.desired
 
 

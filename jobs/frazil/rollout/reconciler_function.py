@@ -27,7 +27,7 @@ from frazil.rollout.steps import Forget, Step
 from frazil.rollout.stopped_pipelines import pipeline_names
 
 MOST_PROOFS = 100
-"""How many proofs are read at most: more runs than begin within the longest time that a deployment declares."""
+"""The most proofs that are read: more runs than begin within the longest time that a deployment declares."""
 
 
 def silent_pipelines(desired: Desired, store: Store, *, now_ms: int, seconds: int) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def silent_pipelines(desired: Desired, store: Store, *, now_ms: int, seconds: in
 
 
 class Context(Protocol):
-    """What the service says about an invocation."""
+    """The service's facts about an invocation."""
 
     aws_request_id: str
 

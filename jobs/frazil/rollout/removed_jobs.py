@@ -72,7 +72,7 @@ def stop_former(
 
 GRACE_SECONDS = 120
 _KEPT = kept_key("").split("/")[1]
-"""The folder of documents' copies is beside those of jobs."""
+"""The folder of documents' copies is next to those of jobs."""
 
 
 def removed_jobs(store: Store) -> tuple[str, ...]:

@@ -57,6 +57,6 @@ def run_log(run: Run, logs: ObjectStore, stream: Stream) -> tuple[Part, ...]:
 
 
 def _place(key: str) -> tuple[int, str]:
-    """Return the attempt and the key, to sort by. The first attempt's log is beside the folders of the others."""
+    """Return the attempt and the key, to sort by. The first attempt's log is next to the folders of the others."""
     attempt = re.search(r"/attempts/([0-9]+)/", key)
     return (int(attempt[1]) if attempt else 1), key

@@ -1,4 +1,4 @@
-"""What the driver of a run has landed, as an object that it writes itself: `reconcile/<job>/proof/<run>.json`.
+"""The proof of what the driver of a run has landed, an object that it writes itself: `reconcile/<job>/proof/<run>.json`.
 
 The reconciler judges a generation by these objects. So it needs neither Kafka, nor the catalog, nor a secret.
 """
@@ -21,7 +21,7 @@ _RUN = re.compile(r"([a-z][a-z0-9-]*)-([1-9][0-9]*)-([0-9a-f]{8})-[0-9a-f]+")
 
 
 class Reached(StrEnum):
-    """How far a pipeline has come in one run.
+    """The progress of a pipeline in one run.
 
     `committed`: the run has committed records. `caught_up`: it has not, and the table holds all records of its topic.
     `unavailable`: a service does not answer, so the driver cannot know. `nothing`: none of these.
@@ -35,7 +35,7 @@ class Reached(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driver:
-    """What a driver found at its start, for `frazil deploy smoke`."""
+    """Facts that a driver found at its start, for `frazil deploy smoke`."""
 
     runtime: Annotated[Mapping[str, str], "The versions that it runs on, by name."] = FrozenMap()
     missing: Annotated[Mapping[str, str], "What each bucket answers for an object that does not exist."] = FrozenMap()

@@ -44,9 +44,9 @@ def keep_documents(desired: Desired, store: Store) -> None:
 LEASE_SECONDS = 600
 """Longer than any one call may take with all its attempts: at most one call is made between two writes of the lease."""
 SKEW_SECONDS = 300
-"""How far the clocks of two reconcilers may differ. A lease that lasts longer than both comes from a clock that is wrong."""
+"""The most by which the clocks of two reconcilers may differ. A lease that lasts longer than both is from a wrong clock."""
 REMEMBERED = 20
-"""How many given-up generations and applications are stored; the oldest are dropped."""
+"""The most given-up generations and applications that are stored; the oldest are dropped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ def failures(ended: Iterable[Run], desired: Desired, readiness: Readiness) -> li
 _TRIES_WITHIN = timedelta(hours=1)
 """In which `TRIES` runs of a proven generation may end."""
 _QUEUED_FOR = timedelta(hours=6)
-"""How long a drain may wait for room. EMR Serverless ends a queued run after the same time by default."""
+"""The longest time that a drain may wait for room. EMR Serverless ends a queued run after the same time by default."""
 
 
 @dataclass(frozen=True, slots=True)

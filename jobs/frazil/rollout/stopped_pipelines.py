@@ -1,6 +1,6 @@
 """The pipelines of a job that an operator has stopped.
 
-They are stored beside the desired state, so that a deployment does not start them again; the reconciler combines both.
+They are stored next to the desired state, so that a deployment does not start them again; the reconciler combines both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a changed schema file reads otherwise in bytes that the old one described, though columns may stay as they are."""
+"""Values that a changed schema file reads otherwise in bytes of the old one, though columns may stay as they are."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def _protobuf(old: SchemaFile, new: SchemaFile, messages: Sequence[str | None]) 
 
     names = [str(name) for name in messages]
     before, after = (message_schema(file.data, name) for file, name in zip((old, new), names, strict=True))
-    waiting, met = [(names[0], names[1])], set[tuple[str, str]]()
+    waiting, seen = [(names[0], names[1])], set[tuple[str, str]]()
     while waiting:
         pair = waiting.pop()
-        if pair in met or pair[0] not in before.messages or pair[1] not in after.messages:
+        if pair in seen or pair[0] not in before.messages or pair[1] not in after.messages:
             continue
-        met.add(pair)
+        seen.add(pair)
         there = {field.number: field for field in after.messages[pair[1]].fields}
         kept = {field.name for field in before.messages[pair[0]].fields}
         for field in before.messages[pair[0]].fields:

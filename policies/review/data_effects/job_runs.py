@@ -44,7 +44,7 @@ class Run:
 
     @property
     def is_maintenance(self) -> bool:
-        """Whether these are runs of a maintenance job."""
+        """True for runs of a maintenance job."""
         return self.job.partition("-")[0] == MAINTAIN
 
 

@@ -150,7 +150,7 @@ class Landed:
 
     @property
     def stops(self) -> bool:
-        """Whether nothing can land: no version of the values fits, or the key's does not."""
+        """True if nothing can land: no version of the values fits, or the key's does not."""
         values = {number for number, _ in self.versions if number != KEY_VERSION}
         return KEY_VERSION in self.unfit or (bool(self.unfit) and values <= self.unfit.keys())
 

@@ -1,6 +1,6 @@
 """A review as Markdown, for a comment on a pull request. Dangers come first, long sections are folded.
 
-The length of a comment is limited. Of a longer review, complete entries are left out, those of the least important section
+The length of a comment is limited. Of a longer review, complete entries are omitted, those of the least important section
 first, and the comment says how many.
 """
 

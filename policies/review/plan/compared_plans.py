@@ -3,7 +3,7 @@
 The form holds what an apply would do, and nothing that changes without it: no time, no path, no version, no resource that stays
 as it is. The same declarations and the same state give the same form on each machine. docs/review.md lists its members.
 
-Sensitive values are left out. A hash of a short secret can be guessed, and a keyed hash would need a key on each machine that
+Sensitive values are omitted. A hash of a short secret can be guessed, and a keyed hash would need a key on each machine that
 compares. The form says only whether such a value changes.
 """
 

@@ -95,27 +95,27 @@ def _either(one: Any, other: Any) -> Any:
     return False
 
 
-def _masked(value: Any, marks: Any, beside: Any, known: list[str], mask: str) -> Any:
+def _masked(value: Any, marks: Any, other: Any, known: list[str], mask: str) -> Any:
     """Return the value with its marked parts masked; `mask` replaces parts that differ from the other side."""
     if value is None:
         return None
     if marks is True:
-        return MASK if value == beside else mask
+        return MASK if value == other else mask
     if isinstance(value, Mapping):
-        others = beside if isinstance(beside, Mapping) else {}
+        others = other if isinstance(other, Mapping) else {}
         inner = marks if isinstance(marks, Mapping) else {}
         return {
             _hidden(key, known): _masked(part, inner.get(key), others.get(key), known, mask)
             for key, part in value.items()
         }
     if isinstance(value, list):
-        other_items, inner_marks = (side if isinstance(side, list) else [] for side in (beside, marks))
+        other_items, inner_marks = (side if isinstance(side, list) else [] for side in (other, marks))
         return [
             _masked(part, at(inner_marks, index), at(other_items, index), known, mask)
             for index, part in enumerate(value)
         ]
     shown = _without(value, known)
-    if mask is OTHER and isinstance(shown, str) and value != beside and shown == _without(beside, known):
+    if mask is OTHER and isinstance(shown, str) and value != other and shown == _without(other, known):
         return shown.replace(MASK, OTHER)
     return shown
 

@@ -1,4 +1,4 @@
-"""What a review could not see: stacks without a complete plan, plans that use outdated outputs, missing documents."""
+"""The gaps of a review: stacks without a complete plan, plans that use outdated outputs, missing documents."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def at(items: list[Any], index: int) -> Any:
 def as_declared(plan: Json, synthesised: Json | None) -> Json:
     """Return the plan with the declared values of its resources only.
 
-    Values that a service fills in are left out: each review would find the open policy that AWS gives an endpoint or a topic.
+    Values that a service fills in are omitted: each review would find the open policy that AWS gives an endpoint or a topic.
     """
     if synthesised is None:
         return plan

@@ -49,7 +49,7 @@ _CHANGES = (
     ("with another key", 3, "UPDATE bookings SET id = id + 10000, state = 'moved' WHERE id % 100 = 0"),
     ("deleted", 2, "DELETE FROM bookings WHERE id % 50 = 1"),
 )
-"""What is done to how many rows, and how many records each row has: a delete has a tombstone, another key is delete and insert."""
+"""The changes with their records for each row: a delete has a tombstone, another key is delete and insert."""
 _SECONDS = 60.0
 _POLL_SECONDS = 0.05
 

@@ -63,7 +63,7 @@ WEATHER = Pipeline(
 )
 PLANES = Pipeline(topic=Topic("planes", value="protobuf"), table=Table("nyc.planes"))
 PIPELINES = (FLIGHTS, WEATHER, PLANES)
-"""What the demo lands; `stacks/pipelines.py` declares the same."""
+"""The demo's pipelines; `stacks/pipelines.py` declares the same."""
 
 
 def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False) -> None:

@@ -55,7 +55,7 @@ class Filling:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether there is another version of the schema to come."""
+        """True if another version of the schema is to come."""
         return self._done < len(self.source.versions)
 
     def next_version(self, on_progress: Callable[[int], None]) -> Version:

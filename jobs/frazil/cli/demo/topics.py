@@ -36,7 +36,7 @@ KINDS: dict[Reason, Callable[[bytes, int, Random], bytes]] = {
     Reason.UNKNOWN_SCHEMA: lambda value, body, random: b"\0" + NO_SUCH_ID.to_bytes(4, "big") + value[FRAME:],
     Reason.UNDECODABLE: lambda value, body, random: value[: body + random.randrange(1, 5)],
 }
-"""How a good value, whose body begins at byte `body`, is spoilt so that it is rejected for each reason."""
+"""Functions that spoil a good value, whose body begins at byte `body`, so that it is rejected for each reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What fills one topic: `versions` take turns, each with an equal share of the rows, in their order."""
+    """The content of one topic: `versions` take turns, each with an equal share of the rows, in their order."""
 
     topic: str
     type: SchemaType
@@ -265,4 +265,4 @@ def planes() -> Source:
 
 
 SOURCES: dict[str, Callable[[], Source]] = {"flights": flights, "weather": weather, "planes": planes}
-"""What can fill a topic, by the topic's name."""
+"""The sources by the name of their topic."""

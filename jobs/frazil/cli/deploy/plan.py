@@ -16,7 +16,7 @@ from frazil.doctor.deployment_account import refuse_wrong_in_account
 from frazil.errors import InvalidInput
 
 NO_RELEASE = "none"
-"""What `--release` says where nothing should run, as in a first deployment."""
+"""The value of `--release` if nothing should run, as in a first deployment."""
 
 
 def review(

@@ -86,7 +86,7 @@ def declared_deployment(env: str | None, option: str | None) -> tuple[Deployment
 
 
 UNKNOWN = 3
-"""How `stacks.workflow.describe` ends for an environment that is not declared."""
+"""The exit code of `stacks.workflow.describe` for an environment that is not declared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def is_local(place: Environment) -> bool:
 
 
 def emr(place: Environment, secrets: Secrets) -> Emr:
-    """Return EMR Serverless, in the catalog's region; beside a Glue that has an address of its own, at that address."""
+    """Return EMR Serverless, in the catalog's region; at the address of Glue if that has its own."""
     from frazil.clients.emr import Emr, emr_client
     from frazil.clients.object_store import store_keys
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 HEADER_BYTES = 256
-"""How much of a header's value is shown."""
+"""Bytes of a header's value that are shown."""
 
 KEY_CHARACTERS = 40
-"""How much of a key the list shows."""
+"""Characters of a key that the list shows."""
 
 Since = Annotated[str | None, typer.Option(metavar="TIME", help="Earliest time of rejection (UTC), like 2026-01-31.")]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Time of rejection (UTC) to stop before.")]

@@ -59,7 +59,7 @@ _LACKS = ("waiting for", "no schema of")
 
 @dataclass(slots=True)
 class Line:
-    """What is known of one pipeline."""
+    """The progress of one pipeline."""
 
     state: str = "waiting"
     began: float = 0.0
@@ -149,7 +149,7 @@ class Progress:
         return shown
 
     def __rich__(self) -> RenderableType:
-        """What a live display draws."""
+        """Return what a live display draws."""
         return self.view()
 
     @contextmanager

@@ -76,11 +76,11 @@ PARTITIONS = 8
 """Partitions whose offsets are shown for a snapshot; `--json` has all."""
 
 SNAPSHOT_DROP = ("offsets by partition", "snapshot", "read")
-"""Columns of snapshots that a narrow screen leaves out, the first one first."""
+"""Columns of snapshots that a narrow screen omits, the first one first."""
 
 NUMBERS = ("lag", "lag time", "newest record", "rejected, 24 h", "last commit", "rows", "size", "files")
 DROP = ("files", "size", "last commit", "newest record", "rows", "rejected, 24 h", "lag time")
-"""Columns that a narrow screen leaves out, the first one first."""
+"""Columns that a narrow screen omits, the first one first."""
 STYLES = {"stopped": "red", "unknown": "yellow", "waiting": "yellow", "behind": "cyan"}
 
 

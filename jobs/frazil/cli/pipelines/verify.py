@@ -49,7 +49,7 @@ FINDINGS = 20
 """Findings that are shown; `--json` has all."""
 
 LONG_SECONDS = 10.0
-"""What takes longer is announced before it begins."""
+"""A proof that takes longer is announced before it begins."""
 
 WORDS = {"counted": "COUNTED", "proven": "PROVEN", "not_proven": "NOT PROVEN", "unchecked": "NOT CHECKED"}
 
@@ -68,7 +68,7 @@ REASONS = {
     "manifest_lost": "{} manifests lost",
     "file_altered": "{} files altered",
     "file_unreadable": "{} files unreadable",
-    "hole": "offsets left out between commits",
+    "hole": "offsets missing between commits",
     "miscounted": "commits that do not add up",
     "untagged": "the tag is not at the last commit",
     "rolled_back": "the table was rolled back",
@@ -85,7 +85,7 @@ REASONS = {
     "row_differs": "{} rows not of their keys' last records",
     "not_replayed": "the topic was not landed again",
 }
-"""What a flaw is, in the first line; `{}` is how many."""
+"""The flaws in words, for the first line; `{}` is the count."""
 
 
 def verify(
