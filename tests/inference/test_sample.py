@@ -47,7 +47,7 @@ def test_each_field_has_its_type_and_its_shares() -> None:
         (("1", '"a"', "2"), "2 long, first r:1; 1 string, first r:2"),
         (("{}", "[]"), "1 record, first r:1; 1 array, first r:2"),
         (("9223372036854775808",), "a whole number of more than 64 bits, r:1"),
-        (("9007199254740993", "0.5"), "a whole number beside fractions that no double holds, r:1"),
+        (("9007199254740993", "0.5"), "a whole number next to fractions that no double holds, r:1"),
     ],
 )
 def test_values_without_a_common_type_become_text_and_it_is_said(values: tuple[str, ...], conflict: str) -> None:

@@ -1,1 +1,1 @@
-"""The services beside the lake: Kafka, the schema registry, secrets. Only these modules hold their SDKs."""
+"""The services next to the lake: Kafka, the schema registry, secrets. Only these modules hold their SDKs."""

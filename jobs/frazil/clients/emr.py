@@ -19,9 +19,9 @@ from frazil.clients.aws_session import aws_client, aws_session, unanswered
 from frazil.errors import EmrUnavailable
 
 ENDED = 20
-"""How many runs that have ended are listed: enough to see that the last ones failed, and which was the last."""
+"""The number of ended runs that are listed: enough to see that the last ones failed, and which was the last."""
 WINDOWS = tuple(timedelta(days=days) for days in (2, 30, 400))
-"""How long ago these were created: the next window is listed only if there are too few in the one before."""
+"""The ages of the runs that are listed: the next window is listed only if there are too few in the one before."""
 _LOOKED_AT = 5  # times as many runs are asked for their tags at most
 _KEPT = 1_000  # runs that have ended are remembered
 
@@ -41,7 +41,7 @@ class RunState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the run has ended."""
+        """True if the run has ended."""
         return self in (RunState.SUCCESS, RunState.FAILED, RunState.CANCELLED)
 
 
@@ -62,11 +62,11 @@ class Run:
     updated_at: datetime
     tags: Mapping[str, str] = field(default_factory=dict)
     started_at: datetime | None = None
-    """When it first began to run."""
+    """The time when it first began to run."""
     queued_for: timedelta = timedelta(0)
-    """How long it waited for room on its application."""
+    """The time that it waited for room on its application."""
     log_uri: str = ""
-    """Where on S3 its logs are; empty for a run that leaves none there."""
+    """The address of its logs on S3; empty for a run that writes no logs there."""
 
 
 def emr_client(*, region: str | None = None, endpoint: str | None = None, keys: tuple[str, str] | None = None) -> Any:

@@ -57,7 +57,7 @@ class PullRequest:
         return self._list(f"{self._path}/issues/{self._number}/comments")
 
     def code_owners(self) -> str:
-        """Return the text of CODEOWNERS on the base branch; empty if there is none."""
+        """Return the text of CODEOWNERS on the base branch; empty if it does not exist."""
         branch = quote(str(self._of_pull["base"]["ref"]), safe="")
         for file in self._files:
             status, found = self._get(f"{self._path}/contents/{quote(file)}?ref={branch}")

@@ -80,7 +80,7 @@ class TopicOffsets:
 
 
 Asked = dict[tuple[str, Isolation], TopicOffsets | KafkaUnavailable]
-"""The offsets of topics, each under an isolation level, or why there are none."""
+"""The offsets of topics, each under an isolation level, or why they are unknown."""
 
 
 class Kafka:
@@ -135,7 +135,7 @@ class Kafka:
         return self._connection.ask(f"topic {topic}", spans)
 
     def offsets_of(self, topics: Collection[tuple[str, Isolation]]) -> Asked:
-        """Return the offsets of many topics in three round trips, or why there are none; do not wait for a missing topic.
+        """Return the offsets of many topics in three round trips, or why they are unknown; do not wait for a missing topic.
 
         Raises `KafkaUnavailable` if the cluster does not answer at all, `KafkaRefused` if it does not accept our login.
         """
@@ -170,7 +170,7 @@ class Kafka:
         return self._connection.ask(f"topic {topic}", epochs)
 
     def records(self, topic: str, offsets: Mapping[int, int], isolation: Isolation) -> dict[int, Record | None]:
-        """Return the record at an offset of each partition; None if there is none (any more).
+        """Return the record at an offset of each partition; None if it does not exist (any more).
 
         Needs READ on the topic, as do all that read records.
         """
@@ -180,11 +180,7 @@ class Kafka:
         )
 
     def stretches(
-        self,
-        topic: str,
-        ends: Mapping[int, tuple[int, int]],
-        isolation: Isolation,
-        is_wanted: Callable[[Record], bool],
+        self, topic: str, ends: Mapping[int, tuple[int, int]], isolation: Isolation, is_wanted: Callable[[Record], bool]
     ) -> list[Record]:
         """Return the records of each partition from the first to the last that is wanted, between two offsets of it.
 

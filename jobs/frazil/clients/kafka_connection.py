@@ -32,17 +32,17 @@ class TokenLogin:
 
     @property
     def is_current(self) -> bool:
-        """Whether the client has the current token. Raises `TokenUnavailable` or `SecretUnavailable`."""
+        """True if the client has the current token. Raises `TokenUnavailable` or `SecretUnavailable`."""
         return self._tokens.current() is self._token
 
     @property
     def has_expired(self) -> bool:
-        """Whether the client's token may not be used any more."""
+        """True if the client's token may not be used any more."""
         return self._tokens.has_expired(self._token)
 
     @property
     def is_due(self) -> bool:
-        """Whether the client's token should have been renewed: a broker may end its connections from now on."""
+        """True if the client's token should have been renewed: a broker may end its connections from now on."""
         return self._tokens.is_due(self._token)
 
     def answer(self, _: object) -> tuple[str, float, str, dict[str, str]]:
@@ -108,7 +108,7 @@ class Client:
 
     @property
     def is_current(self) -> bool:
-        """Whether the client's token, if it has one, need not be renewed. Raises `TokenUnavailable` or `SecretUnavailable`."""
+        """False if the client's token must be renewed. Raises `TokenUnavailable` or `SecretUnavailable`."""
         return self._login is None or self._login.is_current
 
     def is_ended(self, problem: KafkaError) -> bool:
@@ -117,7 +117,7 @@ class Client:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the broker refused our login: by SASL, or by a TLS alert about the certificate that we show, or do
+        """True if the broker refused our login: by SASL, or by a TLS alert about the certificate that we show, or do
         not. A token that has expired is refused, too: librdkafka waits for another without an error.
         """
         if self._login is not None and self._login.has_expired:
@@ -130,18 +130,18 @@ class Client:
 _T = TypeVar("_T")
 
 _SLICE_SECONDS = 0.1
-"""How often a wait looks at the connection: an admin request does not learn by itself that our login was refused."""
+"""The seconds between two looks at the connection: an admin request does not learn by itself that our login was refused."""
 
 _PAUSE_SECONDS = 0.1
 """The pause before a partition without a leader is asked for again."""
 
 _GRACE_SECONDS = 1.0
-"""How much longer than its own timeout an admin request may take to come back."""
+"""The time that, beyond its own timeout, an admin request may take to come back."""
 
 _MISSING = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.UNKNOWN_TOPIC_ID, KafkaError._UNKNOWN_TOPIC})
 
 _MISSING_SECONDS = 1.0
-"""How long a topic may be missing until we believe it: a broker learns a moment late that one was made."""
+"""A topic that is missing for less time may just have been made: brokers learn of it late."""
 
 _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
 
@@ -191,7 +191,7 @@ class Request:
 
 
 def is_silence(error: BaseException | None) -> bool:
-    """Return whether a request ended without an answer from a broker. What its connection met before then says why."""
+    """Return whether a request ended without an answer from a broker. The failure of its connection before that says why."""
     return isinstance(error, KafkaException) and error.args[0].code() in SILENT_ERRORS
 
 

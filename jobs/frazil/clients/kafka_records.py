@@ -44,7 +44,7 @@ class Record:
 
 
 def at(consumer: Any, topic: str, offsets: Mapping[int, int], seconds: float) -> dict[int, Record | None]:
-    """Return the record at the given offset of each partition; None if there is none.
+    """Return the record at the given offset of each partition; None if it does not exist.
 
     Raises `KafkaException` if the broker does not answer within `seconds`.
     """
@@ -87,7 +87,7 @@ def stretches(
 def tails(consumer: Any, ends: Mapping[tuple[str, int], tuple[int, int]], seconds: float) -> dict[str, list[Record]]:
     """Return the records of partitions of several topics between two offsets of each, by topic.
 
-    Those that `seconds`, or `MOST_BYTES`, do not suffice for are left out. Raises `KafkaException` if it may not read at all.
+    Those that `seconds`, or `MOST_BYTES`, do not suffice for are omitted. Raises `KafkaException` if it may not read at all.
     """
     found: dict[str, list[Record]] = {}
     left, held = set(ends), 0

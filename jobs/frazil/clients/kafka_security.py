@@ -1,4 +1,4 @@
-"""How a Kafka client proves who it is: the environment's typed settings as librdkafka's and as Java's options."""
+"""The login and TLS of a Kafka client: the environment's typed settings as librdkafka's and as Java's options."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def java_options(settings: environment.Kafka, secrets: Secrets) -> dict[str, str
 
     Certificates and keys are in the options themselves, as PEM text: executors need no files. Secret values are
     included, so Spark's redaction must cover them: `spark.redaction.regex` and `spark.sql.redaction.options.regex` need
-    `jaas|keystore` beside their defaults. Raises like `librdkafka_options`.
+    `jaas|keystore` next to their defaults. Raises like `librdkafka_options`.
     """
     options = {"bootstrap.servers": settings.bootstrap, "security.protocol": settings.security.value}
     if settings.mechanism:

@@ -78,7 +78,7 @@ class ObjectStore:
             return False
 
     def read(self, key: str) -> Stored | None:
-        """Return an object; None if there is none."""
+        """Return an object; None if it does not exist."""
         try:
             with self._translated_errors(key):
                 answer = self._client.get_object(Bucket=self.bucket, Key=key)
@@ -156,7 +156,7 @@ class ObjectStore:
                 return str(self._client.put_object(Body=body, **request)["ETag"])
 
     def _checksum(self, key: str) -> str | None:
-        """Return the SHA-256 of the object; None if there is none. Objects of other writers are read to compute it."""
+        """Return the SHA-256 of the object; None if it does not exist. Objects of other writers are read to compute it."""
         try:
             with self._translated_errors(key):
                 found = self._client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")

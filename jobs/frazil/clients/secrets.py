@@ -120,10 +120,7 @@ class Secrets:
     """
 
     def __init__(
-        self,
-        environment: Mapping[str, str],
-        *,
-        manager: Callable[[str | None], Any] = secrets_manager,
+        self, environment: Mapping[str, str], *, manager: Callable[[str | None], Any] = secrets_manager
     ) -> None:
         self.redactor = Redactor()
         self._environment = environment

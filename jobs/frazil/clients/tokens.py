@@ -152,7 +152,7 @@ _DEFAULT_SECONDS = 300.0
 """The lifetime of a token whose endpoint names none."""
 
 _REFUSALS = frozenset({400, 401, 403})
-"""What endpoints answer to a wrong client, secret or scope (RFC 6749, section 5.2)."""
+"""Answers of endpoints to a wrong client, secret or scope (RFC 6749, section 5.2)."""
 
 
 class TokenEndpoint:

@@ -32,7 +32,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What one check found. `exit` is the exit code of a failure, `columns` are names and types that a topic would become."""
+    """The result of one check. `exit` is the exit code of a failure, `columns` are names and types that a topic would become."""
 
     name: str
     result: Result
@@ -79,7 +79,7 @@ class Check:
 
 
 def exit_of_checks(checks: Iterable[Check]) -> Exit:
-    """Return the exit code of the worst failure; success if there is none. Warnings fail nothing."""
+    """Return the exit code of the worst failure; success without a failure. Warnings fail nothing."""
     return worst(check.exit for check in checks if check.result is Result.FAILED)
 
 

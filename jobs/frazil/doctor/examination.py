@@ -24,14 +24,14 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.project import declaration_file, environments
 
 SECONDS, TOTAL_SECONDS = 4.0, 10.0
-"""How long one check may take, and all of them."""
+"""The time of one check, and of all of them."""
 SERVICE_SECONDS = 3.0
-"""How long a client waits for a service; less than a check, so that the client's own message is shown."""
+"""The time that a client waits for a service; less than a check, so that the client's own message is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """What a project declares: the checks of its files, and what could be loaded of them."""
+    """The declarations of a project: the checks of its files, and what could be loaded of them."""
 
     checks: tuple[Check, ...]
     pipelines: tuple[Pipeline, ...] = ()

@@ -68,7 +68,7 @@ def _warehouse(
 
 
 def location(pipelines: Sequence[Pipeline], environment: Environment, lake: Lake) -> str | None:
-    """Return where tables keep their files; of a REST catalog that of the first table, None if there is none."""
+    """Return where tables keep their files; of a REST catalog that of the first table, None without a table."""
     match environment.catalog:
         case LocalCatalog(warehouse=warehouse) | GlueCatalog(warehouse=warehouse):
             return warehouse

@@ -71,7 +71,7 @@ def of_columns(pipeline: Pipeline, rows: TopicRows, table: Struct | None) -> Che
         remedy = "Records of that version are rejected; see docs/schemas.md"
         return Check.warning(name, f"{text}; a version does not land: {problems[0]}", remedy, columns=columns)
     if rows.omits:
-        remedy = f"Frazil leaves out these properties. {TO_LAND}"
+        remedy = f"Frazil omits these properties. {TO_LAND}"
         return Check.warning(name, f"{text}; in no column: {'; '.join(rows.omits[:3])}", remedy, columns=columns)
     return Check.ok(name, text, columns=columns)
 

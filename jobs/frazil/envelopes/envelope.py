@@ -21,7 +21,7 @@ from frazil.schemas.types import Struct
 
 
 class Operation(StrEnum):
-    """What a change does to the row of its key.
+    """The effect of a change on the row of its key.
 
     `WRITE`: the row is what the change says, whether it was there before or not. `DELETE`: it goes. `TRUNCATE`: all rows go, and
     the change has no key. `NOTHING`: the record is no change of a row. `LACKS_BEFORE`: it is one, and does not have the row
@@ -62,7 +62,7 @@ class Change:
 
 
 class Unwrapped(Hashable, Protocol):
-    """How the records of one writer schema are unwrapped. It is hashable: writers that are unwrapped alike share a decoder."""
+    """The unwrapping of the records of one writer schema. It is hashable: writers that are unwrapped alike share a decoder."""
 
     @property
     def row(self) -> Struct:
@@ -80,7 +80,7 @@ class Envelope(Protocol):
 
     @property
     def has_changes(self) -> bool:
-        """Whether records are changes of rows; else a record is its row."""
+        """True if records are changes of rows; else a record is its row."""
 
     @property
     def order(self) -> tuple[str, ...]:

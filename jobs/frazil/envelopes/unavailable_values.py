@@ -1,6 +1,6 @@
-"""What a connector writes for a value that the source did not send, by the type of its column.
+"""The placeholders of a connector for values that the source did not send, by the type of their column.
 
-PostgreSQL leaves an unchanged value out of a change if it is stored outside its row (TOAST). Debezium writes a placeholder for it:
+PostgreSQL omits an unchanged value of a change if it is stored outside its row (TOAST). Debezium writes a placeholder for it:
 https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-toasted-values
 """
 

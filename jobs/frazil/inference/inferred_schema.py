@@ -77,7 +77,7 @@ def sampled_schema(of: Inferred, title: str) -> dict[str, Any] | None:
 
 
 def place_schema(of: Inferred) -> dict[str, Any] | None:
-    """Return the schema of the values at a place; None if there is none, or if nothing says what its members are."""
+    """Return the schema of the values at a place; None if there are none, or if nothing says what its members are."""
     made: dict[str, Any] = {"type": [JSON_TYPES.get(of.kept_as, of.kept_as), "null"]}
     if not of.kept_as:
         return None

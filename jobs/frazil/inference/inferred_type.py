@@ -23,16 +23,16 @@ _DO = "Correct the record, or give --schema FILE; nothing was produced"
 _KINDS = {bool: "boolean", int: "long", Decimal: "double", str: "string", dict: "record", list: "array"}
 _NUMBERS = {"long", "double"}
 _TIMES = {"date-time": Kind.TIMESTAMPTZ, "date": Kind.DATE}
-"""What JSON Schema calls the kinds of time that are columns of their own."""
+"""The names in JSON Schema of the kinds of time that are columns of their own."""
 
 
 @dataclass(slots=True, eq=False)
 class Inferred:
-    """What the values at one place of the records have in common so far."""
+    """The common type of the values at one place of the records so far."""
 
     path: str
     count: int = 0
-    """How often the place is there, with null or without."""
+    """The number of occurrences, with null or without."""
     nulls: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     """The number of values of each kind, in the order in which they were seen."""
@@ -85,7 +85,7 @@ class Inferred:
 
     @property
     def is_nullable(self) -> bool:
-        """Whether null was seen."""
+        """True if null was seen."""
         return self.nulls > 0
 
     @property
@@ -108,23 +108,23 @@ class Inferred:
 
     @property
     def has_inexact(self) -> bool:
-        """Whether it has, at any depth, a fraction that no double holds."""
+        """True if it has, at any depth, a fraction that no double holds."""
         inside = [*self.fields.values(), *([self.items] if self.items is not None else [])]
         return self.inexact is not None or any(place.has_inexact for place in inside)
 
     @property
     def has_conflict(self) -> bool:
-        """Whether its values land as text because no other type holds all of them."""
+        """True if its values land as text because no other type holds all of them."""
         return self.kept_as in ("string", "json") and self.kind != "string"
 
     @property
     def time(self) -> str | None:
-        """Which format of JSON Schema all of its texts have: `date-time`, `date`, or none."""
+        """The format of JSON Schema that all of its texts have: `date-time`, `date`, or none."""
         return self._times[0] if self.kind == "string" and self._times else None
 
     @property
     def has_data_as_names(self) -> bool:
-        """Whether it is an object within records whose names are data, such as ids."""
+        """True for an object within records whose names are data, such as ids."""
         seen = sum(place.count for place in self.fields.values())
         return bool(self.path) and len(self.fields) > MOST_NAMES and seen * 4 < len(self.fields) * self.objects
 
@@ -175,8 +175,8 @@ def _refuse(of: Inferred) -> None:
     if of.huge is not None:
         raise of.huge.wrong(f"{of.name} has more than 64 bits", _DO)
     if of.kind == "double" and of.large is not None:
-        beside = shown(of.first["double"][1])
-        raise of.large.wrong(f"{of.name} has a whole number that no double holds beside {beside}", _DO)
+        other = shown(of.first["double"][1])
+        raise of.large.wrong(f"{of.name} has a whole number that no double holds next to {other}", _DO)
 
 
 def _is_exact(value: Decimal) -> bool:

@@ -48,7 +48,7 @@ def checked_row(text: str, file: str) -> Struct:
     size = len(text.encode("utf-8", "replace"))
     if size > LARGEST:
         what = f"the schema has {size:,} bytes, and at most {LARGEST:,} are read"
-        raise InvalidInput(what, where=file, do="Declare columns, or leave names that are data out of the records")
+        raise InvalidInput(what, where=file, do="Declare columns, or omit names that are data")
     try:
         text.encode()
         row = row_type(parse(text, {}))
@@ -84,7 +84,7 @@ class Proposal:
 
     @property
     def differs(self) -> bool:
-        """Whether a file exists that the text would replace with another schema."""
+        """True if a file exists that the text would replace with another schema."""
         return self.exists and any(change.is_change for change in self.changes)
 
     @property

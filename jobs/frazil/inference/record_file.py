@@ -16,7 +16,7 @@ from frazil.declaration.checks.constraints import shown
 from frazil.errors import InvalidInput
 
 LARGEST_BYTES = 256 << 20
-"""What a file may have: all records are in memory before the first one is sent, and take about eight times as much."""
+"""The largest file: all records are in memory before the first one is sent, and take about eight times as much."""
 
 _LONG = re.compile(r"-?(0|[1-9]\d*)")
 _DOUBLE = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")

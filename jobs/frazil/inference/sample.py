@@ -23,7 +23,7 @@ class Unused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSeen:
-    """What a sample showed of a field, or of the members of an array, whose path ends in `[]`."""
+    """A field as a sample showed it, or of the members of an array, whose path ends in `[]`."""
 
     path: str
     type: str
@@ -32,13 +32,13 @@ class FieldSeen:
     """The number of its values that are not null."""
     nulls: int
     present: int
-    """How many of the objects around it have it; of an array's members their number."""
+    """The number of the objects around it that have it; of an array's members their number."""
     objects: int
     """The number of objects around it; of an array's members their number, too."""
     kinds: dict[str, int]
     """The number of values of each kind."""
     conflict: str
-    """Why no other type than text holds all values; empty if one does."""
+    """The reason why only text holds all values; empty if another type does."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _conflict(of: Inferred) -> str:
         return f"a number that no double holds, {of.inexact.place}"
     if of.kept_as == "json":
         return f"values of several kinds, with numbers that no double holds: {', '.join(of.kinds)}"
-    return f"a whole number beside fractions that no double holds, {of.large.place if of.large else ''}"
+    return f"a whole number next to fractions that no double holds, {of.large.place if of.large else ''}"
 
 
 def _share(part: int, of: int) -> float:

@@ -21,7 +21,7 @@ _BY_HAND = frozenset(
 
 
 class Effect(StrEnum):
-    """What the merge did at a place: `WIDENED` takes more values, `UNSEEN` is in the file alone, `KEPT` is not compared."""
+    """The effect of the merge on a place: `WIDENED` takes more values, `UNSEEN` is in the file alone, `KEPT` is not compared."""
 
     ADDED = "added"
     WIDENED = "widened"
@@ -39,7 +39,7 @@ class Change:
 
     @property
     def is_change(self) -> bool:
-        """Whether the file differs by it."""
+        """True if the file differs by it."""
         return self.effect in (Effect.ADDED, Effect.WIDENED)
 
 

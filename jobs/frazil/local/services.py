@@ -23,15 +23,7 @@ from frazil.errors import LocalPartFailed
 from frazil.local import seaweedfs
 from frazil.local.connect_worker import PLUGINS, start_connect
 from frazil.local.kafka_broker import start_kafka
-from frazil.local.ports import (
-    STATE_FILE,
-    Address,
-    Moved,
-    keep_addresses,
-    locked,
-    running_addresses,
-    write_document,
-)
+from frazil.local.ports import STATE_FILE, Address, Moved, keep_addresses, locked, running_addresses, write_document
 from frazil.local.postgres import start_postgres
 from frazil.local.process import Process, noted, stop
 from frazil.local.registry import start_registry
@@ -195,12 +187,7 @@ class LocalServices:
         return Registry(url=self.registry_url) if Part.REGISTRY in self.addresses else None
 
 
-def up(
-    folder: Path,
-    *,
-    parts: Sequence[Part] = USUAL,
-    compatibility: str | None = None,
-) -> LocalServices:
+def up(folder: Path, *, parts: Sequence[Part] = USUAL, compatibility: str | None = None) -> LocalServices:
     """Start the parts that do not run yet, in parallel, and write the environment documents.
 
     Running parts stay. `compatibility` is the level at which the registry checks new schemas; without it, the level stays

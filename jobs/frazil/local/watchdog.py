@@ -1,4 +1,4 @@
-"""A process that stops local services whose owner was killed, so that a killed test run leaves no broker behind.
+"""A process that stops local services whose owner was killed, so that a killed test run does not leave a broker running.
 
 The watchdog waits for the end of its input. The owner holds the other end of that pipe, which the system closes however
 the owner ends.

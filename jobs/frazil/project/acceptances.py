@@ -21,7 +21,7 @@ DIGITS = 64
 """Digits of a digest. Fewer do not count: who chooses texts of two plans can give both the same first digits."""
 _LINE = re.compile(r"frazil accept ([0-9a-f]{1,128}) ([a-z0-9_]+(?:(?: *, *| +)[a-z0-9_]+)*) ?: *(\S.{0,499})")
 _PLACEHOLDER = "the reason"
-"""What the review suggests. A mail program may quote it without a mark."""
+"""The text that the review suggests. A mail program may quote it without a mark."""
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -47,7 +47,7 @@ class Ignored:
 
 
 class Repository(Protocol):
-    """What is asked of GitHub."""
+    """The questions to GitHub."""
 
     def authors(self) -> frozenset[str]:
         """Return the logins of those who opened the pull request or have a commit in it, in lower case."""
@@ -56,7 +56,7 @@ class Repository(Protocol):
         """Return the comments of the pull request, as GitHub's API does."""
 
     def code_owners(self) -> str:
-        """Return the text of CODEOWNERS on the base branch; empty if there is none."""
+        """Return the text of CODEOWNERS on the base branch; empty if it does not exist."""
 
     def may_write(self, login: str) -> bool:
         """Return whether a user may write to the repository."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
-"""Where GitHub looks for the file; the first one counts."""
+"""The places where GitHub looks for the file; the first one counts."""
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$")
 def owners(text: str, path: str) -> tuple[str, ...]:
     """Return the owners of a path: `@user`, `@org/team`. The last line whose pattern matches counts.
 
-    Addresses of e-mail are left out, because no comment can be attributed to one. Lines that GitHub refuses are ignored.
+    Addresses of e-mail are omitted, because no comment can be attributed to one. Lines that GitHub refuses are ignored.
     """
     found: tuple[str, ...] = ()
     for line in text.split("\n"):

@@ -39,14 +39,14 @@ REGISTRY = {Cluster.CONFLUENT: "https://psrc-00000.eu-central-1.aws.confluent.cl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewProject:
-    """What a new project is for. `environment` is the name of the environment that its commands use."""
+    """The choices for a new project. `environment` is the name of the environment that its commands use."""
 
     cluster: Cluster
     environment: str
     bootstrap: str = ""
     registry: str = ""
     has_aws: bool = False
-    """Whether it deploys to AWS, as dev."""
+    """True if it deploys to AWS, as dev."""
 
     def files(self, version: str) -> dict[str, str]:
         """Return the files by their paths in the project; `version` is the one of Frazil that they install.

@@ -32,7 +32,7 @@ _RELATIVE = ("./", "../")
 
 @declared
 class Project:
-    """What commands take from the project file if neither an option nor a variable says it."""
+    """The values that commands take from the project file if neither an option nor a variable says it."""
 
     pipelines: Annotated[str | None, "The file of declarations, relative to this file.", NOT_EMPTY] = None
     environment: Annotated[str | None, "The environment of commands that name none.", ENVIRONMENT_NAME] = None
@@ -65,7 +65,7 @@ def state_folder() -> Path:
 
 
 def project_file() -> ProjectFile | None:
-    """Read the project file; None if there is none. Raises `InvalidDeclaration` with every problem and its place."""
+    """Read the project file; None if it does not exist. Raises `InvalidDeclaration` with every problem and its place."""
     path = project_folder() / NAME
     if not os.path.isfile(path):
         return None

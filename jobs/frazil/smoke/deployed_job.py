@@ -25,7 +25,7 @@ GOOD = (RunState.RUNNING, RunState.SUCCESS)
 """The states of a run that shows something."""
 
 ENDED = 8
-"""How many runs that have ended are asked for: those of more than half an hour, at a drain every five minutes."""
+"""The number of ended runs that are asked for: those of more than half an hour, at a drain every five minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +35,10 @@ class Names:
     prefix: str
     schedule_group: str
     log_groups: str
-    """What the name of each log group begins with."""
+    """The beginning of the name of each log group."""
     alarm_topic: str
     alarm_addresses: int
-    """How many addresses are declared to get alarms."""
+    """The number of addresses that are declared to get alarms."""
     reader_role: str | None
     is_local: bool
 
@@ -49,7 +49,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What probes ask, and the time."""
+    """The services that probes ask, and the time."""
 
     environment: Environment
     names: Names
@@ -82,7 +82,7 @@ class DeployedJob:
 
     @property
     def is_ingest(self) -> bool:
-        """Whether it lands records; otherwise it maintains tables."""
+        """True if it lands records; otherwise it maintains tables."""
         return self.job == self.desired.job
 
     @property
@@ -126,7 +126,7 @@ class IngestJob(DeployedJob):
 
     @cached_property
     def state(self) -> RolloutState:
-        """What the reconciler has stored."""
+        """The state that the reconciler has stored."""
         return stored_state(self.services.store, self.job)
 
     @cached_property

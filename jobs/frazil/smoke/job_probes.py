@@ -17,9 +17,9 @@ from frazil.smoke.deployed_job import GOOD, DeployedJob, IngestJob
 from frazil.smoke.probe import Answer
 
 STARTING = timedelta(minutes=15)
-"""How long a run may take to start: an application with capacity needs about two minutes."""
+"""The time that a run may take to start: an application with capacity needs about two minutes."""
 LOGGING = timedelta(minutes=10)
-"""How long after its request a run may have no log in CloudWatch."""
+"""The time after its request in which a run may have no log in CloudWatch."""
 _NO_RUN = "no run yet"
 
 
@@ -108,11 +108,11 @@ def generation(job: IngestJob) -> Answer:
 
 
 WRITING = timedelta(minutes=5)
-"""How long after the start of its run a proof may be missing."""
+"""The time after the start of its run in which a proof may be missing."""
 FRESH = timedelta(minutes=30)
-"""How old the proof of a run that runs may be: the driver writes it every five minutes."""
+"""The largest age of the proof of a run that runs: the driver writes it every five minutes."""
 EXTRACTING = timedelta(minutes=20)
-"""How long after its request a run may have no metrics: CloudWatch shows a new one after some minutes."""
+"""The time after its request in which a run may have no metrics: CloudWatch shows a new one after some minutes."""
 METRIC = "freshness_seconds"
 """The metric that every pipeline reports in each run."""
 _NO_PROOF = "no proof yet"

@@ -33,7 +33,7 @@ class Answer:
     remedy: str = ""
     exit: Exit = Exit.SUCCESS
     is_awaited: bool = False
-    """Whether the same probe may show it within minutes, without a person."""
+    """True if the same probe may show it within minutes, without a person."""
 
     @classmethod
     def shown(cls, found: str) -> Answer:
@@ -63,7 +63,7 @@ class Answer:
 
 
 class Subject(StrEnum):
-    """What a probe asks about, in the order of docs/deploy.md, which says what each of them shows."""
+    """The subject of a probe, in the order of docs/deploy.md, which says what each of them shows."""
 
     RUN = "run"
     LOG_GROUP = "log group"

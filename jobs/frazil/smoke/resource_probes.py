@@ -15,9 +15,9 @@ RECENT = timedelta(hours=1)
 PERIOD = timedelta(minutes=5)
 """The period of a metric, as it is asked for."""
 SETTLING = timedelta(hours=3)
-"""How long an alarm may lack data after it was created."""
+"""The time that an alarm may lack data after it was created."""
 LOOKS, LOOK_SECONDS = 10, 3.0
-"""How often, and how many seconds apart, the action of a raised alarm is looked for."""
+"""The number of looks for the action of a raised alarm, and the seconds between two."""
 _ENABLED, _ACTIVE = "ENABLED", "Active"
 _REASON = "frazil deploy smoke: a test of the topic. Nothing is wrong"
 

@@ -1,1 +1,1 @@
-"""What a pipeline's table and topic say about its progress."""
+"""The progress of pipelines, from their tables and topics."""

@@ -20,7 +20,7 @@ from frazil.status.pipeline_status import PipelineStatus, State, status_of
 PARALLEL = 8
 """Tables that are read at a time."""
 LONGEST_SECONDS = 10.0
-"""How long one look takes at most."""
+"""The longest time of one look."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def all_pipelines(
 
     So is one that has no answer within `LONGEST_SECONDS`: a catalog's client waits without an end. `now` is in seconds since 1970.
     """
-    topics = threads.submit(partial(_offsets, pipelines, services))  # first: what comes behind it waits for it
+    topics = threads.submit(partial(_offsets, pipelines, services))  # first: what comes after it waits for it
     answers = [threads.submit(partial(_row, pipeline, services, topics, now)) for pipeline in pipelines]
     wait(answers, timeout=LONGEST_SECONDS)
     return [_made(pipeline, answer) for pipeline, answer in zip(pipelines, answers, strict=True)]
@@ -111,7 +111,7 @@ def _with_open_transactions(
 
 
 def _of_topic(pipeline: Pipeline, services: Services, topics: Future[Asked]) -> tuple[TopicOffsets | None, str, bool]:
-    """Return the offsets of a pipeline's topic, or why there are none, and whether the topic does not exist."""
+    """Return the offsets of a pipeline's topic, or why they are unknown, and whether the topic does not exist."""
     try:
         found = topics.result().get((pipeline.topic.name, pipeline.isolation))
     except ServiceUnavailable as error:

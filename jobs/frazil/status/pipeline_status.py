@@ -31,7 +31,7 @@ _IN_FULL = ("location", "stale_keys", "unknown_keys", "stale", "columns", "parti
 
 
 class State(StrEnum):
-    """What a pipeline does, or waits for.
+    """The state of a pipeline.
 
     `CAUGHT_UP`: no record waits. `BEHIND`: some do. `WAITING`: its topic does not exist or has no schema yet, so there is no table.
     `NO_TABLE`: no run has made its table yet. `STOPPED`: an error ended its last run, or an operator must decide before it

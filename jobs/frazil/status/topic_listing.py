@@ -32,7 +32,7 @@ _HEAD_BYTES = len(MAGIC) + 8
 
 
 class Form(StrEnum):
-    """What bytes look like. `FRAMED` is a frame whose schema is not known."""
+    """The form that bytes seem to have. `FRAMED` is a frame whose schema is not known."""
 
     NULL = "null"
     AVRO = "avro"
@@ -146,7 +146,7 @@ _OTHERS = {
 def json_lines(
     topic: str, records: Iterable[Record], type_of: Callable[[int], SchemaType | None] = lambda _: None
 ) -> list[Line]:
-    """Return the values as lines, each with its partition and offset as its place; those that are null are left out.
+    """Return the values as lines, each with its partition and offset as its place; those that are null are omitted.
 
     Raises `InvalidInput` if records have a schema elsewhere, or if none of them is JSON.
     """
@@ -212,7 +212,7 @@ class Listed:
 
     @property
     def declaration(self) -> str:
-        """A line that declares the topic by the guesses; bytes where there is none."""
+        """A line that declares the topic by the guesses; bytes without a guess."""
         value = _VALUES.get(self.value.form, "bytes") if self.value else "bytes"
         return declaration(self.topic, value, self.key, columns=self.columns, namespace=self.namespace)
 

@@ -22,13 +22,7 @@ class RegistryAdmin:
 
     def __init__(self, url: str) -> None:
         self._http = RegistryHttp(
-            url,
-            Login(),
-            Redactor(),
-            retry=RetryPolicy(),
-            clock=time.monotonic,
-            sleep=time.sleep,
-            random=random.random,
+            url, Login(), Redactor(), retry=RetryPolicy(), clock=time.monotonic, sleep=time.sleep, random=random.random
         )
 
     def register(

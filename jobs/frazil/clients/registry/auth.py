@@ -17,7 +17,7 @@ from frazil.errors import SecretUnavailable
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """What a connection needs of a login; by default there is none.
+    """A login at a registry; by default without secrets and headers.
 
     `headers` prove who we are: it raises `SecretUnavailable`, and `TokenUnavailable`. `forget` has the refused secrets read
     again. `references` are those of the secrets, for messages.

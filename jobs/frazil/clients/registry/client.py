@@ -12,13 +12,7 @@ from urllib.parse import quote
 from frazil.clients.registry.auth import login_of
 from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy, several
 from frazil.clients.registry.schema_cache import SchemaCache
-from frazil.clients.registry.schemas import (
-    Reference,
-    RegisteredSchema,
-    SubjectVersion,
-    resolved,
-    schema_from,
-)
+from frazil.clients.registry.schemas import Reference, RegisteredSchema, SubjectVersion, resolved, schema_from
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
 from frazil.errors import SchemaChanged, UnreadableSchema
@@ -153,7 +147,7 @@ class Registry:
         return tuple(sorted(set(names)))
 
     def id_of_guid(self, guid: str) -> int | None:
-        """Return the id of the schema with that GUID, which headers hold; None if there is none."""
+        """Return the id of the schema with that GUID, which headers hold; None if it does not exist."""
         if guid in self._guids:
             return self._guids[guid]
         answer = self._http.get(f"/schemas/guids/{quoted(guid)}/ids")
@@ -177,7 +171,7 @@ class Registry:
         return resolved(schema, self._referenced)
 
     def _referenced(self, reference: Reference) -> RegisteredSchema | None:
-        """Return the schema that a reference names, deleted or not; None if there is none."""
+        """Return the schema that a reference names, deleted or not; None if it does not exist."""
         place = (reference.subject, reference.version)
         if place not in self._by_version:
             answer = self._ask(f"/subjects/{quoted(reference.subject)}/versions/{reference.version}", deleted=True)

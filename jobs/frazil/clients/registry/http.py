@@ -21,7 +21,7 @@ from frazil.clients.secrets import Redactor
 from frazil.errors import RegistryRefused, RegistryUnavailable
 
 _PARALLEL = 8
-"""How many requests a method makes at a time."""
+"""The number of requests that a method makes at a time."""
 
 _K = TypeVar("_K")
 _T = TypeVar("_T")
@@ -99,7 +99,7 @@ _MOST_CHARACTERS = 300
 
 
 class Answer(NamedTuple):
-    """What the registry at `where` answered: the status, and the JSON; None if a refusal had none."""
+    """The answer of the registry at `where`: the status, and the JSON; None for a refusal without JSON."""
 
     where: str
     status: int
@@ -255,8 +255,7 @@ class RegistryHttp:
             data += chunk
             if len(data) > self._retry.body_bytes:
                 raise self._unavailable(
-                    f"its answer is larger than {self._retry.body_bytes} bytes",
-                    "Check that registry.url is a registry",
+                    f"its answer is larger than {self._retry.body_bytes} bytes", "Check that registry.url is a registry"
                 )
             if self._clock() >= deadline:
                 raise PassingError("the time was up in the middle of the answer")

@@ -35,7 +35,7 @@ class DoesNotFitError(Exception):
 
 
 class AvroValues:
-    """Encodes values of one schema. Raises `InvalidInput` if the schema is none."""
+    """Encodes values of one schema. Raises `InvalidInput` if the schema is invalid."""
 
     def __init__(self, text: str, file: str) -> None:
         import fastavro

@@ -1,4 +1,4 @@
-"""How the records of a file become bytes, for each format: the schema, and a function from a record to its body."""
+"""Encoders of the records of a file, for each format: the schema, and a function from a record to its body."""
 
 from __future__ import annotations
 

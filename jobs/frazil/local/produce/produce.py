@@ -167,7 +167,7 @@ _ENDINGS = {".avsc": Avro.kind, ".json": JsonSchema.kind, ".proto": Protobuf.kin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """What was produced."""
+    """The result of producing."""
 
     topic: str
     created: bool
@@ -185,7 +185,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to produce: a topic as it is declared, if it is, and what the person chose."""
+    """The topic to produce to, as it is declared, if it is, and the choices of the person."""
 
     topic: str
     declared: Topic | None = None

@@ -77,7 +77,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether its values are numbers."""
+        """True if its values are numbers."""
         return self.type in _NUMBERS or self.type.startswith("DECIMAL")
 
 
@@ -147,7 +147,7 @@ def _rows(reader: Any, count: int) -> list[tuple[Any, ...]]:
 
 
 def _value(scalar: Any) -> Any:
-    """Return a value as JSON has it: texts for what JSON does not know, and for numbers that are none."""
+    """Return a value as JSON has it: texts for what JSON does not know, and for NaN and infinity."""
     import pyarrow as pa
 
     if not scalar.is_valid:

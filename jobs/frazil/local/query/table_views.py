@@ -21,7 +21,7 @@ _PATHS = ("write.data.path", "write.object-storage.path", "write.metadata.path")
 _S3 = ("s3", "s3a", "s3n")
 _AT_ONCE = 8
 LONGEST_SECONDS = 30.0
-"""How long the catalog may take to answer for all tables."""
+"""The time that the catalog may take to answer for all tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class View:
     """The table's identifier in the catalog."""
     pipeline: str
     is_main: bool
-    """Whether it is the pipeline's table, not its dead letters."""
+    """True for the pipeline's table, not its dead letters."""
 
     @property
     def sql_name(self) -> str:

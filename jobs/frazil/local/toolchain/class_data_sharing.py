@@ -21,7 +21,7 @@ from frazil.local.toolchain import class_path
 from frazil.local.toolchain.java import java, version_text
 
 LONGEST_SECONDS = 300
-"""How long each of the two steps may take."""
+"""The time that each of the two steps may take."""
 TRY_AGAIN = 75
 """The status of the program if a step took longer; it is `EX_TEMPFAIL` of sysexits.h."""
 
@@ -118,7 +118,7 @@ def _ran(folder: Path, *command: str | Path) -> str:
 
 
 def main() -> int:
-    """Create the archive and say where it is, or why there is none. Return the status of the program."""
+    """Create the archive and say where it is, or why it does not exist. Return the status of the program."""
     try:
         print(make() or "this Java makes no archive of classes; Spark starts without one")
     except TimeoutError as late:

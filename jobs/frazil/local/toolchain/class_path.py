@@ -1,4 +1,4 @@
-"""The class path of a driver's JVM on this machine: Spark's own jars, and behind them those of `jobs/jars.lock`.
+"""The class path of a driver's JVM on this machine: Spark's own jars, and after them those of `jobs/jars.lock`.
 
 With `spark.jars`, as on EMR, Spark copies them for each session (72 MB), and loads their classes by a class loader of its own,
 which shares none with an archive (`class_data_sharing`). Spark also opens files before it loads `spark.jars`.
@@ -20,7 +20,7 @@ LOCAL_FILES = {"spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.B
 
 
 VARIABLE = "SPARK_DIST_CLASSPATH"
-"""The variable by which spark-submit puts jars behind Spark's own."""
+"""The variable by which spark-submit puts jars after Spark's own."""
 _FOR_AWS = re.compile("iceberg-aws-bundle|aws-msk-iam")
 
 

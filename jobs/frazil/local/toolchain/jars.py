@@ -1,7 +1,7 @@
 """The jars of Spark and the local servers, exactly those of `jobs/jars.lock`, fetched once or taken from a folder.
 
 The lock names every jar with its SHA-256 and no registry's address. pyspark's Ivy fetches jars that are not in the cache,
-without their dependencies, into a folder beside the cache. Only a file with the locked hash is moved into the cache. A
+without their dependencies, into a folder next to the cache. Only a file with the locked hash is moved into the cache. A
 cached file is trusted as long as its size and modification time are those of the check of its hash, so the usual call
 reads no jar, starts no process and needs no network.
 
@@ -129,7 +129,7 @@ def postgres_purpose() -> str | None:
 
 LOCK_VERSION = 1
 EVERYWHERE = ("avro-converter", "connect", "debezium-postgres", "kafka", "registry", "spark")
-"""What all platforms need."""
+"""The purposes of all platforms."""
 FOLDER = "FRAZIL_JARS"
 """The variable that names a folder with all jars."""
 LOCK_NAME = "jars.lock"
@@ -153,7 +153,7 @@ def locked(lock: Path) -> tuple[Artifact, ...]:
 
 
 def lock_file() -> Path:
-    """Return the lock of an installed package, which is beside this module, or of the checkout."""
+    """Return the lock of an installed package, which is next to this module, or of the checkout."""
     here = Path(__file__).resolve()
     candidates = (here.parent / LOCK_NAME, here.parents[3] / LOCK_NAME)
     for candidate in candidates:
