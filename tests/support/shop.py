@@ -20,7 +20,6 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
-from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Pipeline, Spark, Table
@@ -44,6 +43,7 @@ from frazil.local.toolchain.class_data_sharing import java_options
 from frazil.local.toolchain.class_path import LOCAL_FILES
 from tests.support import oracle
 from tests.support.jobs import job
+from tests.support.registry_admin import RegistryAdmin
 from tests.support.topics import topic_of
 
 ORDER: dict[str, Any] = {

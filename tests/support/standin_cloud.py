@@ -20,7 +20,6 @@ from urllib.request import urlopen
 import boto3
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
-from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.services import LocalServices, world
 from frazil.release.manifest import Architecture, Role, manifest
 from stacks.spec.deployments import DEPLOYMENTS
@@ -28,6 +27,7 @@ from tests.stacks.synthesised import release
 from tests.standin.aws.launch import endpoint_of, key_files, with_aws
 from tests.standin.terraform import stand_in_settings
 from tests.support.provider_log import LOGGED, actions
+from tests.support.registry_admin import RegistryAdmin
 from tests.support.standin import Terraform
 
 LOCAL = DEPLOYMENTS["local"]

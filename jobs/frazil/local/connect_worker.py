@@ -143,7 +143,9 @@ def create_connector(worker: str, name: str, settings: Mapping[str, str], *, sec
     request(worker, "PUT", f"/connectors/{name}/config", settings)
     deadline = time.monotonic() + seconds
     while True:
-        states = _states(worker, name)
+        status = request(worker, "GET", f"/connectors/{name}/status", unless=404)
+        found = [status["connector"], *status["tasks"]] if status else []
+        states = [(one["state"], one.get("trace", "")) for one in found]
         failed = [trace for state, trace in states if state == "FAILED"]
         if failed:
             raise LocalPartFailed(f"connector {name} failed: {failed[0].strip()}", where=worker)
@@ -152,13 +154,6 @@ def create_connector(worker: str, name: str, settings: Mapping[str, str], *, sec
         if time.monotonic() > deadline:
             raise LocalPartFailed(f"connector {name} did not start within {seconds:g} s", where=worker)
         time.sleep(_POLL_SECONDS)
-
-
-def _states(worker: str, name: str) -> list[tuple[str, str]]:
-    """Return the state of a connector and of its tasks, each with the trace of its failure."""
-    status = request(worker, "GET", f"/connectors/{name}/status", unless=404)
-    found = [status["connector"], *status["tasks"]] if status else []
-    return [(one["state"], one.get("trace", "")) for one in found]
 
 
 def request(

@@ -67,16 +67,8 @@ _NAME = "object-store"
 _WORKER_PORT_OFFSET = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreAddress:
-    """The addresses of the store's two services."""
-
-    s3: str
-    catalog: str
-
-
-def start_object_store(home: Path) -> StoreAddress:
-    """Start the store on the data in a `.frazil` folder. Return its addresses once both services and buckets answer.
+def start_object_store(home: Path) -> dict[str, str]:
+    """Start the store on the data in a `.frazil` folder. Return `s3` and `catalog` once both services and buckets answer.
 
     Now and then SeaweedFS does not become ready at all, so one that is not ready within `READY_SECONDS` is started again. Raises
     `LocalPartFailed` with the end of the log if it does not start in `TRIES`, or does not end: a second one would share its data.
@@ -90,7 +82,7 @@ def start_object_store(home: Path) -> StoreAddress:
     return _started(home)
 
 
-def _started(home: Path) -> StoreAddress:
+def _started(home: Path) -> dict[str, str]:
     keys = key_files(home)
     keys.make()
     credentials = keys.credentials()
@@ -103,7 +95,7 @@ def _started(home: Path) -> StoreAddress:
         options = {f"{server}.port": port for server, port in ports.items()}
         options |= {f"{server}.port.grpc": port for server, port in zip(ports, grpc, strict=True)}
         options["s3.port.iceberg"] = iceberg
-        address = StoreAddress(s3=f"http://{HOST}:{s3}", catalog=f"http://{HOST}:{iceberg}")
+        address = {"s3": f"http://{HOST}:{s3}", "catalog": f"http://{HOST}:{iceberg}"}
         store = start(
             _NAME,
             [_program(), "-logtostderr=true", "mini", *_arguments(home, options)],
@@ -146,14 +138,14 @@ def _arguments(home: Path, ports: dict[str, int]) -> list[str]:
     return [f"-{name}={value}" for name, value in options.items()]
 
 
-def _is_ready(address: StoreAddress, ports: dict[str, int], credentials: Credentials) -> bool:
+def _is_ready(address: dict[str, str], ports: dict[str, int], credentials: Credentials) -> bool:
     """Return whether every server listens, the catalog answers, and both buckets exist."""
-    request = AWSRequest("GET", f"{address.s3}/")
+    request = AWSRequest("GET", f"{address['s3']}/")
     S3SigV4Auth(credentials, "s3", REGION).add_auth(request)
     try:
         for port in ports.values():
             socket.create_connection((HOST, port), timeout=2).close()
-        with urllib.request.urlopen(f"{address.catalog}/v1/config", timeout=2):  # noqa: S310 - a local address
+        with urllib.request.urlopen(f"{address['catalog']}/v1/config", timeout=2):  # noqa: S310 - a local address
             pass
         signed = urllib.request.Request(request.url, headers=dict(request.headers))  # noqa: S310 - a local address
         with urllib.request.urlopen(signed, timeout=2) as answer:  # noqa: S310 - a local address

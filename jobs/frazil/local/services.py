@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -207,7 +207,7 @@ def up(folder: Path, *, parts: Sequence[Part] = USUAL, compatibility: str | None
         starts: dict[Part, Callable[[], Address]] = {
             Part.KAFKA: lambda: {"bootstrap": start_kafka(home)},
             Part.REGISTRY: lambda: {"url": start_registry(home, compatibility=compatibility)},
-            Part.OBJECT_STORE: lambda: asdict(start_object_store(home)),
+            Part.OBJECT_STORE: lambda: start_object_store(home),
             Part.POSTGRES: lambda: {"uri": start_postgres(home)},
             Part.CONNECT: lambda: {"url": start_connect(home, bootstrap=world_now.bootstrap)},
         }

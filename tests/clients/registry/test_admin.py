@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.errors import InvalidInput
 from frazil.local.services import LocalServices
+from tests.support.registry_admin import RegistryAdmin
 from tests.support.registry_server import RegistryServer, says
 
 

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import pytest
 
-from frazil.clients.registry.admin import RegistryAdmin
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.http import RetryPolicy
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
@@ -20,6 +19,7 @@ from frazil.declaration import environment
 from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
 from tests.support.fake_registry import FakeRegistry
 from tests.support.fake_time import FakeTime
+from tests.support.registry_admin import RegistryAdmin
 from tests.support.registry_server import RegistryServer, says
 from tests.support.schema_store import SchemaStore
 

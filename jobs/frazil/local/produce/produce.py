@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -235,16 +236,25 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     if not before:
         writer.create(wanted.partitions or 1, is_rehearsal=True)
     schemas: dict[str, int] = {}
-    frame = _frame(encoder, declared, wanted.topic, registry_url, schemas)
-    key_frame = _key_frame(keys, wanted, registry_url, schemas)
+
+    def framed(of: Encoder, subject: str, declared: Format | None) -> Callable[[bytes], bytes]:
+        """Return what adds a registry's frame or the head of single-object encoding to a body, if any."""
+        if of.type is None:
+            return lambda body: body
+        if declared is not None and declared.schema:
+            start = head(of.schema) if declared.framing is not None else b""
+            return lambda body: start + body
+        schema_id = schemas[subject] = RegistryAdmin(registry_url()).register(subject, of.schema, of.type)
+        return lambda body: prefixed(schema_id, body, of.index)
+
+    frame = framed(encoder, _subject(declared, wanted.topic, encoder.name), declared)
+    framed_keys: Iterable[bytes | None] = repeat(None)
+    if keys is not None:
+        key_frame = framed(keys, f"{wanted.topic}-key", wanted.declared.key if wanted.declared is not None else None)
+        framed_keys = map(key_frame, key_bodies)
     if not before:
         writer.create(wanted.partitions or 1)
-    pairs = (
-        zip(map(key_frame, key_bodies), values, strict=True)
-        if keys is not None
-        else ((None, value) for value in values)
-    )
-    sent = writer.send((key, frame(value)) for key, value in pairs)
+    sent = writer.send(zip(framed_keys, map(frame, values), strict=False))
     return Produced(topic=wanted.topic, created=not before, format=kind, partitions=sent, schemas=schemas)
 
 
@@ -281,37 +291,8 @@ def _encoded(encoder: Encoder, lines: Sequence[Line]) -> list[bytes]:
     return bodies
 
 
-def _frame(
-    encoder: Encoder, declared: Format | None, topic: str, registry_url: Callable[[], str], schemas: dict[str, int]
-) -> Callable[[bytes], bytes]:
-    """Return what makes a value of a body: registry's frame, single-object encoding, or nothing."""
-    if encoder.type is None:
-        return lambda body: body
-    if declared is not None and declared.schema:
-        before = head(encoder.schema) if declared.framing is not None else b""
-        return lambda body: before + body
+def _subject(declared: Format | None, topic: str, name: str) -> str:
+    """Return the subject of a schema of values; `name` is the full name of the records."""
     strategy = declared.subject_strategy if declared is not None else SubjectStrategy.TOPIC
-    names = {SubjectStrategy.RECORD: encoder.name, SubjectStrategy.TOPIC_RECORD: f"{topic}-{encoder.name}"}
-    subject = names.get(strategy, f"{topic}-value")
-    return _registered(encoder, subject, registry_url, schemas)
-
-
-def _key_frame(
-    keys: Encoder | None, wanted: Wanted, registry_url: Callable[[], str], schemas: dict[str, int]
-) -> Callable[[bytes], bytes]:
-    declared = wanted.declared
-    if keys is None or keys.type is None:
-        return lambda body: body
-    if declared is not None and declared.key.schema:
-        before = head(keys.schema) if declared.key.framing is not None else b""
-        return lambda body: before + body
-    return _registered(keys, f"{wanted.topic}-key", registry_url, schemas)
-
-
-def _registered(
-    encoder: Encoder, subject: str, registry_url: Callable[[], str], schemas: dict[str, int]
-) -> Callable[[bytes], bytes]:
-    """Register the schema, and return what frames a body with its id."""
-    assert encoder.type is not None
-    schema_id = schemas[subject] = RegistryAdmin(registry_url()).register(subject, encoder.schema, encoder.type)
-    return lambda body: prefixed(schema_id, body, encoder.index)
+    names = {SubjectStrategy.RECORD: name, SubjectStrategy.TOPIC_RECORD: f"{topic}-{name}"}
+    return names.get(strategy, f"{topic}-value")
