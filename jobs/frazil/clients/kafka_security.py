@@ -11,7 +11,7 @@ from frazil.clients.secrets import Secrets, reference
 from frazil.clients.tokens import MskTokens, TokenEndpoint, Tokens
 from frazil.declaration import environment
 from frazil.declaration.environment import Mechanism
-from frazil.declaration.secret import OAuth, Secret
+from frazil.declaration.secret import OAuth, Secret, secrets_in
 from frazil.errors import KafkaUnavailable, SecretUnavailable
 
 _LOGIN_MODULES = {
@@ -139,22 +139,15 @@ def _java_oauth(oauth: OAuth, secrets: Secrets) -> dict[str, str]:
 
 def forget(settings: environment.Kafka, secrets: Secrets) -> None:
     """Forget all secrets of the connection, so that they are read again: the broker refused them."""
-    secrets.forget(*_secrets(settings))
+    secrets.forget(*secrets_in(settings))
 
 
 def references(settings: environment.Kafka) -> str:
     """Return the references of the connection's secrets, for a message; empty if it has none."""
-    named = [reference(secret) for secret in _secrets(settings)]
+    named = [reference(secret) for secret in secrets_in(settings)]
     if settings.mechanism is Mechanism.AWS_MSK_IAM:
         named.append(MskTokens.references)
     return ", ".join(dict.fromkeys(named))
-
-
-def _secrets(settings: environment.Kafka) -> list[Secret]:
-    named = [settings.username, settings.password, settings.certificate, settings.key, settings.key_password]
-    if settings.oauth is not None:
-        named += [settings.oauth.client_id, settings.oauth.client_secret]
-    return [secret for secret in named if secret is not None]
 
 
 def _escaped(text: str) -> str:

@@ -78,17 +78,17 @@ def know_store(
     Values are passed as variables, so that no failed statement can print one.
     """
     address = urlsplit(endpoint or "")
-    settings: dict[str, object] = {"region": region or "us-east-1"}
-    if endpoint:
-        settings |= {"endpoint": address.netloc, "use_ssl": address.scheme == "https"}
-    if is_path_style:
-        settings["url_style"] = "path"
-    if access_key_id and secret_access_key:
-        settings |= {"key_id": access_key_id, "secret": secret_access_key}
-    if session_token:
-        settings["session_token"] = session_token
-    if scope:
-        settings["scope"] = scope
+    given: dict[str, object] = {
+        "region": region or "us-east-1",
+        "endpoint": address.netloc,
+        "use_ssl": (address.scheme == "https") if endpoint else None,
+        "url_style": "path" if is_path_style else None,
+        "key_id": access_key_id,
+        "secret": secret_access_key,
+        "session_token": session_token,
+        "scope": scope,
+    }
+    settings = {name: value for name, value in given.items() if value not in (None, "")}
     for name, value in settings.items():
         connection.execute(f"SET VARIABLE store_{name} = ?", [value])
     options = ", ".join(f"{name} getvariable('store_{name}')" for name in settings)

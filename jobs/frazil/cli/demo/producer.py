@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
-from typing import Any
-
-from confluent_kafka import KafkaException, Producer
-from confluent_kafka import admin as kafka_admin
 
 from frazil.cli.demo.topics import FRAME, KINDS, Row, Source, Version
 from frazil.clients.registry.admin import RegistryAdmin
-from frazil.errors import KafkaUnavailable
+from frazil.local.produce.produce import TopicWriter
 
-NewTopic: Any = vars(kafka_admin)["NewTopic"]  # exported without saying so to type checkers
-
-_SECONDS = 60.0
 _STEP = 2_000  # records between two words to the one who watches
 
 
@@ -36,7 +29,6 @@ class Filling:
     """The spoilt twins by reason."""
     _rows: Iterator[Row] | None = None
     _done: int = 0
-    _refused: list[str] = field(default_factory=list)
     _random: Random = field(init=False)
     _places: set[int] = field(init=False)
 
@@ -46,12 +38,7 @@ class Filling:
 
     def create(self, *, partitions: int) -> None:
         """Create the topic."""
-        admin = kafka_admin.AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        asked = admin.create_topics([NewTopic(self.source.topic, partitions, 1)], request_timeout=_SECONDS)
-        try:
-            asked[self.source.topic].result()
-        except KafkaException as error:
-            raise KafkaUnavailable(error.args[0].str(), where=f"topic {self.source.topic}") from error
+        TopicWriter(self.bootstrap, self.source.topic).create(partitions)
 
     @property
     def is_unfinished(self) -> bool:
@@ -65,7 +52,8 @@ class Filling:
             f"{self.source.topic}-value", version.text, self.source.type
         )
         frame = b"\0" + schema_id.to_bytes(4, "big") + self.source.index
-        self._send(self._records(rows, frame, version), on_progress)
+        records = self._watched(self._records(rows, frame, version), on_progress)
+        TopicWriter(self.bootstrap, self.source.topic).send(records)
         self._done += 1
         return version
 
@@ -87,39 +75,13 @@ class Filling:
                 yield key, KINDS[kind](value, FRAME + len(self.source.index), self._random)
             place += 1
 
-    def _send(self, records: Iterator[tuple[bytes, bytes]], on_progress: Callable[[int], None]) -> None:
-        producer = Producer(_settings(self.bootstrap))
+    def _watched(
+        self, records: Iterable[tuple[bytes, bytes]], on_progress: Callable[[int], None]
+    ) -> Iterator[tuple[bytes, bytes]]:
         began = self.sent
-        for key, value in records:
-            while True:
-                try:
-                    producer.produce(self.source.topic, value, key, on_delivery=self._refuse)
-                    break
-                except BufferError:
-                    producer.poll(0.1)
+        for record in records:
+            yield record
             self.sent += 1
             if (self.sent - began) % _STEP == 0:
-                producer.poll(0)
                 on_progress(_STEP)
-        left = producer.flush(_SECONDS)
         on_progress((self.sent - began) % _STEP)
-        if left or self._refused:
-            what = self._refused[0] if self._refused else f"{left} records were not taken in {_SECONDS:.0f} s"
-            raise KafkaUnavailable(what, where=f"topic {self.source.topic}")
-
-    def _refuse(self, error: Any, message: Any) -> None:
-        if error is not None:
-            self._refused.append(error.str())
-
-
-def _settings(bootstrap: str) -> dict[str, Any]:
-    return {
-        "bootstrap.servers": bootstrap,
-        "enable.idempotence": True,  # a record that is sent again is in the topic once
-        "delivery.report.only.error": True,
-        "linger.ms": 20,
-        "compression.type": "lz4",
-        "queue.buffering.max.messages": 500_000,
-        "error_cb": lambda _: None,  # the delivery callback reports errors
-        "log_level": 0,
-    }
