@@ -125,7 +125,7 @@ def test_what_a_connection_met_is_forgotten_when_a_broker_answers_and_kept_when_
 ) -> None:
     met = KafkaError(KafkaError._SSL, "certificate verify failed")
     client = Client({"bootstrap.servers": "127.0.0.1:1"}, None)
-    client._failures.note(met)
+    client._failures.append(met)
     answer: Future[None] = Future()
     answer.set_exception(ended) if ended else answer.set_result(None)
     Request(client, 1.0).settle([answer])

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -129,16 +128,14 @@ class Emr:
 
     def start(self, request: Mapping[str, Any], *, token: str) -> str:
         """Start a run and return its id. The same token again, with the same request, is the same run."""
-        with _translated_errors(f"application {request['applicationId']}"):
-            return str(self._client.start_job_run(**request, clientToken=token)["jobRunId"])
+        where = f"application {request['applicationId']}"
+        return str(self._ask(where, "start_job_run", **request, clientToken=token)["jobRunId"])
 
     def cancel(self, run: Run, *, grace_seconds: int) -> None:
         """Ask a run to end: SIGTERM, then so many seconds, 15 to 1800. A run that has ended meanwhile is left alone."""
         try:
-            with _translated_errors(f"run {run.id}"):
-                self._client.cancel_job_run(
-                    applicationId=run.application, jobRunId=run.id, shutdownGracePeriodInSeconds=grace_seconds
-                )
+            request = {"applicationId": run.application, "jobRunId": run.id}
+            self._ask(f"run {run.id}", "cancel_job_run", **request, shutdownGracePeriodInSeconds=grace_seconds)
         except EmrUnavailable:
             if not self._run(run.application, run.id).state.is_terminal:
                 raise
@@ -150,26 +147,37 @@ class Emr:
     def application_state(self, application: str) -> str | None:
         """Return the state of an application, like `STARTED`; None if it does not exist or was deleted."""
         try:
-            with _translated_errors(f"application {application}"):
-                state = str(self._client.get_application(applicationId=application)["application"]["state"])
+            found = self._ask(f"application {application}", "get_application", applicationId=application)
         except _NotFound:
             return None
+        state = str(found["application"]["state"])
         return None if state == "TERMINATED" else state
 
     def stop_application(self, application: str) -> None:
         """Ask an application to stop. The service refuses while a run of it has not ended. The next run starts it again."""
-        with _translated_errors(f"application {application}"):
-            self._client.stop_application(applicationId=application)
+        self._ask(f"application {application}", "stop_application", applicationId=application)
+
+    def _ask(self, where: str, operation: str, **request: Any) -> Any:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return getattr(self._client, operation)(**request)
+        except ClientError as error:
+            details = error.response.get("Error", {})
+            code, message = str(details.get("Code", "unknown")), str(details.get("Message", ""))[:300]
+            kind = _KINDS.get(code, EmrUnavailable)
+            raise kind(f"EMR Serverless refused ({code}): {message}", where=where) from None
+        except BotoCoreError as error:
+            what, do = unanswered("EMR Serverless", error)
+            raise EmrUnavailable(what, where=where, do=do) from None
 
     def _listed(self, application: str, names: str, *, states: Sequence[RunState], **filters: Any) -> list[str]:
         """Return the ids of the runs in one of these states, the newest first."""
         found, page = [], dict(filters)
         while True:
             try:
-                with _translated_errors(f"application {application}"):
-                    answer = self._client.list_job_runs(
-                        applicationId=application, maxResults=50, states=[s.value for s in states], **page
-                    )
+                request = {"applicationId": application, "maxResults": 50, "states": [s.value for s in states], **page}
+                answer = self._ask(f"application {application}", "list_job_runs", **request)
             except _NotFound:
                 return []
             found += [run for run in answer["jobRuns"] if re.fullmatch(names, str(run.get("name") or ""))]
@@ -181,8 +189,7 @@ class Emr:
         known = self._ended.get((application, run_id))
         if known is not None:
             return known
-        with _translated_errors(f"run {run_id}"):
-            answer = self._client.get_job_run(applicationId=application, jobRunId=run_id)["jobRun"]
+        answer = self._ask(f"run {run_id}", "get_job_run", applicationId=application, jobRunId=run_id)["jobRun"]
         monitoring = (answer.get("configurationOverrides") or {}).get("monitoringConfiguration") or {}
         run = Run(
             id=run_id,
@@ -213,19 +220,3 @@ class NotAllowed(EmrUnavailable):
 
 
 _KINDS = {"ResourceNotFoundException": _NotFound, "AccessDeniedException": NotAllowed}
-
-
-@contextmanager
-def _translated_errors(where: str) -> Iterator[None]:
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        yield
-    except ClientError as error:
-        details = error.response.get("Error", {})
-        code = str(details.get("Code", "unknown"))
-        kind = _KINDS.get(code, EmrUnavailable)
-        raise kind(f"EMR Serverless refused ({code}): {str(details.get('Message', ''))[:300]}", where=where) from None
-    except BotoCoreError as error:
-        what, do = unanswered("EMR Serverless", error)
-        raise EmrUnavailable(what, where=where, do=do) from None

@@ -7,6 +7,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
@@ -71,16 +72,9 @@ _dropped: deque[Any] = deque()
 """Clients of librdkafka that nothing uses any more, to be destroyed by `Client()`."""
 
 
-class _Failures:
-    """The last failure of a client's connections. The client holds it, and it does not hold the client."""
-
-    def __init__(self) -> None:
-        self.last: KafkaError | None = None
-
-    def note(self, failure: KafkaError) -> None:
-        # "All brokers are down" follows the failure that says why: keep that one.
-        if failure.code() != KafkaError._ALL_BROKERS_DOWN:
-            self.last = failure
+def _note(failures: deque[KafkaError], failure: KafkaError) -> None:
+    if failure.code() != KafkaError._ALL_BROKERS_DOWN:  # it follows the failure that says why
+        failures.append(failure)
 
 
 class Client:
@@ -92,19 +86,20 @@ class Client:
 
     def __init__(self, options: Mapping[str, Any], login: TokenLogin | None) -> None:
         _dropped.clear()
-        self._login, self._failures = login, _Failures()
-        everything: dict[str, Any] = {**options, **OURS, "error_cb": self._failures.note}
+        self._login = login
+        self._failures: deque[KafkaError] = deque(maxlen=1)  # the client holds it, and it does not hold the client
+        everything: dict[str, Any] = {**options, **OURS, "error_cb": partial(_note, self._failures)}
         self.admin: Any = AdminClient(everything)
         weakref.finalize(self, _dropped.append, self.admin).atexit = False
 
     @property
     def failure(self) -> KafkaError | None:
         """The last failure, if there was one since the last answer."""
-        return self._failures.last
+        return self._failures[-1] if self._failures else None
 
     def forget_failure(self) -> None:
         """Forget it: a broker has answered."""
-        self._failures.last = None
+        self._failures.clear()
 
     @property
     def is_current(self) -> bool:

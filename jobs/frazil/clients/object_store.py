@@ -71,11 +71,10 @@ class ObjectStore:
     def exists(self) -> bool:
         """Return whether the bucket exists."""
         try:
-            with self._translated_errors(""):
-                self._client.head_bucket(Bucket=self.bucket)
-                return True
+            self._ask("", "head_bucket")
         except _Absent:
             return False
+        return True
 
     def read(self, key: str) -> Stored | None:
         """Return an object; None if it does not exist."""
@@ -88,18 +87,12 @@ class ObjectStore:
 
     def keys(self, prefix: str) -> tuple[str, ...]:
         """Return the keys with this prefix, sorted."""
-        with self._translated_errors(prefix):
-            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
-            return tuple(sorted(held["Key"] for page in pages for held in page.get("Contents", ())))
+        return tuple(sorted(held["Key"] for held in self._listed(prefix, "Contents")))
 
     def folders(self, prefix: str) -> tuple[str, ...]:
         """Return the names of the folders directly below a prefix that ends with a slash, sorted."""
-        with self._translated_errors(prefix):
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self.bucket, Prefix=prefix, Delimiter="/"
-            )
-            found = [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", ())]
-        return tuple(sorted(each.removeprefix(prefix).rstrip("/") for each in found))
+        found = self._listed(prefix, "CommonPrefixes", Delimiter="/")
+        return tuple(sorted(each["Prefix"].removeprefix(prefix).rstrip("/") for each in found))
 
     def put_once(self, key: str, source: Path | bytes) -> bool:
         """Write what is never overwritten; whether this call wrote it. The same bytes again change nothing.
@@ -128,8 +121,7 @@ class ObjectStore:
 
     def delete(self, key: str) -> None:
         """Delete an object; one that does not exist is deleted, too."""
-        with self._translated_errors(key):
-            self._client.delete_object(Bucket=self.bucket, Key=key)
+        self._ask(key, "delete_object", Key=key)
 
     def swap(self, key: str, data: bytes, *, version: str | None) -> str | None:
         """Replace the version that was read (None: there was no object), and return the new one's; None if it is newer by now.
@@ -144,28 +136,32 @@ class ObjectStore:
             return now.version if now is not None and now.data == data else None
 
     def _put(self, key: str, source: Path | bytes, sha256: str, condition: Mapping[str, str]) -> str:
-        with self._translated_errors(key):
-            checks = {
-                "ChecksumSHA256": base64.b64encode(bytes.fromhex(sha256)).decode(),
-                "Metadata": {"sha256": sha256},
-            }
-            request = {"Bucket": self.bucket, "Key": key, **condition, **checks}
-            if isinstance(source, bytes):
-                return str(self._client.put_object(Body=source, **request)["ETag"])
-            with source.open("rb") as body:
-                return str(self._client.put_object(Body=body, **request)["ETag"])
+        checksum = base64.b64encode(bytes.fromhex(sha256)).decode()
+        request = {"Key": key, **condition, "ChecksumSHA256": checksum, "Metadata": {"sha256": sha256}}
+        if isinstance(source, bytes):
+            return str(self._ask(key, "put_object", Body=source, **request)["ETag"])
+        with self._translated_errors(key), source.open("rb") as body:
+            return str(self._ask(key, "put_object", Body=body, **request)["ETag"])
 
     def _checksum(self, key: str) -> str | None:
         """Return the SHA-256 of the object; None if it does not exist. Objects of other writers are read to compute it."""
         try:
-            with self._translated_errors(key):
-                found = self._client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")
+            found = self._ask(key, "head_object", Key=key, ChecksumMode="ENABLED")
         except _Absent:
             return None
         if found.get("ChecksumSHA256") and found.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT":
             return base64.b64decode(found["ChecksumSHA256"]).hex()
         held = self.read(key)
         return _sha256(held.data) if held is not None else None
+
+    def _ask(self, key: str, operation: str, **request: Any) -> Any:
+        with self._translated_errors(key):
+            return getattr(self._client, operation)(Bucket=self.bucket, **request)
+
+    def _listed(self, prefix: str, member: str, **request: Any) -> list[Any]:
+        with self._translated_errors(prefix):
+            pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix, **request)
+            return [each for page in pages for each in page.get(member, ())]
 
     @contextmanager
     def _translated_errors(self, key: str) -> Iterator[None]:

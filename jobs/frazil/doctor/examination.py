@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -86,22 +87,17 @@ def examination(
         of_account = deployment_account.steps(
             described, Account(clients, described["region"]), GivenObjects(clients), name
         )
-    for check in _examined(loaded, secrets, now, new_id, of_account):
-        yield replace(check, found=redact(check.found), remedy=redact(check.remedy))
-
-
-def _examined(
-    loaded: Project, secrets: Secrets, now: Callable[[], float], new_id: Callable[[], str], of_account: list[Step]
-) -> Iterator[Check]:
-    yield from loaded.checks
     steps = [*machine.steps(loaded.environment), *of_account]
-    if loaded.environment is not None:
-        steps += _of_services(loaded.pipelines, loaded.environment, secrets, now, new_id)
-    yield from examined(steps, seconds=SECONDS, total_seconds=TOTAL_SECONDS)
+    skipped: list[Check] = []
     if loaded.environment is None:
-        yield Check.skipped("services", "not checked: environment failed")
-    elif not loaded.pipelines:
-        yield Check.skipped("topics", "not checked: declarations failed")
+        skipped.append(Check.skipped("services", "not checked: environment failed"))
+    else:
+        steps += _of_services(loaded.pipelines, loaded.environment, secrets, now, new_id)
+        if not loaded.pipelines:
+            skipped.append(Check.skipped("topics", "not checked: declarations failed"))
+    found = examined(steps, seconds=SECONDS, total_seconds=TOTAL_SECONDS)
+    for check in chain(loaded.checks, found, skipped):
+        yield replace(check, found=redact(check.found), remedy=redact(check.remedy))
 
 
 def _of_services(

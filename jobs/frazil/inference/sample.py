@@ -58,7 +58,6 @@ class FieldSeen:
 class Sample:
     """The records that were objects, what they have in common, and those that were none."""
 
-    records: int
     found: Inferred
     unused: tuple[Unused, ...]
 
@@ -71,7 +70,12 @@ class Sample:
                 add_record(found, line)
             except InvalidInput as error:
                 unused.append(Unused(place=line.place, why=error.what))
-        return cls(records=found.objects, found=found, unused=tuple(unused))
+        return cls(found=found, unused=tuple(unused))
+
+    @property
+    def records(self) -> int:
+        """The number of these records."""
+        return self.found.objects
 
     @property
     def fields(self) -> tuple[FieldSeen, ...]:
