@@ -20,7 +20,7 @@ CHANGE = (
     Field(CHANGED_AT, Primitive(Kind.TIMESTAMPTZ)),
     Field(UNAVAILABLE, ListOf(Primitive(Kind.STRING))),
 )
-"""Fields that a row from an envelope has besides its columns: the operation and its kind, its time, columns without their value."""
+"""Fields that a row from an envelope has next to its columns: the operation and its kind, its time, columns without their value."""
 DECODED = "_decoded"  # the last field of a row: true exactly when the record could be decoded, else null
 
 

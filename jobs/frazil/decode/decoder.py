@@ -24,7 +24,7 @@ Step = Callable[[Column], Column]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """How one kind of bytes is decoded: in steps. Each step makes a column of the bytes and of the columns of all earlier steps;
+    """The decoding of one kind of bytes, in steps. Each step makes a column of the bytes and of the columns of all earlier steps;
     the last one makes the row: the table's columns, then `_decoded`.
 
     Each step is a projection of its own where that is possible: a use of a column that is an expression repeats the expression,
@@ -105,13 +105,13 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoder(ABC):
-    """How the values, or the keys, of records are decoded. `RecordDecoder` makes rows, and rejected records, of what it answers.
+    """The decoding of records' values, or keys. `RecordDecoder` makes rows, and rejected records, of what it answers.
 
     A value that `is_null` is no value.
     """
 
     null: ClassVar[Callable[..., Column] | None] = None
-    """Whether a value is JSON's null, which is no value of a keyed table; None for formats without one."""
+    """Return whether a value is JSON's null, which is no value of a keyed table; None for formats without one."""
 
     side: Side
     is_null: Step | None = None

@@ -47,7 +47,7 @@ class _Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordDecoder:
-    """How the records of a topic are decoded: values, keys if they are more than bytes, and the checks of a decoded record.
+    """The decoding of a topic's records: values, keys if they are more than bytes, and the checks of a decoded record.
 
     With `lands_truncates` a truncate is a row of its own, without a key. A value, not a record without one, is no row if one of
     the columns `required` is null in it. Decoders make JSON text: where `variants`, the columns of the table, has a variant, the
@@ -64,7 +64,7 @@ class RecordDecoder:
 
     @property
     def has_changes(self) -> bool:
-        """Whether rows say what they do to the row of their key."""
+        """Return whether rows say what they do to the row of their key."""
         return self.values.side.has_changes
 
     @property

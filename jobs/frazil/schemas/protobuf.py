@@ -15,7 +15,7 @@ from frazil.schemas.evolution.field_ids import numbered_id
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 RECURSION_DEPTH = 3
-"""How many levels of a recursive message are columns; the field that leads to the next one lands as JSON text."""
+"""So many levels of a recursive message are columns; the field that leads to the next one lands as JSON text."""
 
 NESTING_LIMIT = 50
 """Messages within each other that become columns; a field that leads deeper lands as JSON text."""

@@ -73,7 +73,7 @@ class FrameProblem(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What a record says about its schema, and its body: exactly one of `schema_id` and `guid` is set.
+    """The schema that a record names, and its body: exactly one of `schema_id` and `guid` is set.
 
     `guid` is in its usual text form, lower case with dashes. `message_index` is the path to a Protobuf message type,
     and empty for other formats.

@@ -52,7 +52,7 @@ _OF_RECORD = frozenset({f"_kafka_{f.name}" for f in COORDINATES} - {"_kafka_sche
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How changes take effect: by the column `_order` if rows are `ordered`; a `soft` delete keeps the row and its values.
+    """The rules of changes: the column `_order` decides if rows are `ordered`; a `soft` delete keeps the row and its values.
 
     Where nothing orders the records of a key but their offsets, and keys `moved` from one partition to another, those of the
     partition take effect whose last record has the highest timestamp. With `fills`, a value that a change omits is that of the
@@ -69,7 +69,7 @@ class Rules:
 
     @property
     def need_rows(self) -> bool:
-        """Whether what a batch writes depends on the rows in the table."""
+        """Return whether what a batch writes depends on the rows in the table."""
         return self.ordered or self.soft or self.fills
 
 

@@ -47,7 +47,7 @@ ROOM = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """When an index pays: searches that took longer than with one, together as long as it takes to make one.
+    """The condition under which an index pays: searches that took longer than with one, together as long as it takes to make one.
 
     A batch with an index takes `batch_seconds`. Making one takes `seconds_a_row` and `fixed_seconds`.
     """

@@ -41,7 +41,7 @@ class UpsertBatch:
 
     @property
     def at_us(self) -> int:
-        """When the batch was staged, in microseconds since 1970."""
+        """The time at which the batch was staged, in microseconds since 1970."""
         return round(self.at * 1_000_000)
 
 

@@ -1,7 +1,7 @@
 """Conditions on a batch's keys that Iceberg prunes partitions and data files by: it derives none from the join.
 
 Few values of a column that the table is partitioned by are listed: Iceberg applies every transform to them, `bucket` too. Other
-columns get intervals between the largest gaps of their values, so that one old key beside many new ones does not have every file
+columns get intervals between the largest gaps of their values, so that one old key among many new ones does not have every file
 read. Text, bytes and decimals get one interval.
 
 Iceberg computes `truncate` of an int or a long in as many bits: below the first multiple of the width the result wraps, to a

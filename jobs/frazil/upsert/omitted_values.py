@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from frazil.upsert.resolver_protocol import IS_DELETE, OMITTED
 
 IS_GONE = "_frazil_gone"
-"""Whether a change omits a value that a delete before it in the batch removed: it has no effect."""
+"""True if a change omits a value that a delete before it in the batch removed: it has no effect."""
 _FILLED = "_frazil_filled_"
 _CAN_BE_OMITTED = (T.StringType, T.BinaryType, T.ArrayType, T.MapType, T.VariantType)
 

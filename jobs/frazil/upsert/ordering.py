@@ -1,6 +1,6 @@
 """Order of upserts: the deleted keys that a table with an order remembers, so that an older record brings no row back.
 
-They are in Parquet files beside the data files, which only a commit's summary names (`RememberedDeletes`). A row has the key, the
+They are in Parquet files next to the data files, which only a commit's summary names (`RememberedDeletes`). A row has the key, the
 place of the delete's record, and when its batch was staged. If a key is there several times, the highest place counts; a later row
 of a key makes all of them say nothing, so none is ever taken back. Iceberg reads and writes the files: it knows each store that a
 catalog knows, and widens columns.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 FOLDER = "deleted-keys"
-"""Where the files are, below the table's data."""
+"""The folder of the files, below the table's data."""
 _THEN, _STAGED, _LATE, _TIED = "place", "staged", "_frazil_late", "_frazil_tied"
 
 
@@ -93,7 +93,7 @@ class DeletedKeys:
         if not deleted.num_rows:
             return known
         merged = known.merged_next
-        # A driver whose clock is behind the last one's writes deletes as new as those: else they would be forgotten sooner.
+        # A driver whose clock is slower than the last one's writes deletes as new as those: else they would be forgotten sooner.
         newest = max(self.staged_us, *(file.newest for file in known.files)) if known.files else self.staged_us
         rows = self.iceberg.spark.createDataFrame(deleted, schema=self.schema).select(
             *(F.col(name).alias(_key(n)) for n, name in enumerate(names)),

@@ -28,7 +28,7 @@ IS_DELETE, HASH, PARTITION = "_frazil_is_delete", "_frazil_hash", "_frazil_parti
 SECOND_HASH = "_frazil_second_hash"
 """Column with another hash of the key: both are 128 bits, by which an index knows the key."""
 NUMBER, LACKS = "_frazil_number", "_frazil_lacks"
-"""Where rows depend on those in the table: a key's number, and whether the batch lacks values of its row, which the table has."""
+"""If rows depend on those in the table: a key's number, and whether the batch lacks values of its row, which the table has."""
 OMITTED = "_frazil_omitted"
 """Names of the columns that a change omits though its row has a value, null if there are none: no part of a key's marks."""
 PLACE, OF_VALUES = "_frazil_place", "_frazil_of_values"
@@ -75,7 +75,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What the deletes that a table remembers say of a batch's keys, by number: `late` before the delete, `tied` with its order."""
+    """Keys of a batch, by number, whose deletes a table remembers: those `late`, before the delete, and `tied` with its order."""
 
     late: frozenset[int] = frozenset()
     tied: frozenset[int] = frozenset()

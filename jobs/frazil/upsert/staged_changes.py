@@ -24,7 +24,7 @@ from frazil.upsert.resolver_protocol import IS_DELETE, MARKS, OMITTED, BatchKeys
 class StagedChanges:
     """The rows of a batch in files, the keys that it writes and deletes, and of how many `records` these are the last ones.
 
-    `ties` keys have records of the same order in two partitions. `repeated` records are deletes directly behind a delete of their
+    `ties` keys have records of the same order in two partitions. `repeated` records are deletes right after a delete of their
     key, without those of late keys. `omitted` changes omit values, and the `unresolved` ones, by partition and offset, some
     that neither a change before them nor the table has: they are none of the `records`.
     """

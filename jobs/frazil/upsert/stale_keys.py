@@ -98,7 +98,7 @@ def parse_hashes(text: str, count: int) -> Hashes:
 
 
 class StaleKeysOfBatch:
-    """What a batch does to the stale keys: `landed` are its keys, and `rejected` those of its rejected records, None without any.
+    """The stale keys after a batch: `landed` are its keys, and `rejected` those of its rejected records, None without any.
 
     A batch that `clears` the table leaves none of before. `written` is the new file, if one was needed.
     """
@@ -181,14 +181,14 @@ def kept(rejected: DataFrame, decoder: RecordDecoder, row_key: RowKey) -> Iterat
         records.unpersist()
 
 
-def keys_of(records: DataFrame, row_key: RowKey, *, behind: int | None) -> RejectedKeys:
-    """Return the keys of the records that `kept` yields; with `behind`, of those behind this offset of the only partition."""
+def keys_of(records: DataFrame, row_key: RowKey, *, after: int | None) -> RejectedKeys:
+    """Return the keys of the records that `kept` yields; with `after`, of those after this offset of the only partition."""
     import numpy as np
     import pyarrow.compute as pc
 
     wanted = records.where(~F.col(REASON).isin([reason.value for reason in OF_NO_KEY]))
-    if behind is not None:
-        wanted = wanted.where(F.col("offset") > behind)
+    if after is not None:
+        wanted = wanted.where(F.col("offset") > after)
     of_key = [F.col(_KEY)[name].alias(name) for name in row_key.names]
     keys = wanted.select(*of_key, F.col("partition").alias(KAFKA_PARTITION), F.col("offset").alias(KAFKA_OFFSET))
     is_known = reduce(Column.__and__, (F.col(name).isNotNull() for name in row_key.names))

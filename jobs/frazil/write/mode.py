@@ -74,7 +74,7 @@ class StagedRows:
 
     @property
     def clears(self) -> bool:
-        """Whether all rows of the table go."""
+        """Return whether all rows of the table go."""
         return self.changes is not None and self.changes.clears
 
 
@@ -90,7 +90,7 @@ class WriteMode(ABC):
 
     @property
     def deletes_all(self) -> bool:
-        """Whether a truncate of the source's table deletes all rows."""
+        """Return whether a truncate of the source's table deletes all rows."""
         return False
 
     def begin(self, job: JobContext, report: Report) -> None:  # noqa: B027 # most share nothing
@@ -133,8 +133,8 @@ class WriteMode(ABC):
         """Keep rejected records as long as both dead letters and `rejected_keys` are made of them."""
         return nullcontext(rejected)
 
-    def rejected_keys(self, kept: DataFrame, key: RowKey | None, behind: int | None) -> RejectedKeys | None:
-        """Return the keys of the records that `kept` yields, or of those after the offset `behind` of the only partition."""
+    def rejected_keys(self, kept: DataFrame, key: RowKey | None, after: int | None) -> RejectedKeys | None:
+        """Return the keys of the records that `kept` yields, or of those after the offset `after` of the only partition."""
         return None
 
 

@@ -122,10 +122,10 @@ class UpsertMode(KeyedMode):
         assert key is not None
         return kept(rejected, decoder, key)
 
-    def rejected_keys(self, kept: DataFrame, key: RowKey | None, behind: int | None) -> RejectedKeys | None:
+    def rejected_keys(self, kept: DataFrame, key: RowKey | None, after: int | None) -> RejectedKeys | None:
         """See `WriteMode`: keys whose newest record was rejected are counted as stale."""
         assert key is not None
-        return keys_of(kept, key, behind=behind)
+        return keys_of(kept, key, after=after)
 
 
 def _key(layout: RowLayout) -> RowKey:

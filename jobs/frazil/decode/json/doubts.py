@@ -1,4 +1,4 @@
-"""What `from_json` makes of numbers and escapes that Java cannot hold, found in the text of the document.
+"""Numbers and escapes that Java cannot hold, and that `from_json` changes: they are found in the text of the document.
 
 A number past a double becomes an infinity, half a surrogate pair a question mark, and an integer of more than 38 digits
 in JSON text a double. The text is searched only where what was read is in doubt. What looks like such a number or escape

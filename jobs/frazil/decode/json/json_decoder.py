@@ -44,7 +44,7 @@ OPTIONS = {
     "allowSingleQuotes": "false",
     "maxStringLen": str(LONGEST_STRING),
 }
-"""How each document is read: what is no JSON, or not of the type, is in the column `CORRUPT`."""
+"""The options of each reading: text that is not JSON, or not of the type, is in the column `CORRUPT`."""
 
 
 SPACE = r"[ \t\r\n]*"

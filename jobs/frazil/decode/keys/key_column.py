@@ -29,7 +29,7 @@ VALUE_COLUMN = "value"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyLanding(Landing):
-    """What must be done to the key's column, and how keys land in it, by writer's number."""
+    """The changes of the key's column, and how keys land in it, by writer's number."""
 
     is_single_value: bool
 
@@ -90,14 +90,14 @@ class Keys:
     def decoder(self, landed: KeyLanding, *, is_exact: bool = False, is_closed: bool = False) -> Decoder:
         """Return the decoder of keys into the column.
 
-        With `is_exact` no value of theirs becomes another one, with `is_closed` they have nothing besides the column.
+        With `is_exact` no value of theirs becomes another one, with `is_closed` they have nothing but the column.
         """
         target = landed.target.exact() if is_exact else landed.target
         return self.writers.decoder(target, landed.incompatible, is_closed=is_closed)
 
     @property
     def is_single_value(self) -> bool:
-        """Whether the keys are no records."""
+        """Return whether the keys are no records."""
         return self.writers.is_single_value(self.writers.versions[0][0])
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:

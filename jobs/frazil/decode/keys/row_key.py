@@ -70,7 +70,7 @@ class RowKey:
 
     @property
     def _is_named_by_record(self) -> Column:
-        """Whether a record deletes a row that only the record's key can name."""
+        """Return whether a record deletes a row that only the record's key can name."""
         deletes = is_delete(has_changes=self.has_changes)
         if not self.has_changes:
             return deletes

@@ -23,7 +23,7 @@ _REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE, Kind.BOOLEAN})
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """What orders records: `fields` by their declared names, and the `columns` of the row that they are, renamed ones too."""
+    """The order of records: `fields` by their declared names, and the `columns` of the row that they are, renamed ones too."""
 
     fields: tuple[Field, ...]
     columns: Mapping[str, str]

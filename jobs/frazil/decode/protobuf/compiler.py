@@ -55,7 +55,7 @@ TEXT_LIMIT = 4 * 1024 * 1024
 """Characters of a schema and its references together; registries allow 1 MB by default."""
 
 TIMEOUT_SECONDS = 60.0
-"""What protoc may take; a large schema takes half a second."""
+"""The time that protoc may take; a large schema takes half a second."""
 
 _LONGEST_NAME = 1_000
 _LOG_LINE = re.compile(r"WARNING:|[IWEF]\d{4} |.*: warning: ")

@@ -1,4 +1,4 @@
-"""How a message is read into a target: a descriptor made here with the wanted fields, and the column of each.
+"""The reading of a message into a target: a descriptor made here with the wanted fields, and the column of each.
 
 ptars makes columns from a descriptor, and is lenient or silent in places: a group is dropped, a file with an edition aborts, an
 invalid `google.type.Date` is read as 1970-01-01. It is given a proto3 file that is made here, so that it meets only what it is
@@ -30,7 +30,7 @@ _PARTS = (("seconds", FieldDescriptorProto.TYPE_INT64), ("nanos", FieldDescripto
 
 
 class How(StrEnum):
-    """What is done with a column that ptars has made.
+    """The conversion of a column that ptars has made.
 
     `ABSENT` the message has no such field; `AS_IS` the value is it, perhaps widened; `INSTANT` and `DURATION` are made of seconds
     and nanoseconds; `ONCE` is a list with the occurrences of a field, at most one; `ENUM` a number becomes its name; `STRUCT` and

@@ -36,7 +36,7 @@ def why(problem: Exception) -> str:
 
 
 class MakeBody(Protocol):
-    """How the records of a type are decoded."""
+    """The decoding of a type's records."""
 
     def __call__(self, target: Struct, *, is_closed: bool = False) -> Body:
         """Return the body for rows of type `target`.

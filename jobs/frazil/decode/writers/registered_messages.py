@@ -43,7 +43,7 @@ class MessageWriters(RegisteredWriters):
 
     @property
     def may_begin_without(self) -> bool:
-        """Whether no subject, or no message type that can be read, is known before a record names one."""
+        """Return whether no subject, or no message type that can be read, is known before a record names one."""
         has_others = any(len(file.indexes) > 1 for file in self._files.values())
         is_open = not self.types and self._owner.record_name is None and has_others
         return self._owner.may_begin_without or is_open

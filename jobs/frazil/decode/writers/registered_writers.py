@@ -97,7 +97,7 @@ class RegisteredWriters(FramedWriters):
     language: ClassVar[str]
     """The format's name in the registry."""
     record_type: ClassVar[Callable[..., RecordType]]
-    """What makes the type of a schema, which has one."""
+    """The function that makes the type of a schema, which has one."""
 
     def __init__(self, topic: Topic, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         super().__init__(registry, envelope, is_key=is_key)
@@ -110,7 +110,7 @@ class RegisteredWriters(FramedWriters):
 
     @property
     def may_begin_without(self) -> bool:
-        """Whether no subject is known before a record names one."""
+        """Return whether no subject is known before a record names one."""
         return self._owner.may_begin_without
 
     def subjects(self, registry: Registry) -> Collection[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from frazil.schemas.wire_format import GUID_BYTES, GUID_MAGIC, PREFIX_BYTES
 
 MOST = 1_000
-"""How many distinct frames that nothing is known of are listed for one batch, and so the most that the registry is asked for."""
+"""So many distinct unknown frames are listed for one batch at most, and the registry is asked for no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

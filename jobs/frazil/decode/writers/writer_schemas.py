@@ -18,7 +18,7 @@ from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
 
 NEWEST = 2
-"""How many of the newest writers are decoded before a record of theirs is seen: those that producers use while they are changed."""
+"""So many of the newest writers are decoded before a record of theirs is seen: those that producers use while they are changed."""
 FEW = 8
 """So many decoders next to these cost next to nothing."""
 
@@ -64,11 +64,11 @@ class WriterSchemas(ABC):
     """
 
     is_in_records = False
-    """Whether the records hold their schemas, so that none is known before one of them was read."""
+    """True if the records hold their schemas, so that none is known before a record was read."""
     is_protobuf = False
-    """Whether frames hold the path of a message type."""
+    """True if frames hold the path of a message type."""
     has_columns = True
-    """Whether columns are described, so that a row is more than the bytes."""
+    """True if columns are described, so that a row is more than the bytes."""
 
     def __init__(self, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         self.registry, self.envelope, self.is_key = registry, envelope, is_key
@@ -79,7 +79,7 @@ class WriterSchemas(ABC):
 
     @property
     def may_begin_without(self) -> bool:
-        """Whether no version is known before a record has it, so that a run begins without any."""
+        """Return whether no version is known before a record has it, so that a run begins without any."""
         return False
 
     @abstractmethod

@@ -25,7 +25,7 @@ from frazil.schemas.evolution.field_ids import MEMBER
 from frazil.schemas.types import Field, Struct, Type
 
 TEXT_DEPTH = 8
-"""How many more levels of a recursive record are kept as JSON text; a record that goes deeper is rejected."""
+"""So many more levels of a recursive record are kept as JSON text; a record that goes deeper is rejected."""
 
 TEXT_FIELDS = 4_000
 """Fields of all JSON text of one row; a schema that branches widely keeps as many levels as fit, at least one."""

@@ -73,7 +73,7 @@ class Reader:
     reader: str
     yields: Struct
     conforms: bool
-    """Whether `yields` is the target already, so that nothing remains to be done."""
+    """True if `yields` is the target already, so that nothing remains to be done."""
 
 
 def reader(writer: AvroSchema, target: Struct) -> Reader:

@@ -26,7 +26,7 @@ from frazil.schemas.evolution.field_ids import SINGLE_VALUE, made_of, member
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 RECURSION_DEPTH = 3
-"""How many levels of a recursive record are columns; the field that leads to the next one lands as JSON text."""
+"""So many levels of a recursive record are columns; the field that leads to the next one lands as JSON text."""
 
 FIELD_LIMIT = 10_000
 """Columns of a row type, nested ones included."""

@@ -40,7 +40,7 @@ LEGAL_KINDS: Mapping[Kind, Any] = {
 
 
 UNNAMED = PRIMITIVES | {"array", "map"}
-"""What Spark calls the branches of a union that have no name."""
+"""The names that Spark gives to branches of a union without a name."""
 
 _LONG, _PAST_A_LONG = 8, 19
 """Bytes of a long, and digits that none has: of fewer ones Spark takes the last 64 bits, however many bytes there are."""

@@ -16,7 +16,7 @@ from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type, 
 
 
 class Notation(StrEnum):
-    """How a value is written that means something else than its JSON type.
+    """The notation of a value that means something else than its JSON type.
 
     `DAYS`, `MILLISECONDS`, `MICROSECONDS` and `NANOSECONDS`: a number of them since 1970. `ISO`: text with an offset. `UNSCALED`:
     the bytes of a decimal without its point, in two's complement, the highest one first.
@@ -76,7 +76,7 @@ NAMED: Mapping[str, Held] = {
     "org.apache.kafka.connect.data.Date": _held(Kind.INT, Notation.DAYS, Kind.DATE),
     "org.apache.kafka.connect.data.Timestamp": _held(Kind.LONG, Notation.MILLISECONDS, Kind.TIMESTAMPTZ),
 }
-"""What a primitive with this name means. Other names change nothing."""
+"""The meaning of a primitive with this name. Other names change nothing."""
 
 
 UNITS: Mapping[str, tuple[Kind, str]] = {

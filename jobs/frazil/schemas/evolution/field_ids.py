@@ -13,7 +13,7 @@ from dataclasses import replace
 from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 MEMBER = "member_"
-"""What Spark puts before a union branch's type name (https://spark.apache.org/docs/4.1.1/sql-data-sources-avro.html)."""
+"""The text that Spark puts before a union branch's type name (https://spark.apache.org/docs/4.1.1/sql-data-sources-avro.html)."""
 
 SINGLE_VALUE = ("",)
 """The origin of a row that is one value, in the column `value`, and no record."""

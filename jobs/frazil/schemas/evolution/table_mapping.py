@@ -15,7 +15,7 @@ from frazil.schemas.types import Field, Struct, Type, along, inside
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landing:
-    """What must be done to the table, the decoders' target after that, and who cannot land, by schema id."""
+    """The changes of the table, the decoders' target after these, and the versions that cannot land, by schema id."""
 
     changes: tuple[Change, ...]
     target: Struct

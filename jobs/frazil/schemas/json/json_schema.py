@@ -32,7 +32,7 @@ _WRITTEN_AS_STRING = {Kind.STRING, Kind.DATE, Kind.TIMESTAMPTZ, Kind.BINARY}
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What values look like: `type` is None if the only value is null."""
+    """The type of values: `type` is None if the only value is null."""
 
     type: Type | None
     nullable: bool = False
@@ -98,7 +98,7 @@ def _join_fields(a: Field, b: Field | None) -> Field:
 
 
 RECURSIONS = 1
-"""How many levels of a definition inside itself are columns; the next level is JSON text."""
+"""So many levels of a definition inside itself are columns; the next level is JSON text."""
 
 NESTING = 50
 """Structs, lists and maps within each other that become columns; what is deeper is JSON text."""
@@ -304,7 +304,7 @@ class _Reading:
         return fields
 
     def _omit(self, k: Keywords, parts: Sequence[Keywords], names: Set[str]) -> None:
-        """Note the properties that the schema describes, or names, besides those that are fields."""
+        """Note the properties that the schema describes, or names, without those that are fields."""
         for each in (k, *parts):
             for keyword in each.others:
                 self.omitted.setdefault((self.path, f"other properties ({keyword})"), None)

@@ -1,4 +1,4 @@
-"""What a JSON Schema says about a value, with its `$ref`s followed and its `allOf` merged."""
+"""The keywords of a JSON Schema about a value, with its `$ref`s followed and its `allOf` merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How dates and times are written in JSON: by RFC 3339, and with offsets without a colon, as Java's older libraries do."""
+"""Dates and times as JSON has them: by RFC 3339, and with offsets without a colon, as Java's older libraries do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITTEN = {
     Kind.TIMESTAMP: f"^{_DAY}{_TIME}$",
     Kind.TIMESTAMPTZ: rf"^{_DAY}{_TIME}([Zz]|[+-]\d{{2}}:?\d{{2}})$",
 }
-"""How a string of these kinds must be written."""
+"""A string of these kinds must match this."""
 PAST_MICROSECONDS = r"\.\d{6}\d*[1-9]"
 """A time that has more digits than its column."""
 _COMPILED = {kind: re.compile(pattern, re.ASCII) for kind, pattern in WRITTEN.items()}

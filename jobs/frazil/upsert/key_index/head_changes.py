@@ -1,4 +1,4 @@
-"""Which data files came and went between two snapshots of a table, and which deletes: can an index follow them?
+"""The data files and deletes that came and went between two snapshots of a table, and whether an index can follow them.
 
 An index follows commits whose effect on rows is known by data files: its own driver's, appends, overwrites of complete files, and
 Iceberg's `replace`, which changes no row. It cannot follow deletes of others, and a head that does not descend from its snapshot.
@@ -17,7 +17,7 @@ from frazil.lake.ledger.lineage import ancestors
 
 REPLACE = "replace"
 MOST_COMMITS = 100
-"""So many commits are followed; behind more of them reading the table again is no slower."""
+"""So many commits are followed; after more of them reading the table again is no slower."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What an index has to do: delete the rows that `deleted` found, forget the files that are `gone`, and read the `new` ones.
+    """The work of an index: delete the rows that `deleted` found, forget the files that are `gone`, and read the `new` ones.
 
     If rows `are_counted`, the table's account knows all that changed.
     """
@@ -81,7 +81,7 @@ def _is_of(commit: Commit, made: StagedDeletes) -> bool:
 
 
 def commits_between(iceberg: Iceberg, table: Java, since: int, head: int) -> list[Commit] | None:
-    """Return the commits behind the snapshot `since`, up to `head` of the loaded table, oldest first.
+    """Return the commits after the snapshot `since`, up to `head` of the loaded table, oldest first.
 
     None if `head` does not descend from it, as far as the table still has the snapshots, or by too many commits.
     """

@@ -1,4 +1,4 @@
-"""Where the rows of keys are: data files that come and go, and rows that are deleted. No Spark and no Iceberg here."""
+"""The places of keys' rows: data files that come and go, and rows that are deleted. No Spark and no Iceberg here."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class KeyColumns:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What must stay as it is for hashes and partitions to stay comparable: ids of fields, and types but for promotions."""
+        """The ids of fields, and their types but for promotions: if they change, hashes and partitions are not comparable."""
         key = tuple((field["id"], _stable(field["type"])) for field in self.key)
         others = (field["id"] if field is not None else None for field in (self.partition, self.ingested_at))
         return key, *others, self.until
