@@ -13,7 +13,7 @@ from frazil.schemas.avro.schema import PRIMITIVES
 from frazil.schemas.connect.connect_types import DECIMAL, NAMED, VARIABLE_SCALE_DECIMAL
 from frazil.schemas.json.json_schema import _FORMATS, _INTEGERS
 from frazil.schemas.json.keywords import TYPES
-from frazil.schemas.protobuf import _JSON, _WELL_KNOWN, FieldKind
+from frazil.schemas.protobuf import _JSON, WELL_KNOWN, FieldKind
 from tests.schemas import mapping
 from tests.schemas.mapping import Row
 
@@ -148,7 +148,7 @@ def test_every_type_and_format_of_json_schema_is_on_the_page() -> None:
 def test_every_type_of_protobuf_is_on_the_page() -> None:
     named = {FieldKind.MESSAGE: "Point", FieldKind.ENUM: "Colour"}
     kinds = [named.get(kind, kind.value) for kind in FieldKind if kind is not FieldKind.GROUP]
-    assert [name for name in (*kinds, *_WELL_KNOWN, *_JSON) if f"{name} x" not in schemas_of(PROTOBUF)] == []
+    assert [name for name in (*kinds, *WELL_KNOWN, *_JSON) if f"{name} x" not in schemas_of(PROTOBUF)] == []
 
 
 def test_a_row_that_is_not_true_is_found() -> None:

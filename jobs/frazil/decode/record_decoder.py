@@ -188,7 +188,6 @@ class RecordDecoder:
 
 
 def _has_valid_key(keys: Decoder) -> Column:
-    """Return whether the key is null or has a row."""
     return keys.side.bytes.isNull() | F.coalesce(keys.has_row(F.col(KEY)), F.lit(False))
 
 

@@ -102,7 +102,7 @@ _SCALARS: Mapping[FieldKind, Type] = {
     FieldKind.ENUM: Primitive(Kind.STRING),
 }
 
-_WELL_KNOWN: Mapping[str, Type] = {
+WELL_KNOWN: Mapping[str, Type] = {
     "google.protobuf.Timestamp": Primitive(Kind.TIMESTAMPTZ),
     "google.protobuf.Duration": Primitive(Kind.LONG),
     **{
@@ -110,14 +110,10 @@ _WELL_KNOWN: Mapping[str, Type] = {
         for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
     },
 }
+"""The messages that have a column type of their own; a duration is in microseconds."""
 
 _WIDENED = {Kind.LONG: "int", Kind.DOUBLE: "float"}
 _JSON = frozenset({"google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue"})
-
-
-def well_known(type_name: str) -> Type | None:
-    """Return the type of a message that has a column type of its own; a duration is in microseconds."""
-    return _WELL_KNOWN.get(type_name)
 
 
 def row_type(schema: ProtobufSchema, message: str | None = None, *, is_key: bool = False) -> Struct:
@@ -186,7 +182,7 @@ class _Rows:
             return _SCALARS[field.kind]
         if field.type_name in _JSON:
             return None
-        return well_known(field.type_name) or self.struct(self._schema.messages[field.type_name], inside)
+        return WELL_KNOWN.get(field.type_name) or self.struct(self._schema.messages[field.type_name], inside)
 
 
 def _type_name(field: MessageField) -> str:

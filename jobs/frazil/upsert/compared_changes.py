@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import types as T
 
@@ -27,7 +27,6 @@ from frazil.upsert.resolver_protocol import HASH, IS_DELETE, LACKS, NUMBER, Batc
 from frazil.upsert.scan_resolver import partition_sources
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
 _ROWS_CHANGE = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
@@ -42,7 +41,6 @@ class ComparedChanges(KeyChanges):
     """
 
     def __init__(self, writer: TableWriter, keys: BatchKeys, batch: UpsertBatch) -> None:
-        import numpy as np
         import pyarrow as pa
 
         count = keys.rows.num_rows
@@ -61,7 +59,6 @@ class ComparedChanges(KeyChanges):
         self._compared_on: int | None = None
         self.found = Found()
         self.repeated = 0
-        self._replaces_all = np.ones(count, bool)
         self.unresolved = frozenset[int]()
         self._end: Offsets | None = None
 
@@ -99,7 +96,7 @@ class ComparedChanges(KeyChanges):
         hashes = self._keys.rows[HASH].to_numpy()
         self.late, self.repeated = int(self._records[is_late].sum()), int(self._repeated[~is_late].sum())
         # A row that has values of the one before stays stale if that was: a rejected record may have had newer ones.
-        self._replaces_all = (is_written & ~(lacks & is_kept)) | (~is_late & is_delete)
+        self._is_landed = (is_written & ~(lacks & is_kept)) | (~is_late & is_delete)
         self.writes, self.deletes = int(is_written.sum()), int((~is_late & is_delete).sum())
         self.marked, self.tied = int(is_marked.sum()), self.found.ties
         self._written_hash = total(hashes[is_written | is_marked])
@@ -140,9 +137,6 @@ class ComparedChanges(KeyChanges):
             raise StageAgain("other records of the batch are late now", where=f"table {self._table}")
         new = self.remembered.without(self._known.locations) if self.remembered is not None else RememberedDeletes()
         return replace(made, beside=(*new.locations, *made.beside))
-
-    def _is_landed(self) -> np.ndarray[Any, Any]:
-        return self._replaces_all
 
     def _has_same_rows(self, table: Java, head: int) -> bool:
         """Return whether all snapshots between the compared one and `head` left the rows as they were."""

@@ -106,6 +106,5 @@ def unresolved_of(folded: DataFrame, changes: ComparedChanges) -> frozenset[tupl
 
 
 def _keys(last: DataFrame, changes: ComparedChanges, numbers: Collection[int]) -> DataFrame:
-    """Return the key columns of the keys with these numbers."""
     of = last.select(*changes.key)
     return last.sparkSession.createDataFrame(changes.keys_of(numbers), schema=of.schema)

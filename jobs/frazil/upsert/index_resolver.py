@@ -166,7 +166,6 @@ class IndexResolver:
         self._report("dropped", {"why": why})
 
     def _make(self, table: Java, head: int, columns: KeyColumns, account: KeyAccount | None) -> _Index | None:
-        """Make an index of the head, if that pays."""
         rows = int(table.snapshot(head).summary().get("total-records") or 0)
         if not self._has_room or self._spent < self._cost.build_seconds(rows):
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 from frazil.errors import KeysMoved
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes, write
@@ -17,9 +16,6 @@ from frazil.upsert.fold import Rules
 from frazil.upsert.resolver_protocol import HASH, IS_DELETE, BatchKeys, Head, KeyPositionResolver, Remembered, total
 from frazil.upsert.scan_resolver import ScanResolver, check_names
 from frazil.upsert.stale_keys import Places, RejectedKeys, StaleKeysOfBatch
-
-if TYPE_CHECKING:
-    import numpy as np
 
 ROWS_A_TASK = 50_000
 """Spark's own number of tasks after a shuffle, 200, would be as many files of a batch and seconds of starting tasks."""
@@ -68,6 +64,7 @@ class KeyChanges:
         self.deletes = int(is_delete.sum())
         self.writes = len(is_delete) - self.deletes
         self._written_hash = total(keys.rows[HASH].to_numpy()[~is_delete])
+        self._is_landed = is_delete | ~is_delete  # the keys whose change replaces all that their row was
         self.remembered: RememberedDeletes | None = None
         self._found_deleted = Remembered()
         self.rejected: RejectedKeys | None = None
@@ -92,19 +89,14 @@ class KeyChanges:
         """Return the newest record of each key that the batch changes."""
         assert self._keys.newest is not None
         partitions, offsets = (self._keys.newest.field(number).to_numpy(zero_copy_only=False) for number in range(2))
-        is_landed = self._is_landed()
-        return Places(self._keys.rows[HASH].to_numpy()[is_landed], partitions[is_landed], offsets[is_landed])
-
-    def _is_landed(self) -> np.ndarray[Any, Any]:
-        """Return of which keys the batch's change counts."""
-        import numpy as np
-
-        return np.ones(self._keys.rows.num_rows, bool)
+        hashes, landed = self._keys.rows[HASH].to_numpy(), self._is_landed
+        return Places(hashes[landed], partitions[landed], offsets[landed])
 
     def _searched(self, table: Java, head: int, last: Entry | None) -> StagedDeletes:
         if self._made is None or self._made.snapshot_id != head:
             self._made = None
-            if self.clears or not self._keys.rows.num_rows or _is_empty(table, head):
+            is_empty = str(table.snapshot(head).summary().get("total-data-files")) == "0"
+            if self.clears or not self._keys.rows.num_rows or is_empty:
                 late, tied = self._found_deleted.late, self._found_deleted.tied
                 self._made = StagedDeletes(snapshot_id=head, clears=self.clears, found=Found(late=late, ties=len(tied)))
             else:
@@ -151,7 +143,3 @@ class KeyChanges:
     def forget(self) -> None:
         """Make the deletes again at the next call, also on the same head."""
         self._made = None
-
-
-def _is_empty(table: Java, head: int) -> bool:
-    return str(table.snapshot(head).summary().get("total-data-files")) == "0"

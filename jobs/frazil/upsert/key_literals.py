@@ -62,13 +62,10 @@ class Truncation:
         # Iceberg adds the width to the remainder, in 32 bits.
         if of_int and max(self.widths) > 2**30:
             return None
-        wrapped = max(_first_multiple(width, 32) for width in self.widths)
-        if self.was_int and _has_between(values, -(2**31), wrapped - 1):
+        wrapped, numbers = max(_first_multiple(width, 32) for width in self.widths), values.to_numpy()
+        if self.was_int and ((numbers >= -(2**31)) & (numbers < wrapped)).any():
             return None  # the partition of an older data file is that of the int
         return sorted(set(cuts))
-
-
-NO_TRUNCATION = Truncation()
 
 
 def conditions(
@@ -83,24 +80,15 @@ def conditions(
     `schema` is the Spark schema of `keys`; `partitioned_by` are columns that the table is partitioned by, in whatever way.
     """
     types = {field.name: field.dataType.simpleString() for field in schema.fields}
-    found = []
-    for name in names:
-        truncation = partitioned_by.get(name, NO_TRUNCATION)
-        one = _condition(F.col(name), keys[name], types[name], is_listed=name in partitioned_by, truncation=truncation)
-        if one is not None:
-            found.append(one)
-    return found
+    found = (_condition(F.col(name), keys[name], types[name], partitioned_by.get(name)) for name in names)
+    return [one for one in found if one is not None]
 
 
-def _condition(
-    column: Column,
-    values: pa.ChunkedArray,
-    kind: str,
-    *,
-    is_listed: bool,
-    truncation: Truncation = NO_TRUNCATION,
-) -> Column | None:
-    """Return a condition that a column of Spark's type `kind` meets if it is one of `values`; None without literals."""
+def _condition(column: Column, values: pa.ChunkedArray, kind: str, by: Truncation | None) -> Column | None:
+    """Return a condition that a column of Spark's type `kind` meets if it is one of `values`; None without literals.
+
+    If the table is partitioned `by` the column, few values are listed.
+    """
     literal: _Literal
     if kind in _NUMBERED:
         number, literal = _NUMBERED[kind]
@@ -109,9 +97,9 @@ def _condition(
         literal = partial(_cast, kind)
     else:
         return None
-    if not len(values) or (cuts := truncation.cuts(values, kind)) is None:
+    if not len(values) or (cuts := (by or Truncation()).cuts(values, kind)) is None:
         return None
-    if is_listed and len(distinct := values.unique()) <= LISTED_AT_MOST:
+    if by is not None and len(distinct := values.unique()) <= LISTED_AT_MOST:
         return column.isin([literal(value) for value in distinct.to_pylist()])
     ends = intervals(values, cuts=cuts) if kind in _NUMBERED else [_ends(values)]
     return reduce(Column.__or__, (column.between(literal(low), literal(high)) for low, high in ends))
@@ -143,11 +131,6 @@ def intervals(
 def _first_multiple(width: int, bits: int) -> int:
     """Return the lowest multiple of a width that an integer of so many bits holds."""
     return -((1 << bits - 1) // width) * width
-
-
-def _has_between(values: pa.ChunkedArray, low: int, high: int) -> bool:
-    numbers = values.to_numpy()
-    return bool(((numbers >= low) & (numbers <= high)).any())
 
 
 def _as_numbers(values: pa.ChunkedArray, number: str) -> pa.ChunkedArray:

@@ -118,6 +118,7 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
     What is `remembered` of a key says more than its rows, except of ties: the row of a key is newer than its delete.
     """
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     late, kept, ties = remembered.late, frozenset[int](), len(remembered.tied)
@@ -125,7 +126,8 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
         late = late | _numbers(found, LATE)
         ties = len(_numbers(found, TIES) | (remembered.tied - frozenset(found[NUMBER].to_pylist())))
         void = _numbers(found, VOID) - frozenset(found.filter(pc.invert(found[VOID]))[NUMBER].to_pylist())
-        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=_array(late | void))))
+        stay = pa.array(sorted(late | void), pa.int32())
+        found = found.filter(pc.invert(pc.is_in(found[NUMBER], value_set=stay)))
         kept = _numbers(found, KEPT)
     if not found.num_rows:
         return Found(late=late, ties=ties)
@@ -153,12 +155,6 @@ def grouped(found: pa.Table, remembered: Remembered = Remembered()) -> Found:  #
 
 def _numbers(found: pa.Table, mark: str) -> frozenset[int]:
     return frozenset(found.filter(found[mark])[NUMBER].to_pylist())
-
-
-def _array(numbers: frozenset[int]) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.array(sorted(numbers), pa.int32())
 
 
 def total(hashes: Any) -> int:

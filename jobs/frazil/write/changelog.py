@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -36,36 +34,31 @@ class ChangelogMode(KeyedMode):
         return (*super().columns(row), *self._fields)
 
     def values(self, layout: RowLayout) -> list[Column]:
-        """Return the columns of the value, and those that say what the record did."""
-        return list(_values(layout))
+        """Return the columns of the value, and those that say what the record did.
 
-
-def _values(layout: RowLayout) -> Iterator[Column]:
-    """Yield what a record has in the columns of the value, and in those of the write mode.
-
-    A value that the source omits is null, and `_unavailable` names its column: a placeholder is no value of the row. The row
-    before a delete is null if all that it has next to the key may be invented.
-    """
-    key, columns = layout.key, layout.columns
-    assert key is not None
-    types = {field.name: field.type for field in layout.table.fields}
-    row, omitted = F.col(ROW), F.col(ROW)[decoded_columns.UNAVAILABLE] if key.has_changes else None
-    for name, value in zip(columns, columns_of(columns, key.values()), strict=True):
-        if omitted is not None and isinstance(types[name], ListOf | MapOf | Primitive) and name not in key.names:
-            is_known = omitted.isNull() | ~F.array_contains(omitted, name)
-            value = F.when(is_known, value).alias(name)
-        if name == BEFORE_COLUMN and key.before and isinstance(image := types[name], Struct):
-            is_invented = is_delete(has_changes=True) & may_be_invented(
-                row[name], image, [held for _, held in key.before]
-            )
-            value = F.when(~is_invented, value).alias(name)
-        yield value
-    if key.order is not None:
-        yield key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER)
-    kind, at = F.lit(_WRITE), F.col("timestamp")
-    if omitted is not None:
-        kind = F.when(is_truncate(), _TRUNCATE).otherwise(F.coalesce(row[decoded_columns.WRITE_KIND], kind))
-        at = F.coalesce(row[decoded_columns.CHANGED_AT], at)
-        yield omitted.alias(UNAVAILABLE.name)
-    yield F.when(is_delete(has_changes=key.has_changes), _DELETE).otherwise(kind).alias(OP.name)
-    yield F.coalesce(at, F.timestamp_seconds(F.lit(0))).alias(CHANGED_AT.name)
+        A value that the source omits is null, and `_unavailable` names its column: a placeholder is no value of the row. The row
+        before a delete is null if all that it has next to the key may be invented.
+        """
+        key, columns, found = layout.key, layout.columns, list[Column]()
+        assert key is not None
+        types = {field.name: field.type for field in layout.table.fields}
+        row, omitted = F.col(ROW), F.col(ROW)[decoded_columns.UNAVAILABLE] if key.has_changes else None
+        for name, value in zip(columns, columns_of(columns, key.values()), strict=True):
+            if omitted is not None and isinstance(types[name], ListOf | MapOf | Primitive) and name not in key.names:
+                is_known = omitted.isNull() | ~F.array_contains(omitted, name)
+                value = F.when(is_known, value).alias(name)
+            if name == BEFORE_COLUMN and key.before and isinstance(image := types[name], Struct):
+                is_invented = is_delete(has_changes=True) & may_be_invented(
+                    row[name], image, [held for _, held in key.before]
+                )
+                value = F.when(~is_invented, value).alias(name)
+            found.append(value)
+        if key.order is not None:
+            found.append(key.order.value(key.values()).cast(spark_type(types[ORDER])).alias(ORDER))
+        kind, at = F.lit(_WRITE), F.col("timestamp")
+        if omitted is not None:
+            kind = F.when(is_truncate(), _TRUNCATE).otherwise(F.coalesce(row[decoded_columns.WRITE_KIND], kind))
+            at = F.coalesce(row[decoded_columns.CHANGED_AT], at)
+            found.append(omitted.alias(UNAVAILABLE.name))
+        found.append(F.when(is_delete(has_changes=key.has_changes), _DELETE).otherwise(kind).alias(OP.name))
+        return [*found, F.coalesce(at, F.timestamp_seconds(F.lit(0))).alias(CHANGED_AT.name)]

@@ -219,12 +219,12 @@ def test_plain_messages_land_by_their_descriptors(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_keys_are_values_or_structs_of_their_schema(spark: SparkSession) -> None:
     of = writers(keys=True, key_format="avro", key_schema=(avsc("long", "key.avsc"),))
-    assert of.is_single_value(0)
+    assert of.types[0].is_single_value
     how = decoder(of)
     key = spark.createDataFrame([(avro_long(7), b"x"), (avro_long(7) + b"\0", b"x")], "key binary, value binary")
     read = key.withColumn("headers", F.lit(None).cast("array<struct<key:string,value:binary>>"))
     assert [row[0] for row in how.rows(read).select(f"{ROW}.value").collect()] == [7]
-    assert not writers(keys=True, key_format="avro", key_schema=(avsc(ORDER),)).is_single_value(0)
+    assert not writers(keys=True, key_format="avro", key_schema=(avsc(ORDER),)).types[0].is_single_value
 
 
 def avro_long(number: int) -> bytes:

@@ -293,7 +293,7 @@ def test_keys_have_a_subject_and_a_format_of_their_own() -> None:
     found = writers(registry, "json_schema", key_format="avro", keys=True)
     found.refresh()
     assert [number for number, _ in found.versions] == [key]
-    assert found.is_single_value(key)
+    assert found.types[key].is_single_value
 
 
 def test_a_message_type_becomes_a_writer_when_a_record_names_it() -> None:

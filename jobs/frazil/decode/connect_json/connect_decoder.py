@@ -100,7 +100,6 @@ def _of_payload(held: Struct, *, single_value: bool) -> Body:
 
 
 def _rows(of_record: Body, columns: Callable[[Column], list[Column]]) -> Body:
-    """Return the body with one more step: the row is made of the payload."""
 
     def row(value: Column, *steps: Column) -> Column:
         record = steps[-1]

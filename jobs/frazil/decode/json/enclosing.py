@@ -86,5 +86,4 @@ def around_anything(written: T.DataType) -> Envelope:
 
 
 def _text(body: Column) -> Column:
-    """Return the bytes as text; null if they are not UTF-8."""
     return F.try_validate_utf8(body.cast("string"))

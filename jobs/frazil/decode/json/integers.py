@@ -96,7 +96,6 @@ def _every(raw: Column, of: T.DataType, text: Column) -> Column:
 
 
 def _integer(raw: Column, of: T.DataType) -> Column:
-    """Return the integer, null for a null."""
     value = F.try_variant_get(raw, "$", "double")
     from_double = F.when(F.abs(value) <= _EXACT, value.cast("long")).try_cast(of)
     plain = F.regexp_extract(F.to_json(raw), _PLAIN, 1).try_cast(of)

@@ -98,14 +98,14 @@ class Keys:
     @property
     def is_single_value(self) -> bool:
         """Return whether the keys are no records."""
-        return self.writers.is_single_value(self.writers.versions[0][0])
+        return next(iter(self.writers.types.values())).is_single_value
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
         """Return the versions that have the shape of the oldest, and the others."""
         fit, unfit = [], {}
-        for number, row in self.writers.versions:
-            if self.writers.is_single_value(number) is self.is_single_value:
-                fit.append((number, row))
+        for number, of in self.writers.types.items():
+            if of.is_single_value is self.is_single_value:
+                fit.append((number, of.row))
             else:
                 shape = "a record" if self.is_single_value else "no record"
                 unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")

@@ -19,7 +19,7 @@ from google.protobuf import wrappers_pb2
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 
 from frazil.schemas.evolution.merge import same_field
-from frazil.schemas.protobuf import FieldKind, Message, MessageField, ProtobufSchema, row_type, well_known
+from frazil.schemas.protobuf import WELL_KNOWN, FieldKind, Message, MessageField, ProtobufSchema, row_type
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type
 
 ROOT = "frazil.Row"
@@ -195,7 +195,7 @@ class _Building:
             added.type = FieldDescriptorProto.Type.Value(f"TYPE_{found.kind.upper()}")
             return Column(How.AS_IS)
         added.type = FieldDescriptorProto.TYPE_MESSAGE
-        if well_known(found.type_name) is not None:
+        if found.type_name in WELL_KNOWN:
             if how := _TIMES.get(found.type_name.rpartition(".")[2]):
                 return self._time(added, how, is_exact=is_exact)
             added.type_name = f".{found.type_name}"

@@ -116,21 +116,15 @@ def _noted(value: Column, notation: Notation, of: Type) -> Column:
     match notation:
         case Notation.DAYS:
             return F.when(value.between(*DAYS), F.date_from_unix_date(value))
-        case Notation.MILLISECONDS:
-            return _of_microseconds(F.try_multiply(value, F.lit(1000)), of)
-        case Notation.MICROSECONDS:
-            return _of_microseconds(value, of)
+        case Notation.MILLISECONDS | Notation.MICROSECONDS:
+            micros = value if notation is Notation.MICROSECONDS else F.try_multiply(value, F.lit(1000))
+            return F.when(micros.between(*MICROSECONDS), F.timestamp_micros(micros).cast(spark_type(of)))
         case Notation.NANOSECONDS:
             return _of_nanoseconds(value)
         case Notation.ISO:
             return _instant(value)
         case Notation.UNSCALED:
             raise AssertionError("the type of bytes with a decimal is a decimal")
-
-
-def _of_microseconds(number: Column, of: Type) -> Column:
-    """Return the time of so many microseconds since 1970, if it is in the years 1 to 9999."""
-    return F.when(number.between(*MICROSECONDS), F.timestamp_micros(number).cast(spark_type(of)))
 
 
 def scaled(octets: Column, of: Decimal, zeros: int = 0) -> Column:

@@ -45,8 +45,8 @@ class MessageWriters(RegisteredWriters):
     def may_begin_without(self) -> bool:
         """Return whether no subject, or no message type that can be read, is known before a record names one."""
         has_others = any(len(file.indexes) > 1 for file in self._files.values())
-        is_open = not self.types and self._owner.record_name is None and has_others
-        return self._owner.may_begin_without or is_open
+        is_open = not self.types and self._record_name is None and has_others
+        return super().may_begin_without or is_open
 
     def _decoder(self, parts: dict[str, Any]) -> Registered:
         from frazil.decode.protobuf.protobuf_decoder import RegisteredProtobuf  # loads Arrow and Protobuf
@@ -63,7 +63,7 @@ class MessageWriters(RegisteredWriters):
         if schema_id not in self._files:
             return [None]
         named = self._files[schema_id].indexes.items()
-        return [path for path, name in named if name == self._owner.record_name or path == FIRST][-1:]
+        return [path for path, name in named if name == self._record_name or path == FIRST][-1:]
 
     def _writer(self, frame: bytes, schema_id: int) -> int | Reason:
         head = GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES
@@ -79,25 +79,21 @@ class MessageWriters(RegisteredWriters):
         number = list(file.indexes.values()).index(name) << 32 | schema_id
         if number in self.types:
             return number
-        wanted = self._owner.record_name
+        wanted = self._record_name
         if wanted is None and self._of_one_type and self.types:
             wanted = next(iter(self.types.values())).name
         if wanted not in (None, name):
             return Reason.FOREIGN_SCHEMA
-        if self._owner.strategy is not SubjectStrategy.TOPIC and not self._owner.owns(
-            name, self._subjects_of(schema_id)
-        ):
-            return Reason.FOREIGN_SCHEMA
+        if self._strategy is not SubjectStrategy.TOPIC:
+            assert self.registry is not None
+            if not self._owns(name, set(self.registry.subjects_of(schema_id))):
+                return Reason.FOREIGN_SCHEMA
         try:
-            self.types[number] = protobuf_type(file, name, is_key=self._owner.is_key)
+            self.types[number] = protobuf_type(file, name, is_key=self.is_key)
         except UNREADABLE as problem:
             self.problems[schema_id] = why(problem)
             return Reason.UNREADABLE_SCHEMA
         return number
-
-    def _subjects_of(self, schema_id: int) -> set[str]:
-        assert self.registry is not None
-        return set(self.registry.subjects_of(schema_id))
 
     def _note(self, frame: bytes, number: int) -> None:
         of_path = frame[GUID_BYTES if frame[0] == GUID_MAGIC else PREFIX_BYTES :]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 from frazil.clients.registry.client import Registry
 from frazil.clients.registry.http import several
-from frazil.clients.registry.schemas import RegisteredSchema, SubjectVersion
+from frazil.clients.registry.schemas import RegisteredSchema
 from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.decode.avro.avro_decoder import RegisteredAvro
@@ -30,47 +30,6 @@ V = TypeVar("V")
 _MAY_CHANGE = (Reason.UNKNOWN_SCHEMA, Reason.FOREIGN_SCHEMA)  # by what is registered later
 FIRST = (0,)
 """The message index of a file's first message."""
-
-
-class Ownership:
-    """The subjects of a topic's values; with `keys`, of its keys, whose strategy is the topic's name."""
-
-    def __init__(self, topic: Topic, *, keys: bool = False) -> None:
-        self._topic, self.is_key = topic.name, keys
-        of = topic.side(is_key=keys)
-        self.format, self.strategy, self.record_name = of.kind, of.subject_strategy, of.record_name
-
-    @property
-    def may_begin_without(self) -> bool:
-        """Return whether no subject is known before a record names one."""
-        return self.strategy is SubjectStrategy.RECORD and self.record_name is None
-
-    @property
-    def has_one_subject(self) -> bool:
-        """Return whether the topic has one subject, so that no schema without a version there is the topic's."""
-        return self.strategy is SubjectStrategy.TOPIC or self.record_name is not None
-
-    def subjects(self, registry: Registry) -> Sequence[str]:
-        """Return the subjects that can be known before a record is seen. Raises `RegistryUnavailable`."""
-        if self.strategy is SubjectStrategy.TOPIC:
-            return (f"{self._topic}-{'key' if self.is_key else 'value'}",)
-        if self.record_name is not None:
-            return (f"{self._prefix}{self.record_name}",)
-        return [s for s in registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()
-
-    def owns(self, name: str, subjects: Collection[str]) -> bool:
-        """Return whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
-        if self.strategy is SubjectStrategy.TOPIC:
-            return True
-        if self.record_name is not None and name and name != self.record_name:
-            return False
-        wanted = self.record_name or name
-        return f"{self._prefix}{wanted}" in subjects if wanted else any(s.startswith(self._prefix) for s in subjects)
-
-    @property
-    def _prefix(self) -> str:
-        """Return the part of a subject before a record's name."""
-        return f"{self._topic}-" if self.strategy is SubjectStrategy.TOPIC_RECORD else ""
 
 
 class Recent(dict[K, V]):
@@ -101,7 +60,9 @@ class RegisteredWriters(FramedWriters):
 
     def __init__(self, topic: Topic, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         super().__init__(registry, envelope, is_key=is_key)
-        self._owner = Ownership(topic, keys=is_key)
+        self._topic, of = topic.name, topic.side(is_key=is_key)
+        self._format, self._strategy, self._record_name = of.kind, of.subject_strategy, of.record_name
+        self._prefix = f"{topic.name}-" if self._strategy is SubjectStrategy.TOPIC_RECORD else ""  # of a record's name
         self._guids: Recent[bytes, int] = Recent(10 * MOST)
         self._rejected = Recent(4 * MOST)
         self._verdicts: dict[int, Reason | None] = {}  # by schema id; None: its records can be read
@@ -111,11 +72,29 @@ class RegisteredWriters(FramedWriters):
     @property
     def may_begin_without(self) -> bool:
         """Return whether no subject is known before a record names one."""
-        return self._owner.may_begin_without
+        return self._strategy is SubjectStrategy.RECORD and self._record_name is None
 
-    def subjects(self, registry: Registry) -> Collection[str]:
-        """Return the topic's subjects in the registry."""
-        return self._owner.subjects(registry)
+    @property
+    def _has_one_subject(self) -> bool:
+        """Return whether the topic has one subject, so that no schema without a version there is the topic's."""
+        return self._strategy is SubjectStrategy.TOPIC or self._record_name is not None
+
+    def subjects(self, registry: Registry) -> Sequence[str]:
+        """Return the subjects that can be known before a record is seen. Raises `RegistryUnavailable`."""
+        if self._strategy is SubjectStrategy.TOPIC:
+            return (f"{self._topic}-{'key' if self.is_key else 'value'}",)
+        if self._record_name is not None:
+            return (f"{self._prefix}{self._record_name}",)
+        return [s for s in registry.subjects() if s.startswith(self._prefix)] if self._prefix else ()
+
+    def _owns(self, name: str, subjects: Collection[str]) -> bool:
+        """Return whether a record of this name, whose schema is in these subjects, is one that the declaration means."""
+        if self._strategy is SubjectStrategy.TOPIC:
+            return True
+        if self._record_name is not None and name and name != self._record_name:
+            return False
+        wanted = self._record_name or name
+        return f"{self._prefix}{wanted}" in subjects if wanted else any(s.startswith(self._prefix) for s in subjects)
 
     def refresh(self) -> bool:
         """Ask the registry for the versions of the topic's subjects; returns whether there are new writers.
@@ -124,13 +103,16 @@ class RegisteredWriters(FramedWriters):
         """
         if self.registry is None:
             return False
-        registry, known, subjects = self.registry, len(self.types), self._owner.subjects(self.registry)
+        registry, known, subjects = self.registry, len(self.types), self.subjects(self.registry)
         listed = several(lambda subject: registry.versions(subject, deleted=True), subjects)
         found = [(version, subject) for subject, versions in zip(subjects, listed, strict=True) for version in versions]
         new = [(version, subject) for version, subject in found if self._is_undecided(version.id, subject)]
         registry.prefetch(version.id for version, _ in new)
         for version, subject in new:
-            self._register(version, subject)
+            self._reconsider(version.id)
+            self._add(version.id, {subject})
+            if version.id in self._verdicts:
+                self._name_first(version.id, version.guid)
         self._check_envelope()
         return len(self.types) > known
 
@@ -148,7 +130,7 @@ class RegisteredWriters(FramedWriters):
             return is_other
         is_other = self.refresh() or is_other
         if not seen.is_all:
-            if self.is_protobuf or seen.has_guids or not self._owner.has_one_subject:
+            if self.is_protobuf or seen.has_guids or not self._has_one_subject:
                 raise TooMany
             return is_other
         before = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
@@ -177,13 +159,6 @@ class RegisteredWriters(FramedWriters):
         is_judged = (schema_id, subject) in self._judged
         return not is_judged and self._verdicts.get(schema_id, _MAY_CHANGE[0]) in _MAY_CHANGE
 
-    def _register(self, version: SubjectVersion, subject: str) -> None:
-        """Read the schema of a version that is new, and note the frames that name it."""
-        self._reconsider(version.id)
-        self._add(version.id, {subject})
-        if version.id in self._verdicts:
-            self._name_first(version.id, version.guid)
-
     def _reconsider(self, schema_id: int) -> None:
         """Forget verdicts that a version which is registered now may change."""
         self._strangers.pop(schema_id, None)
@@ -207,13 +182,13 @@ class RegisteredWriters(FramedWriters):
 
     def _is_unknown(self, schema_id: int) -> bool:
         """Return whether only the registry knows whose an id is."""
-        if self._owner.has_one_subject:
+        if self._has_one_subject:
             return schema_id not in self._verdicts and schema_id not in self._strangers
         return self._verdicts.get(schema_id, _MAY_CHANGE[0]) in _MAY_CHANGE
 
     def _see(self, schema_id: int, subjects: set[str]) -> None:
         """Judge an id that a record names and no subject that we know of has, by the subjects that do."""
-        if self._owner.has_one_subject or not subjects:
+        if self._has_one_subject or not subjects:
             self._strangers[schema_id] = Reason.FOREIGN_SCHEMA if subjects else Reason.UNKNOWN_SCHEMA
         elif any((schema_id, subject) not in self._judged for subject in subjects):
             self._reconsider(schema_id)
@@ -238,7 +213,7 @@ class RegisteredWriters(FramedWriters):
                 return
             references = self.registry.resolve_references(schema)
             if schema.type.value != self.language:
-                raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self._owner.format}")
+                raise UnreadableSchema(f"it is in {schema.type}, and the topic's format is {self._format}")
             self._verdicts[schema_id] = self._read(schema, references, subjects)
         except UNREADABLE as problem:
             self._verdicts[schema_id], self.problems[schema_id] = Reason.UNREADABLE_SCHEMA, why(problem)
@@ -248,7 +223,7 @@ class RegisteredWriters(FramedWriters):
         """Read a schema; return why its records cannot be read."""
         made = self.record_type(schema.text, references, connect_types=self.envelope.has_changes)
         written = self._unwrapped(made)
-        if not self._owner.owns(written.name, subjects):
+        if not self._owns(written.name, subjects):
             return Reason.FOREIGN_SCHEMA
         self.types[schema.id] = written
         return None

@@ -68,17 +68,17 @@ def topic_rows(pipeline: Pipeline, registry: Registry | None) -> TopicRows:
 
     Raises `RegistryUnavailable`, and `InvalidInput` if no version is one of the envelope's.
     """
-    topic, of = pipeline.topic, chosen_envelope(pipeline.envelope)
+    topic, around = pipeline.topic, chosen_envelope(pipeline.envelope)
     if topic.value.has_schemas_inside:
         return TopicRows(are_in_records=True)
-    values = writer_schemas(topic, registry, envelope=of)
+    values = writer_schemas(topic, registry, envelope=around)
     values.refresh()
     versions, problems, omits = values.versions, _problems(values), [*_omits(values), *omissions(pipeline)]
     if pipeline.write.has_key and not pipeline.write.key and values.has_columns and versions:
-        keys = writer_schemas(topic, registry, keys=True, envelope=of)  # their fields come before all others
+        keys = writer_schemas(topic, registry, keys=True, envelope=around)  # their fields come before all others
         keys.refresh()
-        records = [(number, row) for number, row in keys.versions if not keys.is_single_value(number)]
-        versions, problems = (*((KEY_VERSION, row) for _, row in records), *versions), problems + _problems(keys)
+        of_records = ((KEY_VERSION, of.row) for of in keys.types.values() if not of.is_single_value)
+        versions, problems = (*of_records, *versions), problems + _problems(keys)
         omits += [f"key: {one}" for one in _omits(keys)]
     if pipeline.table.has_variants:
         versions = tuple((number, with_variants(row)) for number, row in versions)
@@ -91,5 +91,4 @@ def _problems(writers: WriterSchemas) -> tuple[str, ...]:
 
 
 def _omits(writers: WriterSchemas) -> list[str]:
-    """Return what the registry's schemas describe and no column has."""
     return [] if writers.registry is None else [one for _, omits in writers.omissions for one in omits]

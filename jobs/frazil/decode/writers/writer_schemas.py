@@ -94,10 +94,6 @@ class WriterSchemas(ABC):
         """The row type of each writer, by its number."""
         return tuple((number, writer.row) for number, writer in self.types.items())
 
-    def is_single_value(self, number: int) -> bool:
-        """Return whether this writer's records are no objects of fields but one value each."""
-        return self.types[number].is_single_value
-
     @property
     def omissions(self) -> tuple[tuple[int, tuple[str, ...]], ...]:
         """The properties that land in no column, by the number of the writer; without those of schemas in records."""

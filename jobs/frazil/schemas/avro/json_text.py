@@ -19,7 +19,7 @@ from frazil.schemas.avro.scalars import (
     record,
     type_name,
 )
-from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union, short
+from frazil.schemas.avro.schema import Array, AvroSchema, Enum, Fixed, Map, Named, Node, Record, Simple, Union
 from frazil.schemas.evolution.column_names import claimed
 from frazil.schemas.evolution.field_ids import MEMBER
 from frazil.schemas.types import Field, Struct, Type
@@ -93,10 +93,10 @@ class Texts:
     def _union(self, union: Union, depth: int) -> Sides:
         branches = union.branches
         named = {branch.name for branch in branches if isinstance(branch, Named)}
-        taken = {*UNNAMED, *(short(self._verbatim_name(name)) for name in named)}
+        taken = {*UNNAMED, *(self._verbatim_name(name).rpartition(".")[2] for name in named)}
         sides = []
         for branch in branches:
-            own = short(branch.name) if isinstance(branch, Named) else ""
+            own = branch.name.rpartition(".")[2] if isinstance(branch, Named) else ""
             full = branch_name(own, taken, next(self._numbers)) if own else ""
             sides.append(self._sides(branch, depth, full))
         readers = [side.reader for side in sides]

@@ -114,7 +114,8 @@ class _Rows:
                 kind = self._type(node, level)
                 yield Field(name, kind, required, doc, name, aliases, has_own_scale=self._has_own_scale(node))
             except _Text:
-                text = made_of(Primitive(Kind.STRING), *(names_of(self._schema, each) for each in _types(node)))
+                types = node.values if isinstance(node, Union) else (node,)
+                text = made_of(Primitive(Kind.STRING), *(names_of(self._schema, each) for each in types))
                 yield Field(name, text, required, doc, name, aliases, as_json=True)
 
     def _type(self, node: Node, level: int) -> Type:
@@ -179,10 +180,6 @@ class _Rows:
                 return isinstance(kind, Record) and kind.is_number
             case _:
                 return isinstance(node, Simple) and node.logical == "big-decimal"
-
-
-def _types(node: Node) -> tuple[Node, ...]:
-    return node.values if isinstance(node, Union) else (node,)
 
 
 def _required(node: Node) -> bool:

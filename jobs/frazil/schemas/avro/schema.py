@@ -140,11 +140,6 @@ def max_precision(size: int) -> int:
     return math.floor(math.log10(2) * (8 * size - 1)) if size > 0 else 0
 
 
-def short(name: str) -> str:
-    """Return the name without its namespace."""
-    return name.rpartition(".")[2]
-
-
 def takes_no_bytes(node: Node, types: Mapping[str, NamedType], around: frozenset[str] = frozenset()) -> bool:
     """Return whether a value may be encoded in no bytes at all: null, a fixed of size 0, a record of nothing else."""
     match node:

@@ -122,7 +122,6 @@ def _struct(schema: Mapping[str, Any], where: str, depth: int) -> Type | None:
 
 
 def _fields(of: Type) -> int:
-    """Return the number of fields at any depth."""
     return (len(of.fields) if isinstance(of, Struct) else 0) + sum(map(_fields, inside(of)))
 
 

@@ -140,14 +140,13 @@ def omitted(schema: JsonSchema, *, connect_types: bool = False, keeps_unknown: b
     A name that only a pattern has, or none, is no column's. With `keeps_unknown` those of the record itself land.
     """
     reading = _Reading(schema, connect_types=connect_types)
-    shape = _whole(reading)
-    found = [
+    shape = reading.root()
+    return tuple(
         f"{'.'.join(path) or 'the record'}: {what}"
         for (path, what), name in reading.omitted.items()
         if not (keeps_unknown and not path)
         and not _lands(shape, (*path, name) if name is not None else path, name is not None)
-    ]
-    return tuple(found)
+    )
 
 
 def _lands(shape: Shape, path: Sequence[str], is_property: bool) -> bool:
@@ -189,18 +188,7 @@ _JSON = Shape(_TEXT, nullable=True, as_json=True)
 
 
 def _root(schema: JsonSchema, *, connect_types: bool = False) -> Shape:
-    return _whole(_Reading(schema, connect_types=connect_types))
-
-
-def _whole(reading: _Reading) -> Shape:
-    schema = reading.schema
-    try:
-        shape = reading.shape(keywords(schema, [schema.root]), Counter([schema.root.where]))
-    except RecursionError:
-        raise schema.root.unreadable("the schema is nested too deeply") from None
-    if shape is None or shape.type is None:
-        raise schema.root.unreadable("no record can be valid under this schema")
-    return shape
+    return _Reading(schema, connect_types=connect_types).root()
 
 
 class _Reading:
@@ -214,6 +202,17 @@ class _Reading:
         self.types = 0
         self.omitted: dict[tuple[tuple[str, ...], str], str | None] = {}
         self.path: tuple[str, ...] = ()
+
+    def root(self) -> Shape:
+        """Return the shape of the records. Raises `UnreadableSchema` if there can be none."""
+        root = self.schema.root
+        try:
+            shape = self.shape(keywords(self.schema, [root]), Counter([root.where]))
+        except RecursionError:
+            raise root.unreadable("the schema is nested too deeply") from None
+        if shape is None or shape.type is None:
+            raise root.unreadable("no record can be valid under this schema")
+        return shape
 
     def shape(self, k: Keywords, outside: Counter[str]) -> Shape | None:
         """Return the shape of what the keywords describe; None if no value can be valid.

@@ -60,7 +60,6 @@ class KeyColumns:
 
 
 def _stable(kind: Any) -> str:
-    """Return what a type is hashed as."""
     if kind in ("int", "long"):
         return "long"
     return "decimal" + str(kind).rpartition(",")[2] if str(kind).startswith("decimal") else str(kind)
