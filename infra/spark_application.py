@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.release.emr_labels import label
 from frazil.release.manifest import Architecture
-from frazil.rollout.desired import Workers
 from infra.capacity import Capacity
 from infra.tf import (
     Annotations,
@@ -36,23 +34,15 @@ class SparkApplication(Construct):
         release_label: str,
         architecture: Architecture,
         capacity: Capacity,
-        jobs: Sequence[Workers],
         idle_minutes: int,
         subnet_ids: Sequence[str],
         security_group_ids: Sequence[str],
         today: date,
     ) -> None:
-        """`application` is its name. `jobs` run on it at the same time, once each; none on one that jobs leave.
-
-        Raises `InvalidDeclaration` if they do not fit into `capacity`, and `FrazilError` for a label that releases are not
-        made for; warns at synthesis when its support ends soon.
-        """
+        """`application` is its name. Raises `FrazilError` for a label that releases are not made for, and warns at synthesis when
+        its support ends soon."""
         super().__init__(scope, name)
         row = label(release_label)
-        if short := capacity.shortage(*jobs):
-            raise InvalidDeclaration(
-                [Problem("capacity", f"the jobs do not fit: {short}", "Raise the capacity, or ask for fewer workers")]
-            )
         left_days = (row.supported_until - today).days
         if left_days <= ENDS_SOON_DAYS:
             said = f"standard support of {release_label} ends on {row.supported_until}"

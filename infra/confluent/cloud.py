@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from frazil.declaration.checks.constraints import matching
-from infra.confluent.checks import member_of
 from infra.confluent.resource import Arguments, Block, Credentials, Declared, Empty, Id
-
-_NAME = matching(r"\S(?:.{0,62}\S)?", "a display name", "Write 1 to 64 characters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Governance(Block):
     """The package of the environment's schema registry."""
 
-    package: Annotated[str, member_of("ESSENTIALS", "ADVANCED")]
+    package: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +21,7 @@ class Environment(Arguments):
 
     TYPE: ClassVar[str] = "confluent_environment"
 
-    display_name: Annotated[str, _NAME]
+    display_name: str
     stream_governance: Governance | None = None
 
 
@@ -35,7 +31,7 @@ class EnvironmentById(Arguments):
 
     TYPE: ClassVar[str] = "confluent_environment"
 
-    id: Annotated[str, matching("env-[a-z0-9]+", "an environment's id", "Write it like env-abc123")]
+    id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +39,10 @@ class KafkaCluster(Arguments):
     """A Kafka cluster. Computed: `bootstrap_endpoint`, `rest_endpoint`, `rbac_crn`."""
 
     TYPE: ClassVar[str] = "confluent_kafka_cluster"
-    EXACTLY_ONE = (("basic", "standard"),)
 
-    display_name: Annotated[str, _NAME]
-    availability: Annotated[str, member_of("SINGLE_ZONE", "MULTI_ZONE", "LOW", "HIGH")]
-    cloud: Annotated[str, member_of("AWS")] = "AWS"
+    display_name: str
+    availability: str
+    cloud: str = "AWS"
     region: str
     environment: Id
     basic: Empty | None = None
@@ -61,7 +56,7 @@ class KafkaClusterById(Arguments):
 
     TYPE: ClassVar[str] = "confluent_kafka_cluster"
 
-    id: Annotated[str, matching("lkc-[a-z0-9]+", "a cluster's id", "Write it like lkc-abc123")]
+    id: str
     environment: Id
 
 
@@ -80,7 +75,7 @@ class ServiceAccount(Arguments):
 
     TYPE: ClassVar[str] = "confluent_service_account"
 
-    display_name: Annotated[str, _NAME]
+    display_name: str
     description: str | None = None
 
 
@@ -94,19 +89,9 @@ class RoleBinding(Arguments):
 
     TYPE: ClassVar[str] = "confluent_role_binding"
 
-    principal: Annotated[str, matching("User:.+", "a principal", "Write it like User:sa-abc123")]
-    role_name: Annotated[
-        str,
-        member_of(
-            "DeveloperRead",
-            "DeveloperWrite",
-            "DeveloperManage",
-            "ResourceOwner",
-            "CloudClusterAdmin",
-            "EnvironmentAdmin",
-        ),
-    ]
-    crn_pattern: Annotated[str, matching("crn://.+", "a CRN", "Write it like crn://confluent.cloud/…")]
+    principal: str
+    role_name: str
+    crn_pattern: str
     disable_wait_for_ready: bool | None = None
 
 
@@ -114,8 +99,8 @@ class RoleBinding(Arguments):
 class Owner(Block):
     """Whose API key it is."""
 
-    id: Annotated[str, matching("(?:u|sa)-.+", "a user's or service account's id", "Write it like sa-abc123")]
-    kind: Annotated[str, member_of("User", "ServiceAccount")] = "ServiceAccount"
+    id: str
+    kind: str = "ServiceAccount"
     api_version: str = "iam/v2"
 
 
@@ -124,8 +109,8 @@ class ManagedResource(Block):
     """What an API key opens."""
 
     id: str
-    kind: Annotated[str, member_of("Cluster", "Region", "Tableflow")]
-    api_version: Annotated[str, member_of("cmk/v2", "srcm/v3", "tableflow/v1")]
+    kind: str
+    api_version: str
     environment: Id | None = None
 
 
@@ -135,7 +120,7 @@ class ApiKey(Arguments):
 
     TYPE: ClassVar[str] = "confluent_api_key"
 
-    display_name: Annotated[str, _NAME]
+    display_name: str
     description: str | None = None
     owner: Owner
     managed_resource: ManagedResource

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from frazil.declaration.checks.constraints import between, matching
-from infra.confluent.checks import member_of
 from infra.confluent.managed_topic import ManagedTopic, ValueSchema
 from infra.confluent.resource import Arguments, Credentials, Declared, Id
 from infra.protection import Protection
@@ -42,10 +40,6 @@ class RegistryAccess:
         return Id(id=self.registry_id)
 
 
-_HTTP = matching("https?://.+", "an address", "Write it like https://host:443")
-_TOPIC = matching(r"[a-zA-Z0-9._\-]{1,249}", "a topic's name", "Use 1 to 249 of a-z, A-Z, 0-9, . _ and -")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTopic(Arguments):
     """A topic. Partitions can be added, never taken away: that replaces the topic, with all that is in it."""
@@ -53,10 +47,10 @@ class KafkaTopic(Arguments):
     TYPE: ClassVar[str] = "confluent_kafka_topic"
 
     kafka_cluster: Id
-    topic_name: Annotated[str, _TOPIC]
-    partitions_count: Annotated[int, between(1, 4096)]
+    topic_name: str
+    partitions_count: int
     config: Mapping[str, str] | None = None
-    rest_endpoint: Annotated[str, _HTTP]
+    rest_endpoint: str
     credentials: Credentials
 
 
@@ -67,14 +61,14 @@ class KafkaAcl(Arguments):
     TYPE: ClassVar[str] = "confluent_kafka_acl"
 
     kafka_cluster: Id
-    resource_type: Annotated[str, member_of("TOPIC", "GROUP", "CLUSTER")]
+    resource_type: str
     resource_name: str
-    pattern_type: Annotated[str, member_of("LITERAL", "PREFIXED")] = "LITERAL"
-    principal: Annotated[str, matching("User:.+", "a principal", "Write it like User:sa-abc123")]
+    pattern_type: str = "LITERAL"
+    principal: str
     host: str = "*"
-    operation: Annotated[str, member_of("READ", "WRITE", "DESCRIBE", "DESCRIBE_CONFIGS")]
-    permission: Annotated[str, member_of("ALLOW", "DENY")] = "ALLOW"
-    rest_endpoint: Annotated[str, _HTTP]
+    operation: str
+    permission: str = "ALLOW"
+    rest_endpoint: str
     credentials: Credentials
 
 
@@ -83,13 +77,12 @@ class Schema(Arguments):
     """A version of a subject. Terraform's plan asks the registry whether a change of it is compatible."""
 
     TYPE: ClassVar[str] = "confluent_schema"
-    VERBATIM = frozenset({"schema"})
 
     schema_registry_cluster: Id
     subject_name: str
-    format: Annotated[str, member_of("AVRO", "JSON", "PROTOBUF")]
+    format: str
     schema: str
-    rest_endpoint: Annotated[str, _HTTP]
+    rest_endpoint: str
     credentials: Credentials
 
 
@@ -126,28 +119,20 @@ def let_read(
     scope: Construct,
     name: str,
     *,
-    topic: str,
     principal: str,
     kafka: KafkaAccess,
+    topic: str = "",
+    groups: str = "",
     depends_on: tuple[Declared, ...] = (),
 ) -> Declared:
-    """Let a principal read a topic, and nothing else. In Kafka, READ includes DESCRIBE."""
-    return _read("TOPIC", topic, "LITERAL", principal, kafka).declare(scope, name, depends_on=depends_on)
-
-
-def let_join_groups(scope: Construct, name: str, *, prefix: str, principal: str, kafka: KafkaAccess) -> Declared:
-    """Let a principal use the consumer groups whose names have a prefix."""
-    return _read("GROUP", prefix, "PREFIXED", principal, kafka).declare(scope, name)
-
-
-def _read(kind: str, resource: str, pattern: str, principal: str, kafka: KafkaAccess) -> KafkaAcl:
+    """Let a principal read a topic, or use the consumer groups whose names begin so. In Kafka, READ includes DESCRIBE."""
     return KafkaAcl(
         kafka_cluster=kafka.cluster,
-        resource_type=kind,
-        resource_name=resource,
-        pattern_type=pattern,
+        resource_type="TOPIC" if topic else "GROUP",
+        resource_name=topic or groups,
+        pattern_type="LITERAL" if topic else "PREFIXED",
         principal=principal,
         operation="READ",
         rest_endpoint=kafka.rest_endpoint,
         credentials=kafka.credentials,
-    )
+    ).declare(scope, name, depends_on=depends_on)

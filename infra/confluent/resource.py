@@ -7,12 +7,12 @@ A dataclass in a field is a nested block, None is left out. What Confluent compu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
-from infra.confluent.checks import check, plain
 from infra.tf import (
+    MARKER,
     Construct,
     TerraformDataSource,
     TerraformProvider,
@@ -46,18 +46,12 @@ class Provider(TerraformProvider):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A nested block. One that exists is valid."""
-
-    EXACTLY_ONE: ClassVar[Sequence[Sequence[str]]] = ()
-    VERBATIM: ClassVar[frozenset[str]] = frozenset()
-
-    def __post_init__(self) -> None:
-        check(self)
+    """A nested block. Its values come from declarations, which are checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments(Block):
-    """The arguments of a resource. `TYPE` is its type in Terraform, `VERBATIM` the texts that may hold anything."""
+    """The arguments of a resource. `TYPE` is its type in Terraform."""
 
     TYPE: ClassVar[str]
 
@@ -148,3 +142,22 @@ class Credentials(Block):
 
     key: str
     secret: str
+
+
+def is_token(value: object) -> bool:
+    """Return whether Terraform fills this in: CDKTF's marker of a value that is not known yet."""
+    return isinstance(value, str) and MARKER in value
+
+
+def plain(value: Any) -> Any:
+    """Return arguments as Terraform's JSON: no empty arguments, and nothing in a text that Terraform would evaluate."""
+    if is_dataclass(value) and not isinstance(value, type):
+        named = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {name: part for name, part in named.items() if part is not None}
+    if isinstance(value, Mapping):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, str) and not is_token(value):
+        return value.replace("${", "$${").replace("%{", "%%{")
+    return value

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from frazil.declaration.checks.constraints import matching
-from infra.confluent.checks import member_of, milliseconds
-from infra.confluent.resource import Arguments, Block, Credentials, Empty, Id
+from infra.confluent.resource import Arguments, Block, Credentials, Id
 from infra.iam_role import ExecutionRole
 from infra.names import Names
 from infra.protection import Protection
@@ -52,21 +50,11 @@ class ConfluentRole(Construct):
         """What a table must wait for."""
 
 
-_SEVEN_DAYS_MS = "604800000"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomerRole(Block):
     """The role in the account that Confluent assumes. It need not exist yet."""
 
-    customer_role_arn: Annotated[
-        str,
-        matching(
-            r"arn:aws[a-z-]*:iam::[0-9]{12}:role/.+",
-            "a role's ARN",
-            "Write it like arn:aws:iam::123456789012:role/name",
-        ),
-    ]
+    customer_role_arn: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +81,7 @@ class OwnBucket(Block):
 class ErrorHandling(Block):
     """What happens to a record that cannot be decoded; `log_target` is the topic of the rejected ones."""
 
-    mode: Annotated[str, member_of("SUSPEND", "SKIP", "LOG")]
+    mode: str
     log_target: str | None = None
 
 
@@ -103,15 +91,14 @@ class TableflowTopic(Arguments):
     rights: Confluent looks at all of them when it is made. Computed: `table_path`."""
 
     TYPE: ClassVar[str] = "confluent_tableflow_topic"
-    EXACTLY_ONE = (("byob_aws", "managed_storage"),)
 
     display_name: str
     kafka_cluster: Id
     environment: Id
-    byob_aws: OwnBucket | None = None
-    managed_storage: Empty | None = None
-    table_formats: tuple[Annotated[str, member_of("ICEBERG")], ...] = ("ICEBERG",)
-    retention_ms: Annotated[str, "How long snapshots are kept.", milliseconds(86_400_000)] = _SEVEN_DAYS_MS
+    byob_aws: OwnBucket
+    table_formats: tuple[str, ...] = ("ICEBERG",)
+    retention_ms: str = "604800000"
+    """How long snapshots are kept: seven days."""
     error_handling: ErrorHandling | None = None
     credentials: Credentials
 
@@ -121,7 +108,7 @@ class Glue(Block):
     """The account's Glue catalog; `custom_database` replaces the cluster's id as the database's name."""
 
     provider_integration_id: str
-    custom_database: Annotated[str | None, matching("[a-z0-9_]{1,255}", "a Glue database", "Use a-z, 0-9 and _")] = None
+    custom_database: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,14 +19,6 @@ ISSUER = "https://token.actions.githubusercontent.com"
 AUDIENCE = "sts.amazonaws.com"
 
 
-class GithubProvider(Construct):
-    """The provider of GitHub's tokens. An account has at most one."""
-
-    def __init__(self, scope: Construct, name: str) -> None:
-        super().__init__(scope, name)
-        IamOpenidConnectProvider(self, "provider", url=ISSUER, client_id_list=[AUDIENCE])
-
-
 DOCUMENTS = "documents"
 """The prefix of the runs' documents in the artifact bucket."""
 FLOW_LOGS = "flow-logs"
@@ -105,7 +97,7 @@ class Owner(EnvironmentStack):
     def _for_github(self, deployment: Deployment, github: GitHub, pipelines: Sequence[Pipeline]) -> None:
         """Make the role of reviews, and the identity provider that lets workflows assume it."""
         if not github.has_provider:
-            GithubProvider(self, "github")
+            IamOpenidConnectProvider(Construct(self, "github"), "provider", url=ISSUER, client_id_list=[AUDIENCE])
         ExecutionRole(
             self,
             "reviewer",

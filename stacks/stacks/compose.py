@@ -107,8 +107,8 @@ def _misfit_groups(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Ite
         yield Problem(
             f"deployment.runs.groups.{name}", "no pipeline is in this group", "Declare one, or remove the settings"
         )
-    if len(groups) > 1 and (short := deployment.runs.capacity.shortage(*workers_of(deployment, pipelines))):
-        what = f"the jobs of {len(groups)} groups do not fit at once: {short}"
+    if short := deployment.runs.capacity.shortage(*workers_of(deployment, pipelines)):
+        what = f"the jobs of {len(groups)} group{'s' * (len(groups) > 1)} do not fit at once: {short}"
         yield Problem("deployment.runs.capacity", what, "Raise it, or lower `most` of the workers of groups")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline, Tableflow
 from frazil.rollout.desired import Workers
-from frazil.rollout.group_jobs import INGEST, job_name
+from frazil.rollout.group_jobs import INGEST, MAINTAIN, job_name
 from frazil.rollout.run_proof import proof_prefix
 from infra.alarms import AlarmTopic
 from infra.buckets import WRITE_ONCE, BucketSettings, artifact_bucket, log_bucket, table_bucket
@@ -88,9 +88,6 @@ def declare_buckets(
         )
 
 
-JOBS = ("ingest", "maintain")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundationOutputs:
     """The values that other stacks need. Names are known before the deployment, ids and ARNs after it."""
@@ -128,7 +125,7 @@ class Foundation(EnvironmentStack):
         declare_buckets(self, deployment, pipelines, key_arn, protection)
         namespaces = {p.table.namespace for p in pipelines} - {*existing.databases}
         TableCatalog(self, "catalog", namespaces=namespaces, protection=protection)
-        for job in JOBS:
+        for job in (INGEST, MAINTAIN):
             CloudwatchLogGroup(
                 self,
                 f"{job}-log",
@@ -136,7 +133,7 @@ class Foundation(EnvironmentStack):
                 retention_in_days=offered_days(deployment.monitoring.log_days),
                 kms_key_id=key_arn,
             )
-        current, *former = self._applications(workers_of(deployment, pipelines), key_arn, today)
+        current, *former = self._applications(key_arn, today)
         alarms = AlarmTopic(self, "alarms", topic=names.prefix, key_arn=key_arn, emails=deployment.monitoring.emails)
         self.outputs = FoundationOutputs(
             table_bucket=names.bucket("tables"),
@@ -155,8 +152,8 @@ class Foundation(EnvironmentStack):
         policy = fill("lake_key", {**where, "log_groups": [names.log_group("")]}, partition=names.partition)
         return LakeKey(self, "key", alias=names.prefix, policy=policy, protection=protection).arn
 
-    def _applications(self, jobs: Sequence[Workers], key_arn: str, today: date) -> list[SparkApplication]:
-        """Declare the applications, that on which `jobs` run first, and their networks."""
+    def _applications(self, key_arn: str, today: date) -> list[SparkApplication]:
+        """Declare the applications, that on which jobs run first, and their networks."""
         deployment, made = self._deployment, list[SparkApplication]()
         networks = dict[str, JobNetwork | JobsInGivenNetwork]()
         for each in deployment.applications:
@@ -173,7 +170,6 @@ class Foundation(EnvironmentStack):
                     release_label=each.label,
                     architecture=each.architecture,
                     capacity=each.capacity,
-                    jobs=() if made else jobs,
                     idle_minutes=each.idle_minutes,
                     subnet_ids=network.subnet_ids,
                     security_group_ids=network.security_group_ids,
@@ -189,28 +185,8 @@ class Foundation(EnvironmentStack):
 
 # The retention times that CloudWatch Logs offers (PutRetentionPolicy, retentionInDays).
 _OFFERED_DAYS = (
-    1,
-    3,
-    5,
-    7,
-    14,
-    30,
-    60,
-    90,
-    120,
-    150,
-    180,
-    365,
-    400,
-    545,
-    731,
-    1096,
-    1827,
-    2192,
-    2557,
-    2922,
-    3288,
-    3653,
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180),
+    *(365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from frazil.declaration import Pipeline, SubjectStrategy, digest
-from infra.confluent.kafka_topic import KafkaAccess, let_join_groups, let_read
+from infra.confluent.kafka_topic import KafkaAccess, let_read
 from infra.confluent.resource import Declared
 from infra.confluent.service_account import Account
 
@@ -76,7 +76,7 @@ def let_read_topics(
             kafka=kafka,
             depends_on=made.get(topic, ()),
         )
-    let_join_groups(reader, "groups", prefix=PREFIX, principal=reader.principal, kafka=kafka)
+    let_read(reader, "groups", groups=PREFIX, principal=reader.principal, kafka=kafka)
 
 
 def let_read_topics_by_role(

@@ -145,7 +145,7 @@ class _Deploying:
         for stack in self._stacks:
             shared = self._folder / "cdktf.out" / "stacks" / stack
             if not shared.is_dir():
-                raise ValueError(f"{stack}: the stack does not exist. Declare deployer_principals or github")
+                raise ValueError(f"{stack}: the stack does not exist. Declare access.deployers or access.github")
             groups = {name: folder for name, folder in found.items() if name.startswith(f"{stack}-")}
             wanted |= self._group(stack, shared, groups) if self._chosen.group else {stack: shared, **groups}
         return wanted

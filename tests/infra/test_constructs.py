@@ -13,7 +13,6 @@ import pytest
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic, parse
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture
-from frazil.rollout.desired import Worker, Workers
 from infra import tf
 from infra.buckets import PROOF_DAYS, artifact_bucket
 from infra.capacity import Capacity
@@ -27,7 +26,6 @@ from stacks.stacks.foundation import TableCatalog
 from stacks.stacks.landing_jobs import PipelineDocument
 
 FOUNDATION: Any = SimpleNamespace(artifact_bucket="b", key_arn="arn:key")
-SMALL = Workers(driver=Worker(cores=1, memory_gb=4), executor=Worker(cores=1, memory_gb=4), least=1, most=2)
 
 
 def made(make: Callable[[TerraformStack], Any]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -44,7 +42,6 @@ def application(**changed: Any) -> Callable[[TerraformStack], SparkApplication]:
         "release_label": "emr-spark-8.1.0",
         "architecture": Architecture.ARM64,
         "capacity": Capacity(cores=6, memory_gb=24, disk_gb=120),
-        "jobs": (SMALL, SMALL),
         "idle_minutes": 15,
         "subnet_ids": ["subnet-1"],
         "security_group_ids": ["sg-1"],
@@ -70,11 +67,6 @@ def test_an_application_is_as_large_as_it_was_told() -> None:
     [told] = made(application())["aws_emrserverless_application"].values()
     assert told["name"] == "frazil-dev-emr-spark-8-1-0-arm64"
     assert told["maximum_capacity"] == {"cpu": "6 vCPU", "disk": "120 GB", "memory": "24 GB"}
-
-
-def test_an_application_too_small_for_its_jobs_is_refused() -> None:
-    with pytest.raises(InvalidDeclaration, match="6 vCPU needed, 5 available"):
-        made(application(capacity=Capacity(cores=5, memory_gb=24, disk_gb=120)))
 
 
 def test_a_label_that_no_release_is_made_for_is_refused() -> None:
