@@ -207,6 +207,30 @@ def test_null_is_no_value_where_the_schema_allows_it(spark: SparkSession) -> Non
     assert landed(spark, how, b'{"id": 1}', b" null ") == [(1, None), "tombstone"]
 
 
+INTEGERS = {"type": "array", "items": {"type": "integer"}}
+MAP = {"type": "object", "additionalProperties": {"type": "integer"}}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (INTEGERS, "undecodable"),
+        ({"type": "integer"}, "undecodable"),
+        ({"type": "string"}, "undecodable"),
+        ({"type": ["integer", "string"]}, "undecodable"),
+        (MAP, "undecodable"),
+        ({**INTEGERS, "type": ["array", "null"]}, "tombstone"),
+        ({**MAP, "type": ["object", "null"]}, "tombstone"),
+        ({"type": ["null", "string"]}, "tombstone"),
+        ({}, "tombstone"),
+    ],
+)
+def test_null_in_place_of_one_value_is_no_row(spark: SparkSession, schema: dict[str, Any], reason: str) -> None:
+    how = decoder(writers(value_format="json_schema", schema=(json_file(schema),)))
+    assert landed(spark, how, b"null", b" null\n") == [reason] * 2
+
+
 @pytest.mark.spark
 def test_plain_messages_land_by_their_descriptors(spark: SparkSession) -> None:
     how = decoder(writers(value_format="protobuf", schema=(descriptors(PROTO),), record_name="shop.Order"))

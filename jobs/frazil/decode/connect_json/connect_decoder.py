@@ -49,20 +49,21 @@ def connect_body(
     target: Struct,
     *,
     single_value: bool = False,
+    refuses_null: bool = False,
     in_payload: bool = False,
     keeps_unknown: bool = False,
     only: tuple[str, ...] | None = None,
 ) -> Body:
     """Return how JSON is converted to the columns of `target`, which it holds as `held` says; else it is `json_body`.
 
-    With `in_payload` the row is the member `payload` of a record, and there is no row without it. `keeps_unknown` is that of
-    `json_body`, and not of a payload. With `only` an object has no other members, and none of these twice; others have no row:
-    two keys that differ there alone would be one row.
+    With `in_payload` the row is the member `payload` of a record, and there is no row without it. `keeps_unknown` and
+    `refuses_null` are those of `json_body`, and not of a payload. With `only` an object has no other
+    members, and none of these twice; others have no row: two keys that differ there alone would be one row.
     """
     if in_payload:
         of_held = _of_payload(held, single_value=single_value)
     else:
-        of_held = json_body(held, single_value=single_value, keeps_unknown=keeps_unknown)
+        of_held = json_body(held, single_value=single_value, refuses_null=refuses_null, keeps_unknown=keeps_unknown)
     made = of_held if held == target else _meant(of_held, as_text(held), as_text(target))
     return made if only is None or single_value else made.then(_closed(only, in_payload=in_payload))
 

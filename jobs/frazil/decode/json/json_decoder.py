@@ -74,13 +74,17 @@ def _unknown_fields(known: Sequence[str]) -> tuple[Callable[..., Column], Callab
 
 
 @lru_cache(maxsize=1024)
-def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool = False) -> Body:
+def json_body(
+    target: Struct, *, single_value: bool = False, refuses_null: bool = False, keeps_unknown: bool = False
+) -> Body:
     """Return how JSON is converted to the columns of `target`, and `_decoded`: true, or the JSON is not such a row.
 
     Properties are found by `Field.source`, case-sensitively; what `target` does not name is ignored, what the body does
     not have is null. With `single_value` (see `json_schema.is_single_value`) the document is the column of the source
     `value`, and every other column is null. `_decoded` is false or null, and the other columns mean nothing, if the body is
     null, is not one JSON document in UTF-8, is not an object (unless `single_value`), or has a value of another type.
+
+    With `refuses_null` a single value that is null is of another type.
 
     With `keeps_unknown` the column `_unknown` has the other properties as JSON text; a body is rejected if one of them is not kept
     as it is.
@@ -131,6 +135,8 @@ def json_body(target: Struct, *, single_value: bool = False, keeps_unknown: bool
             checks += reading.checks_of(raw, document, text, found)
             checks += reading.doubts(raw, document, text)
         if single_value:
+            if refuses_null:
+                checks.append(~is_null(body))
             columns = [
                 (reading.value_of(raw, f, found) if f is document else _null(f)).alias(f.name) for f in target.fields
             ]

@@ -85,7 +85,8 @@ class DeclaredWriters(WriterSchemas):
         """Return the decoder of bytes that are a body of the type."""
         (body,), side = self._fitting(target, unfit, is_closed=is_closed).values(), self.side(target)
         made, null = _plain(self._format)
-        return made(side=side, body=body, is_null=null if side.has_changes or self.types[0].is_nullable else None)
+        is_none = side.has_changes or self.types[0].has_no_value_at_null(is_key=side.is_key)
+        return made(side=side, body=body, is_null=null if is_none else None)
 
 
 class FingerprintedWriters(DeclaredWriters):

@@ -63,6 +63,10 @@ class RecordType:
     omits: tuple[str, ...] = ()
     body: MakeBody
 
+    def has_no_value_at_null(self, *, is_key: bool) -> bool:
+        """Return whether JSON's null is a record without a value, or without a key: a key of one value is null then, and exists."""
+        return self.is_nullable and not (is_key and self.is_single_value)
+
 
 def avro_type(
     text: str,
@@ -101,7 +105,12 @@ def json_type(
         is_single_value=is_single_value,
         is_nullable=json_schema.is_nullable(schema, connect_types=connect_types),
         omits=json_schema.omitted(schema, connect_types=connect_types, keeps_unknown=keeps_unknown),
-        body=_json_body(written, single_value=is_single_value, keeps_unknown=keeps_unknown),
+        body=_json_body(
+            written,
+            single_value=is_single_value,
+            refuses_null=is_single_value and written.fields[0].required,
+            keeps_unknown=keeps_unknown,
+        ),
     )
 
 

@@ -279,6 +279,7 @@ class JsonWriters(RegisteredWriters):
     language, record_type = "json", staticmethod(json_type)
 
     def _decoder(self, parts: dict[str, Any]) -> Registered:
-        nullable = {frame for frame, number in parts["frames"].items() if self.types[number].is_nullable}
+        is_key, frames = parts["side"].is_key, parts["frames"].items()
+        nullable = {frame for frame, number in frames if self.types[number].has_no_value_at_null(is_key=is_key)}
         is_null = is_framed_null if parts["side"].has_changes else None
         return RegisteredJson(**parts, nullable=nullable, is_null=is_null)

@@ -174,9 +174,8 @@ def is_single_value(schema: JsonSchema, *, connect_types: bool = False) -> bool:
 
 
 def is_nullable(schema: JsonSchema, *, connect_types: bool = False) -> bool:
-    """Return whether a record is an object with columns or null, as Kafka Connect's optional struct is."""
-    shape = _root(schema, connect_types=connect_types)
-    return shape.nullable and _is_object(shape)
+    """Return whether a record may be null, as Kafka Connect's optional struct is."""
+    return _root(schema, connect_types=connect_types).nullable
 
 
 def _is_object(shape: Shape) -> bool:
