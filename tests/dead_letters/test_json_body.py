@@ -15,7 +15,7 @@ from tests.support.topics import topic_of
 
 COLUMNS = (
     "id long", "n int", "price decimal(5,2)", "ratio double", "day date", "at timestamptz", "ok boolean", "name string",
-    "tags list<string>", "sizes map<string, long>", "place struct<zip: int, city: string>", "free json",
+    "tags list<string>", "sizes map<string, long>", "place struct<zip: int, city: string>", "free json", "raw binary",
 )  # fmt: skip
 
 
@@ -50,6 +50,22 @@ def test_the_field_that_does_not_fit_is_named_with_its_value(member: str, path: 
     assert (found.path, found.value) == (path, value)
     assert " is not a " in found.what or " is not an " in found.what
     assert "two" not in found.what  # the log of a run has this text, and no value of a record
+
+
+@pytest.mark.parametrize("text", ["!!", "a", "YQ", "YWI", "Y-==", "YQ==YQ"])
+def test_bytes_that_are_no_base64_are_named(text: str) -> None:
+    found = part(pipeline(), json.dumps({"id": 1, "raw": text}).encode(), (), None).attempt
+    assert found is not None
+    if text == "YQ==YQ":  # what follows the padding is no fault
+        assert found.succeeded
+        return
+    assert (found.path, found.what) == ("raw", "the text is not bytes in base64")
+
+
+def test_a_null_is_no_value() -> None:
+    found = part(pipeline(), b" null", (), None).attempt
+    assert found is not None
+    assert (found.succeeded, found.what) == (False, "it is JSON's null, which is no value")
 
 
 @pytest.mark.parametrize(

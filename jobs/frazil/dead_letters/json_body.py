@@ -82,8 +82,9 @@ def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
         if in_payload and not (isinstance(exact, dict) and "payload" in exact):
             raise Undecodable("it has no member payload")
         value = exact["payload"] if in_payload else exact
-        if value is not None:
-            _check(value, of, "")
+        if value is None:
+            raise Undecodable("it is JSON's null, which is no value")
+        _check(value, of, "")
     except Undecodable as problem:
         problem.document = found
         raise
@@ -113,7 +114,7 @@ def _check(value: Any, of: Type, path: str) -> None:
         case Held(kind) if not _fits(value, Primitive(kind)):
             raise _misfit(value, f"a value of type {kind}", path)
         case _ if type(of) in (Primitive, Decimal) and not _fits(value, of):
-            raise _misfit(value, f"a value of type {of}", path)
+            raise _misfit(value, "bytes in base64" if of == Primitive(Kind.BINARY) else f"a value of type {of}", path)
 
 
 def _check_field(struct: dict[str, Any], field: Field, path: str) -> None:
@@ -144,6 +145,8 @@ def _fits(value: Any, of: Type) -> bool:
             return is_number and value == int(value) and -(2 ** _BITS[kind]) <= value < 2 ** _BITS[kind]
         case Primitive(Kind.FLOAT | Kind.DOUBLE as kind):
             return value in _NO_NUMBERS if isinstance(value, str) else is_number and _is_finite(value, kind)
+        case Primitive(Kind.BINARY):
+            return isinstance(value, str) and _is_base64(value)
         case Primitive(Kind.STRING):
             return not isinstance(value, str) or _is_text(value)  # other values are their text
         case Primitive(kind) if kind in WRITTEN:
@@ -165,6 +168,13 @@ def _is_decimal(number: Number, precision: int, scale: int) -> bool:
     _, digits, exponent = number.normalize().as_tuple()
     assert isinstance(exponent, int)
     return -exponent <= scale and len(digits) + exponent <= precision - scale
+
+
+def _is_base64(value: str) -> bool:
+    """Return whether Spark reads a text as base64: without white space, padded, whatever comes after the padding."""
+    octets, padding, _ = re.sub(r"[\x00-\x20]", "", value).partition("=")
+    is_complete = len(octets) % 4 == 0 or (len(octets) % 4 > 1 and bool(padding))
+    return is_complete and re.fullmatch("[A-Za-z0-9+/]*", octets) is not None
 
 
 def _is_text(value: str) -> bool:
