@@ -13,13 +13,15 @@ import pytest
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Changelog, ErrorMode, Pipeline, Upsert
-from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput
+from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, OtherPipeline
 from frazil.ingest.preview.preview import preview
+from frazil.ingest.setup import existing_table
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.run import maintain
 from frazil.maintain.target import MaintenanceRun, Status
 from frazil.recovery import apply
 from frazil.recovery.decisions import Accepted
+from frazil.status.pipeline_status import State, status_of
 from tests.scenarios.test_upserts import verified
 from tests.support import oracle
 from tests.support.shop import Shop
@@ -168,7 +170,7 @@ def test_a_dropped_column_comes_back_and_a_renamed_one_is_named(shop_of: ShopOf)
     with pytest.raises(ColumnsMissing, match="_kafka_offset was renamed to off") as stopped:
         shop.drain()
     with pytest.raises(ColumnsMissing, match="_kafka_offset was renamed to off"):
-        verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))
+        verify(shop.pipeline, Lake(shop.environment, Secrets({}).read))
     with pytest.raises(ColumnsMissing):
         preview(shop.pipeline, shop.job(), None, count=5)
     statement = stopped.value.do.removeprefix("Run ")
@@ -210,6 +212,50 @@ def test_a_table_of_another_engine_is_named_as_such(shop_of: ShopOf, of: Mapping
     assert stored(shop).metadata_location == before
 
 
+def test_a_changed_name_neither_lands_nor_decides_anything(shop_of: ShopOf) -> None:
+    """By the new name the rows would be landed again, and again by the old one once it is declared again."""
+    shop = shop_of(**JSON)
+    shop.produce(bodies({"id": 1, "day": "a"}), partition=0)
+    shop.drain()
+    shop.produce(bodies({"id": 2, "day": "a"}), partition=0)
+    renamed = replace(shop.pipeline, name="renamed")
+    remedy = f'Declare name="{shop.pipeline.name}" again'
+    with pytest.raises(OtherPipeline, match=remedy):
+        shop.drain(renamed)
+    for event in Accepted.LEDGER_LOST, Accepted.ROLLED_BACK_HOLD:
+        with pytest.raises(InvalidInput, match=f"that of pipeline {shop.pipeline.name}"):
+            apply.accept(renamed, event, "the name was changed", shop.job())
+    lake = Lake(shop.environment, Secrets({}).read)
+    table = lake.table(shop.pipeline.table.identifier)
+    assert table is not None
+    (found,) = existing_table.said(renamed, table.layout)
+    shown = status_of(renamed, table)
+    assert remedy in found
+    assert remedy in shown.why
+    assert shown.state is State.STOPPED
+    proof = verify(renamed, lake)
+    assert f"that of pipeline {shop.pipeline.name}" in str(proof.findings)
+    assert shop.drain().written == 1
+    shop.assert_each_record_once()
+
+
+def test_two_names_that_begin_on_one_table_leave_one(shop_of: ShopOf) -> None:
+    """The second one finds the first one's commit when it begins, or in its own transaction."""
+    shop = shop_of(**JSON)
+    shop.produce(bodies({"id": 1, "day": "a"}), partition=0)
+    other = replace(shop.pipeline, name="other")
+    begun = []
+
+    def failpoint(name: str) -> None:
+        if name == "publish.filled" and not begun:
+            begun.append(shop.drain(other).written)
+
+    with pytest.raises(OtherPipeline, match='name="other"'):
+        shop.drain(failpoint=failpoint)
+    assert begun == [1]
+    assert len(shop.landed()) == 1
+
+
 def test_a_dead_letter_table_of_another_engine_is_named_as_such(shop_of: ShopOf) -> None:
     shop = shop_of(**JSON)
     catalog = oracle.catalog(shop.lake)
@@ -225,7 +271,7 @@ def test_a_renamed_column_of_dead_letters_is_named(shop_of: ShopOf) -> None:
     shop.drain()
     changed_columns(shop, lambda update: update.rename_column("offset", "off"), shop.pipeline.table.dead_letters)
     shop.produce([b"{"], partition=0)
-    for run in (shop.drain, lambda: verify(shop.pipeline, Lake(shop.lake, Secrets({}).read))):
+    for run in (shop.drain, lambda: verify(shop.pipeline, Lake(shop.environment, Secrets({}).read))):
         with pytest.raises(ColumnsMissing, match="dead_letters.*RENAME COLUMN off TO offset"):
             run()
 

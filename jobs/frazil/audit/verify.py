@@ -26,6 +26,7 @@ from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import gaps_of_state
+from frazil.errors import OtherPipeline
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.layout import check_columns, check_metadata_columns
 from frazil.lake.ledger import entry as ledger
@@ -248,6 +249,8 @@ def _prepared(
     if end is None:
         is_ours = table.layout.is_ours
         what = "no snapshot says which offsets the table holds" if is_ours else "Frazil did not make this table"
+        if table.layout.writers:
+            what = OtherPipeline.said(table.layout.writers)[0]
         return verification([*findings, unchecked(Flaw.NO_LEDGER, what)], notes=notes, cautions=cautions)
     if totals is None:
         what = "its commits carry no totals, and the first of them have expired"

@@ -21,6 +21,7 @@ FrazilError                    says what, where and what to do
 │   ├── RememberedDeletesLost  files of the deleted keys that a table with an order remembers are gone
 │   ├── SourceTruncated        the source's table was truncated, and change data cannot say which rows of the table go
 │   ├── LedgerLost             no snapshot says which offsets the table holds, or one is damaged
+│   ├── OtherPipeline          the table has offsets of a pipeline of another name
 │   ├── ForeignTable           another engine made what has the name of the pipeline's table
 │   ├── ColumnsMissing         another engine dropped or renamed columns that Frazil writes
 │   ├── RolledBack             the table's head is not the snapshot that the ledger names, nor its descendant

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -128,6 +128,23 @@ class LedgerLost(DecisionRequired):
             "Name another table: it is made from the declared start",
         )
         return cls(what, pipeline=pipeline, place=f"snapshot {snapshot_id}", do=do, snapshot_id=snapshot_id, key=key)
+
+
+class OtherPipeline(DecisionRequired):
+    """The table has offsets of a pipeline of another name: records would land twice, once by each name."""
+
+    @classmethod
+    def of(cls, pipeline: str, table: str, writers: Iterable[str]) -> Self:
+        """Return the error of a table that has offsets of `writers`."""
+        what, do = cls.said(writers)
+        return cls(what, pipeline=pipeline, do=do, table=table)
+
+    @staticmethod
+    def said(writers: Iterable[str]) -> tuple[str, str]:
+        """Return what is wrong with a table that has offsets of `writers`, and what to do."""
+        names = sorted(writers)
+        do = f'Declare name="{names[0]}" again, or name another table: it is made from the declared start'
+        return f"the table is that of pipeline {' and '.join(names)}, which committed its offsets to it", do
 
 
 class ForeignTable(DecisionRequired):

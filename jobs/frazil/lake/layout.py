@@ -16,7 +16,7 @@ from frazil.declaration.formats import Bytes
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
-from frazil.errors import ColumnsMissing
+from frazil.errors import ColumnsMissing, OtherPipeline
 from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import canonical
@@ -111,6 +111,8 @@ class Layout:
     identifiers: tuple[str, ...] = ()
     row: Struct = _NO_COLUMNS
     """The columns with their types."""
+    writers: frozenset[str] = frozenset()
+    """The pipelines that have committed to the table."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Layout:
@@ -131,6 +133,7 @@ class Layout:
             former={name: number for old in metadata["schemas"] for name, number in field_ids(old).items()},
             identifiers=tuple(sorted(names[number] for number in schema.get("identifier-field-ids", ()))),
             row=row_type(schema, metadata.get("properties", {}).get(FIELD_IDS)),
+            writers=ledger.writers(metadata.get("refs") or ()),
         )
 
     @property
@@ -177,7 +180,7 @@ class Difference:
     @property
     def is_refused(self) -> bool:
         """Whether a run stops at it."""
-        return self.field in ("write", "write.key", "table.metadata_columns")
+        return self.field in ("name", "write", "write.key", "table.metadata_columns")
 
     @property
     def is_applied(self) -> bool:
@@ -196,6 +199,8 @@ def differences(pipeline: Pipeline, actual: Layout) -> tuple[Difference, ...]:
     if not actual.is_ours:
         do = "Name another table, or rename that one"
         return (Difference("table.identifier", "another engine made the table of this name, and not Frazil", do),)
+    if others := actual.writers - {pipeline.name}:
+        return (Difference("name", *OtherPipeline.said(others)),)
     refused = tuple(_refused(pipeline, actual))
     return refused or (*_of_fields(pipeline, actual), *_of_properties(pipeline, actual))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
-from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, RolledBack
+from frazil.errors import ColumnsMissing, ForeignTable, InvalidInput, OtherPipeline, RolledBack
 from frazil.ingest.setup import existing_table, table_setup
 from frazil.job.context import JobContext
 from frazil.lake.commit.commit_rows_and_offsets import commit
@@ -84,14 +84,14 @@ class _Accepting:
         return decided
 
     def _check_table(self) -> None:
-        """Raise `InvalidInput` if there is no table, if another engine made it, or if it lacks columns that rows need."""
+        """Raise `InvalidInput` if there is no table, if it is not the pipeline's, or if it lacks columns that rows need."""
         where = f"table {self.pipeline.table.identifier}"
         if not self.job.iceberg.exists(self.pipeline.table.identifier):
             what = "the catalog has no Iceberg table of this name, or it is a view"
             raise InvalidInput(what, where=where, do="Run the pipeline first")
         try:
             existing_table.columns_to_add(self.pipeline, existing_table.layout_of(self.job.iceberg, self.pipeline))
-        except (ColumnsMissing, ForeignTable) as error:
+        except (ColumnsMissing, ForeignTable, OtherPipeline) as error:
             raise InvalidInput(error.what, where=where, do=error.do) from None
 
     def _of_the_topic(self, found: Look) -> Acceptance:

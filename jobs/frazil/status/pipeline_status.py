@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.audit.files.manifests import undecided_commits
 from frazil.declaration import Pipeline
-from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, RolledBack
+from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, OtherPipeline, RolledBack
 from frazil.ingest.plan.plan import plan
 from frazil.ingest.setup import existing_table
 from frazil.lake import layout
@@ -161,9 +161,11 @@ def status_of(
     `why` says why there are no offsets, `waiting` what a pipeline without a table waits for. `now` is in seconds since 1970.
     """
     names = PipelineStatus(pipeline=pipeline.name, topic=pipeline.topic.name, table=pipeline.table.identifier)
-    if table is not None and not table.layout.is_ours:
-        foreign = ForeignTable.of(pipeline.name, table.identifier).what
-        return replace(names, state=State.STOPPED, why=foreign, location=table.location)
+    if table is not None:
+        try:
+            existing_table.check_ours(pipeline, table.layout)
+        except (ForeignTable, OtherPipeline) as error:
+            return replace(names, state=State.STOPPED, why=f"{error.what}. {error.do}", location=table.location)
     newest = table.newest(pipeline.name) if table is not None else None
     partitions = _partitions(newest.entry if newest else None, offsets.spans if offsets is not None else {})
     if table is None or table.head is None:

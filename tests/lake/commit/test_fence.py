@@ -105,6 +105,12 @@ def test_only_another_run_fences_for_good(winner: str, is_by_another: bool) -> N
     assert refused.is_by_another_than("me") is is_by_another
 
 
+def test_a_table_of_another_pipeline_is_not_written() -> None:
+    state = replace(BASE, others=frozenset({"before"}))
+    assert check(state, STAGED, BATCH) is Verdict.OTHER_PIPELINE
+    assert 'Declare name="before" again' in str(refusal(Verdict.OTHER_PIPELINE, state, STAGED, BATCH))
+
+
 def test_a_table_of_another_mode_is_not_written() -> None:
     upsert = replace(BATCH, mode="upsert")
     assert check(BASE, STAGED, upsert) is Verdict.OTHER_MODE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import identity, marks_deletes
-from frazil.errors import ColumnsMissing, ForeignTable, WriteModeDiffers
+from frazil.errors import ColumnsMissing, ForeignTable, OtherPipeline, WriteModeDiffers
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.layout import Layout, changed, check_metadata_columns, differences
 from frazil.lake.ledger import entry as ledger
@@ -50,9 +50,11 @@ def layout_of(iceberg: Iceberg, pipeline: Pipeline) -> Layout:
 
 
 def check_ours(pipeline: Pipeline, actual: Layout) -> None:
-    """Raise `ForeignTable` if another engine made the table."""
+    """Raise `ForeignTable` if another engine made the table, `OtherPipeline` if it is one of another pipeline."""
     if not actual.is_ours:
         raise ForeignTable.of(pipeline.name, pipeline.table.identifier)
+    if others := actual.writers - {pipeline.name}:
+        raise OtherPipeline.of(pipeline.name, pipeline.table.identifier, others)
 
 
 def check_write_mode(pipeline: Pipeline, actual: Layout) -> None:

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from frazil.errors import Fenced, FrazilError, RolledBack, TableReplaced, TopicRecreated, WriteModeDiffers
+from frazil.errors import (
+    Fenced,
+    FrazilError,
+    OtherPipeline,
+    RolledBack,
+    TableReplaced,
+    TopicRecreated,
+    WriteModeDiffers,
+)
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.commit.table_state import TableState
 from frazil.lake.ledger import entry as ledger
@@ -23,7 +31,8 @@ class Verdict(StrEnum):
 
     `APPEND`: this driver writes it. `DONE`: an earlier try succeeded and its answer was lost. The others refuse: `FENCED` by
     another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `DECIDED` by an operator since the
-    batch was planned, `RECREATED` topic, `OTHER_MODE` of writing, or another key, than the table was made for.
+    batch was planned, `RECREATED` topic, `OTHER_MODE` of writing, or another key, than the table was made for,
+    `OTHER_PIPELINE` that has committed to it.
     """
 
     APPEND = "append"
@@ -35,6 +44,7 @@ class Verdict(StrEnum):
     DECIDED = "decided"
     RECREATED = "recreated"
     OTHER_MODE = "other_mode"
+    OTHER_PIPELINE = "other_pipeline"
 
 
 def check(state: TableState, staged: Staged, request: CommitRequest) -> Verdict:
@@ -43,6 +53,8 @@ def check(state: TableState, staged: Staged, request: CommitRequest) -> Verdict:
         return Verdict.REPLACED
     if state.own_commit is not None:
         return Verdict.DONE
+    if state.others:
+        return Verdict.OTHER_PIPELINE
     if request.mode not in (None, state.mode):
         return Verdict.OTHER_MODE
     if _is_gone(state, staged):
@@ -111,6 +123,8 @@ def refusal(verdict: Verdict, state: TableState, staged: Staged, request: Commit
             return StageAgain("a column that was written is no longer the same field", where=where)
         case Verdict.DECIDED:
             return StageAgain("an operator decided since the batch was planned", where=where)
+        case Verdict.OTHER_PIPELINE:
+            return OtherPipeline.of(request.pipeline, staged.table, state.others)
         case Verdict.OTHER_MODE:
             return WriteModeDiffers.of(request.pipeline, staged.table, declared=str(request.mode), made_for=state.mode)
         case Verdict.ROLLED_BACK:

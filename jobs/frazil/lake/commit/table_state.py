@@ -28,7 +28,8 @@ class TableState:
 
     `tagged` is the pipeline's newest entry, and `last` the newest that the head has: the tagged one, unless the head was rolled
     back behind it. `own_commit` is the snapshot that has the commit id and run of the attempt. `head` is the head's snapshot,
-    `mode` the table's write mode with its key. `is_stopped` says whether a stop of the pipeline is noted.
+    `mode` the table's write mode with its key. `is_stopped` says whether a stop of the pipeline is noted. `others` are pipelines of
+    other names that have committed to the table.
     """
 
     table_uuid: str
@@ -40,6 +41,7 @@ class TableState:
     head: int | None = None
     mode: str = ledger.APPEND
     is_stopped: bool = False
+    others: frozenset[str] = frozenset()
 
     @property
     def keys(self) -> KeyAccount | None:
@@ -63,6 +65,7 @@ def read(iceberg: Iceberg, table: Java, staged: Staged, request: CommitRequest) 
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
         mode=ledger.made_for(properties, names, identifier_fields(schema, names)),
         is_stopped=properties.get(stop.property_name(request.pipeline)) is not None,
+        others=ledger.writers(map(str, table.refs().keySet())) - {request.pipeline},
     )
 
 

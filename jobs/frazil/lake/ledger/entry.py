@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -138,6 +138,11 @@ def stored(summary: Mapping[str, str]) -> dict[str, str]:
 def tag(pipeline: str) -> str:
     """Return the name of the tag that marks a pipeline's newest commit in its tables."""
     return f"frazil_{pipeline}"
+
+
+def writers(tags: Iterable[str]) -> frozenset[str]:
+    """Return the pipelines that have committed to a table with these tags."""
+    return frozenset(name.removeprefix(tag("")) for name in tags if name.startswith(tag("")))
 
 
 def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> str:

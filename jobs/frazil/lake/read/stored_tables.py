@@ -99,7 +99,8 @@ class StoredTable:
         names |= {"sort_orders", "default_sort_order_id", "properties"}
         # `TableMetadataV3` refuses to write itself as JSON: call the method that it overrides.
         found = json.loads(IcebergBaseModel.model_dump_json(self.iceberg.metadata, include=names, by_alias=True))
-        return Layout.of({**found, "schemas": [restored(schema) for schema in found["schemas"]]})
+        schemas, refs = [restored(schema) for schema in found["schemas"]], self.iceberg.metadata.refs
+        return Layout.of({**found, "schemas": schemas, "refs": refs})
 
     @cached_property
     def schema(self) -> dict[str, Any]:
