@@ -110,13 +110,6 @@ def _placeholders(node: Any) -> Iterator[str]:
 
 def _value_problems(key: str, value: Value) -> Iterator[str]:
     several = [value] if isinstance(value, str) else value
-    if (
-        isinstance(value, bytes)
-        or not isinstance(several, Sequence)
-        or not all(isinstance(one, str) for one in several)
-    ):
-        yield f"{key} is neither a string nor a sequence of strings"
-        return
     for index, one in enumerate(several):
         where = key if isinstance(value, str) else f"{key}[{index}]"
         literal = one.place if isinstance(one, Below) else one

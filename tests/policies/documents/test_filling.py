@@ -72,12 +72,6 @@ def test_a_value_that_iam_would_read_as_more_than_itself_is_refused(value: str) 
         assert not value or value not in str(refused.value), "the value is shown"
 
 
-@pytest.mark.parametrize("value", [7, None, b"x", [1], {"a": "b"}])
-def test_a_value_of_another_type_is_refused(value: Any) -> None:
-    with pytest.raises(CannotFill):
-        fill("reader", {**READER, "key": value})
-
-
 @pytest.mark.parametrize(
     "reference",
     [
