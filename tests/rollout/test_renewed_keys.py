@@ -12,7 +12,7 @@ from frazil.errors import RolloutFailed
 from frazil.release.upload import document_key
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.readiness import Readiness
-from frazil.rollout.renewed_keys import RenewedKeys
+from frazil.rollout.renewed_keys import wait_for_keys
 from frazil.rollout.run_proof import Reached, RunProof, proof_prefix
 from frazil.rollout.stopped_pipelines import change_stop
 from tests.support.fake_emr import FakeRun
@@ -36,8 +36,8 @@ def prove(world: World, wanted: Desired, run: str, **reached: Reached) -> None:
 def wait(world: World, since: float, *, minutes: int = 120) -> list[str]:
     """Wait as the command does. Return the reasons that it gave."""
     said: list[str] = []
-    keys = RenewedKeys(reconciler=world.reconciler(), holder="a", on_wait=said.append)
-    keys.wait(JOB, datetime.fromtimestamp(since, UTC), patience_seconds=minutes * 60)
+    at = datetime.fromtimestamp(since, UTC)
+    wait_for_keys(world.reconciler(), JOB, at, holder="a", patience_seconds=minutes * 60, on_wait=said.append)
     return said
 
 

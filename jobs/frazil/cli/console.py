@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
@@ -17,6 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from frazil.clients.secrets import Redactor
+from frazil.errors import InvalidInput
 from frazil.job.entry_point import log_line
 
 WIDE = 160
@@ -184,6 +188,19 @@ def size(count: int) -> str:
             return f"{value:.1f} {unit}" if value < 10 and unit != "B" else f"{value:.0f} {unit}"
         value /= 1000
     return f"{value:,.1f} TB"
+
+
+def write_at_once(file: Path, data: bytes) -> None:
+    """Write a file completely or not at all. Raises `InvalidInput` if it cannot be written."""
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(data)
+        os.replace(draft, file)
+    except OSError as error:
+        with suppress(OSError):
+            draft.unlink()
+        raise InvalidInput.unwritable(file, error) from None
 
 
 def log_lines(redactor: Redactor) -> Callable[[Mapping[str, Any]], None]:

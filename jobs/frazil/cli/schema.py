@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from frazil.cli.console import number, out, plain, say, show_json, table
+from frazil.cli.console import number, out, plain, say, show_json, table, write_at_once
 from frazil.cli.options import (
     AsJson,
     EnvironmentChoice,
@@ -172,7 +172,7 @@ def infer(
     made = proposed(sample, topic, _existing(place), str(place))
     is_written = not made.exists or (made.differs and force)
     if is_written:
-        _write(place, made.text)
+        write_at_once(place, made.text.encode())
     at = Path(os.path.relpath(place, file.parent)).as_posix()
     try:
         declared = declared_if_any(file)
@@ -225,19 +225,6 @@ def _existing(place: Path) -> bytes | None:
         return None
     except OSError as error:
         raise InvalidInput.unreadable(place, error) from None
-
-
-def _write(place: Path, text: str) -> None:
-    """Write the file at once or not at all."""
-    draft = place.with_name(f".frazil-{os.getpid()}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, place)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        why = error.strerror or str(error)
-        raise InvalidInput(f"the file cannot be written ({why})", where=str(place), do="Name another: --out") from None
 
 
 def _document(

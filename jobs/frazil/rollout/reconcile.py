@@ -65,16 +65,8 @@ def needs_time(steps: Sequence[Step]) -> bool:
     return any(isinstance(step, Wait | Cancel | Start | Leave) for step in steps)
 
 
-@dataclass(frozen=True, slots=True)
-class RunsEverywhere:
-    """The runs of a job, and the applications that the job has left and that are deleted."""
-
-    runs: list[Run]
-    deleted: tuple[str, ...]
-
-
-def runs_everywhere(emr: Emr, desired: Desired, state: RolloutState) -> RunsEverywhere:
-    """Return the runs of a job on every application that may have some.
+def runs_everywhere(emr: Emr, desired: Desired, state: RolloutState) -> tuple[list[Run], list[str]]:
+    """Return the runs of a job on every application that may have some, and the applications that it left and that are deleted.
 
     Rights cover the declared applications. One that the job has left, and that may not be listed, is no longer declared: it is
     deleted, and AWS deletes only applications without runs. Raises `EmrUnavailable`.
@@ -91,7 +83,7 @@ def runs_everywhere(emr: Emr, desired: Desired, state: RolloutState) -> RunsEver
             if application in needed:
                 raise
             deleted.append(application)
-    return RunsEverywhere(found, tuple(deleted))
+    return found, deleted
 
 
 LOOK_SECONDS = 10.0
@@ -234,17 +226,17 @@ class Reconciler:
 
     def _decided(self, desired: Desired, state: RolloutState, execution: str | None = None) -> tuple[Step, ...]:
         state = self._with_stops(state, desired)
-        everywhere = runs_everywhere(self.emr, desired, state)
-        run = judged(desired, state, everywhere.runs)
+        runs, deleted = runs_everywhere(self.emr, desired, state)
+        run = judged(desired, state, runs)
         target = target_of(desired, state)
         readiness = self.readiness.of(target) if run is not None and target is not None else Readiness.NOTHING_YET
         now = datetime.fromtimestamp(self.clock(), UTC)
-        steps = next_steps(desired, state, everywhere.runs, readiness, now, execution=execution)
-        return steps or tuple(Forget(each, "it is no longer declared") for each in everywhere.deleted)
+        steps = next_steps(desired, state, runs, readiness, now, execution=execution)
+        return steps or tuple(Forget(each, "it is no longer declared") for each in deleted)
 
     def runs(self, desired: Desired, state: RolloutState) -> list[Run]:
         """Return the runs of a job on every application that may have some."""
-        return runs_everywhere(self.emr, desired, state).runs
+        return runs_everywhere(self.emr, desired, state)[0]
 
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
         state = self._with_stops(lease.state, desired)

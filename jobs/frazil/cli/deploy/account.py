@@ -198,20 +198,16 @@ def _apply(program: DeploymentProgram, name: str, step: int, options: list[str])
 
 def _await_runs(declared: dict[str, Any], name: str, secrets: Secrets, minutes: int) -> None:
     """Wait until the runs of each job use the keys of the secret."""
-    from frazil.rollout.renewed_keys import RenewedKeys
+    from frazil.rollout.renewed_keys import wait_for_keys
 
     since = _stored_at(declared)
     jobs = ingest_jobs(aws.declared_artifact_store(declared))
     if not jobs:
         out().print("keys: no release is deployed, so no run has keys")
         return
-    renewed = RenewedKeys(
-        reconciler=reconciler(environments.environment(name), secrets),
-        holder=f"{socket.gethostname()}-{os.getpid()}",
-        on_wait=note,
-    )
+    at_work, holder = reconciler(environments.environment(name), secrets), f"{socket.gethostname()}-{os.getpid()}"
     for job in jobs:
-        renewed.wait(job, since, patience_seconds=minutes * 60)
+        wait_for_keys(at_work, job, since, holder=holder, patience_seconds=minutes * 60, on_wait=note)
         say(f"{job}: all runs use the new keys")
 
 

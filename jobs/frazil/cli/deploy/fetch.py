@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from frazil.cli.console import say, show_json
+from frazil.cli.console import say, show_json, write_at_once
 from frazil.cli.options import ENV, AsJson, argument, flag
 from frazil.declaration import Environment, canonical, environment_document, parse_environment
 from frazil.errors import InvalidInput
@@ -85,12 +84,5 @@ def read_document(address: str) -> Environment:
 
 
 def write(environment: Environment) -> None:
-    """Write the document of an environment, so that it is found by name. Replaces the file atomically."""
-    file, content = documents_folder() / f"{environment.name}.json", canonical(environment_document(environment))
-    beside = file.with_suffix(".new")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content)
-        os.replace(beside, file)
-    except OSError as error:
-        raise InvalidInput.unwritable(file, error) from None
+    """Write the document of an environment, so that it is found by name."""
+    write_at_once(documents_folder() / f"{environment.name}.json", canonical(environment_document(environment)))

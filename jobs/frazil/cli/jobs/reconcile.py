@@ -182,12 +182,11 @@ def _reconciled(
             note(sentence(step))
             done.append(step)
 
-    holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     printing = replace(at_work, on_step=print_step)
     if watches:
         runs = printing.watch(job, patience_seconds=minutes * 60)
     else:
-        runs = printing.reconcile(job, holder=holder, patience_seconds=minutes * 60)
+        runs = printing.reconcile(job, holder=_holder(), patience_seconds=minutes * 60)
     wanted = at_work.desired(job)
     is_wanted = wanted.is_stopped if runs is None else runs == wanted
     stopped = list(runs.stopped if runs else wanted.stopped)
@@ -229,6 +228,16 @@ def _print_drift(drifts: Mapping[str, tuple[Step, ...]], *, as_json: bool) -> No
         raise typer.Exit(Exit.CHANGES)
 
 
+_STEPS = {
+    "Cancel": "cancel run",
+    "Start": "start generation",
+    "Prove": "proven generation",
+    "GiveUp": "give up generation",
+    "Forget": "forget application",
+}
+"""The steps in words; others have the name of their class."""
+
+
 def sentence(step: Step) -> str:
     """Return a step for people: `cancel run 00f1: it is of another generation`."""
     members = document(step)
@@ -238,15 +247,8 @@ def sentence(step: Step) -> str:
 
 def document(step: Step) -> dict[str, Any]:
     """Return a step as JSON."""
-    names = {"Cancel": "cancel run", "Start": "start generation", "Prove": "proven generation"}
-    names |= {
-        "GiveUp": "give up generation",
-        "Forget": "forget application",
-        "Wait": "wait",
-        "Leave": "leave",
-        "Halt": "halt",
-    }
-    members: dict[str, Any] = {"step": names[type(step).__name__]}
+    kind = type(step).__name__
+    members: dict[str, Any] = {"step": _STEPS.get(kind, kind.lower())}
     for field in fields(step):
         value = getattr(step, field.name)
         match field.name:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from frazil.cli.console import duration, note, number, out, say, show_json, size, table
 from frazil.cli.local_spark import local_job
@@ -197,7 +196,7 @@ def print_result(found: Verification, console: Console, *, verbose: bool = False
             f"the topic landed again: {number(replayed.records)} records, the same {number(replayed.rows)} rows"
         )
     if verbose and found.partitions:
-        console.print(accounts(found, console.width))
+        console.print(accounts(found))
     if verbose:
         for read in found.reads:
             say(f"{read.table}: {counted(read)}", "dim", to=console)
@@ -252,22 +251,14 @@ def counted(read: Read) -> str:
     return ", ".join(part for part in parts if part) or "no rows"
 
 
-def accounts(found: Verification, width: int) -> Table:
-    """Return the equation by partition and in sum. Columns without a number are left out, and on narrow screens offsets."""
+def accounts(found: Verification) -> Table:
+    """Return the equation by partition and in sum. Columns without a number are omitted, and on narrow screens offsets."""
     names = [name for name in TERMS if name in ALWAYS or found.sum_of(name)]
-    ranges = [f"{one.start}–{one.end}" for one in found.partitions]
-    cells = [[number(getattr(one, name)) for name in names] for one in found.partitions]
-    sums = [number(found.sum_of(name)) for name in names]
-    needed = sum(max(len(cell), len(TERMS[name])) + 2 for cell, name in zip(sums, names, strict=True)) + len(
-        "partition"
-    )
-    is_wide = needed + max(map(len, ranges)) + 2 <= width
-    shown = table("partition", *(["offsets"] if is_wide else []), *names)
-    headings = ["partition", *(["offsets"] if is_wide else []), *(TERMS[name].replace("-", "-\n") for name in names)]
-    for column, heading in zip(shown.columns, headings, strict=True):
-        column.header, column.no_wrap = Text(heading, style="dim"), True
-        column.justify = "left" if heading == "offsets" else "right"
-    for one, offsets, row in zip(found.partitions, ranges, cells, strict=True):
-        shown.add_row(str(one.partition), *([offsets] if is_wide else []), *row)
-    shown.add_row("all", *([""] if is_wide else []), *sums, style="bold")
+    headings = [TERMS[name].replace("-", "-\n") for name in names]
+    shown = table("partition", "offsets", *headings, right=("partition", "offsets", *headings), drop=("offsets",))
+    shown.columns[1].justify = "left"
+    for one in found.partitions:
+        cells = (number(getattr(one, name)) for name in names)
+        shown.add_row(str(one.partition), f"{one.start}–{one.end}", *cells)
+    shown.add_row("all", "", *(number(found.sum_of(name)) for name in names), style="bold")
     return shown
