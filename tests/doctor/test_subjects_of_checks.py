@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.reachability import Handshake
 from frazil.clients.secrets import Secrets
 from frazil.declaration import (
     Environment,
@@ -148,10 +147,8 @@ def test_a_port_that_speaks_no_tls_is_told_from_one_that_is_closed() -> None:
 
 def test_a_certificate_that_expires_soon_is_a_warning() -> None:
     at = datetime.fromtimestamp(NOW, UTC)
-    soon = Handshake(version="TLSv1.3", expires=at + timedelta(days=13))
-    assert of_handshake(soon, now=NOW).result is Result.WARNING
-    later = Handshake(version="TLSv1.3", expires=at + timedelta(days=60))
-    assert of_handshake(later, now=NOW).result is Result.OK
+    assert of_handshake("TLSv1.3", at + timedelta(days=13), now=NOW).result is Result.WARNING
+    assert of_handshake("TLSv1.3", at + timedelta(days=60), now=NOW).result is Result.OK
 
 
 def test_rights_that_lack_read_are_named() -> None:

@@ -106,8 +106,8 @@ def test_an_object_whose_names_are_data_is_json_text() -> None:
 
 def test_records_that_are_no_objects_are_counted_and_named() -> None:
     found = sample('{"a": 1}', "[1]", "nope", '{"a": 1, "a": 2}', '{"a": 1e99999999999999999999}')
-    assert (found.records, [one.place for one in found.unused]) == (1, ["r:2", "r:3", "r:4", "r:5"])
-    assert found.unused[2].why == "the field 'a' is twice in one object"
+    assert (found.records, [one.where for one in found.unused]) == (1, ["r:2", "r:3", "r:4", "r:5"])
+    assert found.unused[2].what == "the field 'a' is twice in one object"
 
 
 def test_columns_say_what_the_values_showed() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType, SubjectVersion, resolved
-from frazil.errors import RegistryUnavailable, SchemaChanged
+from frazil.errors import RegistryUnavailable
 from tests.support.schema_store import SchemaStore
 
 
@@ -15,18 +15,14 @@ class FakeRegistry:
     `asked` has the name of each question.
     """
 
-    def __init__(self, store: SchemaStore | None = None, *, known: Mapping[int, str] | None = None) -> None:
+    def __init__(self, store: SchemaStore | None = None) -> None:
         self.store = store or SchemaStore()
         self.down, self.fails_at = False, ""
         self.asked: list[str] = []
-        self._known = dict(known or {})
 
-    def schema(self, schema_id: int, *, ask_again: bool = False) -> RegisteredSchema | None:
+    def schema(self, schema_id: int) -> RegisteredSchema | None:
         self._answer("schema")
-        schema = self.store.schemas.get(schema_id)
-        if schema and self._known.setdefault(schema_id, schema.fingerprint) != schema.fingerprint:
-            raise SchemaChanged("another schema than before", where=f"schema {schema_id}")
-        return schema
+        return self.store.schemas.get(schema_id)
 
     def prefetch(self, schema_ids: Iterable[int]) -> None:
         for schema_id in schema_ids:

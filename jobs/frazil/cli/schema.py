@@ -165,7 +165,7 @@ def infer(
     lines, key = _read_file(sample_file) if sample_file else _read_topic(topic, records, env)
     sample = Sample.of(lines)
     if not sample.records:
-        why = f", {sample.unused[0].place}: {sample.unused[0].why}" if sample.unused else ""
+        why = f", {sample.unused[0].where}: {sample.unused[0].what}" if sample.unused else ""
         raise InvalidInput(f"no record is a JSON object{why}", where=f"topic {topic}", do="Produce some first")
     if strict:
         _refuse_conflicts(sample, topic)
@@ -236,7 +236,7 @@ def _document(
         "written": is_written,
         **made.document,
         "records": sample.records,
-        "unused_records": [{"place": one.place, "why": one.why} for one in sample.unused],
+        "unused_records": [{"place": one.where, "why": one.what} for one in sample.unused],
         "fields": [field.document for field in sample.fields],
         "declaration": line,
     }
@@ -260,7 +260,7 @@ def _print(console: Console, place: Path, sample: Sample, made: Proposal, line: 
         if not field.type and not field.path.endswith("[]"):
             console.print(plain(f"{field.path} is left out: no value shows its type"), **note)
     for one in sample.unused[:MOST_SHOWN]:
-        console.print(plain(f"Not used: {one.place}: {one.why}"), **note)
+        console.print(plain(f"Not used: {one.where}: {one.what}"), **note)
     if len(sample.unused) > MOST_SHOWN:
         console.print(f"Not used: {number(len(sample.unused) - MOST_SHOWN)} more", **note)
     console.print()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -31,7 +32,6 @@ class PullRequest:
         self._repository, self._number, self._files = repository, number, code_owner_files
         self._api, self._token = api.rstrip("/"), token
         self._http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=10, read=30), retries=urllib3.Retry(2))
-        self._pull: Mapping[str, Any] | None = None
 
     def authors(self) -> frozenset[str]:
         """Return the logins of those who opened the pull request or have a commit in it, in lower case.
@@ -85,12 +85,9 @@ class PullRequest:
     def _path(self) -> str:
         return "/repos/" + "/".join(quote(part, safe="") for part in self._repository.split("/"))
 
-    @property
+    @cached_property
     def _of_pull(self) -> Mapping[str, Any]:
-        if self._pull is None:
-            what = f"pull request {self._number}"
-            self._pull = self._success(*self._get(f"{self._path}/pulls/{self._number}"), what)
-        return self._pull
+        return self._success(*self._get(f"{self._path}/pulls/{self._number}"), f"pull request {self._number}")
 
     def _list(self, path: str) -> list[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []

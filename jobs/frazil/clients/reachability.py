@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
@@ -13,23 +12,16 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handshake:
-    """A TLS handshake that the server's certificate passed; `expires` is the certificate's end."""
-
-    version: str
-    expires: datetime | None
-
-
 def connect(address: str, seconds: float) -> None:
     """Connect to `host:port` and close. Raises `OSError`."""
     _connected(address, seconds).close()
 
 
-def handshake(address: str, ca: str | None, seconds: float) -> Handshake:
+def handshake(address: str, ca: str | None, seconds: float) -> tuple[str, datetime | None]:
     """Shake hands with `host:port` as TLS clients do, host name included; `ca` is a file of authorities.
 
-    A server that then asks for a client certificate has passed. Raises `ssl.SSLError`, or `OSError`.
+    Return the version of TLS, and the end of the certificate. A server that then asks for a client certificate has passed.
+    Raises `ssl.SSLError`, or `OSError`.
     """
     context = ssl.create_default_context(cafile=ca)
     host = address.rpartition(":")[0].strip("[]")
@@ -37,7 +29,7 @@ def handshake(address: str, ca: str | None, seconds: float) -> Handshake:
         certificate = secure.getpeercert() or {}
         until = certificate.get("notAfter")
         expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC) if isinstance(until, str) else None
-        return Handshake(version=secure.version() or "TLS", expires=expires)
+        return secure.version() or "TLS", expires
 
 
 def clock_skew(url: str, ca: str | None, seconds: float, clock: Callable[[], float]) -> float | None:

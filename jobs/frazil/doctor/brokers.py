@@ -60,7 +60,7 @@ class Broker:
             if not _refusal(partial(reachability.connect, a, self.seconds))
         )
         try:
-            shaken = reachability.handshake(address, self.settings.ca, self.seconds)
+            version, expires = reachability.handshake(address, self.settings.ca, self.seconds)
         except ssl.SSLCertVerificationError as error:
             remedy = "Name the file of its authority in kafka.ca" if self.settings.ca is None else "Correct kafka.ca"
             return Check.failed(TLS, f"{address}: the certificate is not trusted ({error.verify_message})", remedy)
@@ -69,7 +69,7 @@ class Broker:
             return Check.failed(TLS, what, "Check kafka.security: does this port speak TLS?")
         except OSError as error:
             return Check.failed(TLS, f"{address}: {_why(error)}", "Check kafka.ca, kafka.security and the network")
-        return of_handshake(shaken, now=self.now)
+        return of_handshake(version, expires, now=self.now)
 
     def login(self) -> Check:
         """Check that the cluster accepts our login. Raises `KafkaUnavailable`, and `SecretUnavailable`."""
@@ -79,12 +79,12 @@ class Broker:
         return Check.ok(LOGIN, f"cluster {cluster.id}, {count}, {how}")
 
 
-def of_handshake(shaken: reachability.Handshake, *, now: float) -> Check:
+def of_handshake(version: str, expires: datetime | None, *, now: float) -> Check:
     """Return the check of a handshake: a certificate that expires soon is a warning."""
-    if shaken.expires is None:
-        return Check.ok(TLS, shaken.version)
-    found = f"{shaken.version}, certificate valid until {shaken.expires:%Y-%m-%d}"
-    if shaken.expires - datetime.fromtimestamp(now, UTC) < SOON:
+    if expires is None:
+        return Check.ok(TLS, version)
+    found = f"{version}, certificate valid until {expires:%Y-%m-%d}"
+    if expires - datetime.fromtimestamp(now, UTC) < SOON:
         return Check.warning(TLS, found, "Renew the broker's certificate")
     return Check.ok(TLS, found)
 

@@ -44,7 +44,6 @@ FrazilError                    says what, where and what to do
 │   └── EmrUnavailable         EMR Serverless refused or did not answer
 ├── RowsWouldChange            compaction wrote other rows than it read; nothing of it was committed
 ├── FenceUnproven              the catalog let two drivers commit the same batch in the start probe
-├── SchemaChanged              the registry answers another schema for an id than before
 ├── ObjectDiffers              a key that is written once holds other bytes than it should
 ├── ReleaseIncomplete          a release cannot be built: something it is made of is missing or not what is locked
 ├── ReleaseUntrusted           no trusted key has signed a release

@@ -206,10 +206,6 @@ class FenceUnproven(FrazilError):
     """The catalog let two drivers commit the same batch on a scratch table."""
 
 
-class SchemaChanged(FrazilError):
-    """The registry answers another schema for a known id than it did before."""
-
-
 class ObjectDiffers(FrazilError):
     """A key that is written once holds other bytes than the ones it should hold."""
 

@@ -36,7 +36,7 @@ def _avro(of: Inferred, name: str) -> Any:
     """Return the type without null. A place without any value is a string."""
     if of.kind == "array" and of.items is not None:
         items = _avro(of.items, f"{name}_item")
-        return {"type": "array", "items": ["null", items] if of.items.is_nullable else items}
+        return {"type": "array", "items": ["null", items] if of.items.nulls else items}
     if of.kind != "record":
         return of.kind or "string"
     fields: list[dict[str, Any]] = []
@@ -48,7 +48,7 @@ def _avro(of: Inferred, name: str) -> Any:
                 do="Rename the field, or give --format json_schema; nothing was produced",
             )
         kind = _avro(inner, f"{name}_{field}")
-        null = of.may_lack(field) or not inner.kind
+        null = inner.nulls or inner.count < of.objects or not inner.kind
         fields.append(
             {"name": field, "type": ["null", kind], "default": None} if null else {"name": field, "type": kind}
         )
@@ -57,7 +57,7 @@ def _avro(of: Inferred, name: str) -> Any:
 
 def _json(of: Inferred) -> dict[str, Any]:
     kind = JSON_TYPES.get(of.kind, of.kind)
-    made: dict[str, Any] = {"type": [kind, "null"] if of.is_nullable or not of.kind else kind}
+    made: dict[str, Any] = {"type": [kind, "null"] if of.nulls or not of.kind else kind}
     if of.kind == "array" and of.items is not None:
         made["items"] = _json(of.items)
     if of.kind == "record":

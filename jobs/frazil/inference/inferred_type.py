@@ -64,7 +64,7 @@ class Inferred:
                 self.large = self.large or line
                 if not -LARGEST_LONG - 1 <= value <= LARGEST_LONG:
                     self.huge = self.huge or line
-            case "double" if self.inexact is None and not _is_exact(value):
+            case "double" if self.inexact is None and Decimal(repr(float(value))) != value:
                 self.inexact = line
             case "string" if self._times:
                 self._times = tuple(name for name in self._times if is_written(value, _TIMES[name]))
@@ -82,11 +82,6 @@ class Inferred:
             if place is None:
                 place = self.fields[name] = Inferred(f"{self.path}.{name}" if self.path else name)
             place.add(each, line)
-
-    @property
-    def is_nullable(self) -> bool:
-        """True if null was seen."""
-        return self.nulls > 0
 
     @property
     def kind(self) -> str:
@@ -113,11 +108,6 @@ class Inferred:
         return self.inexact is not None or any(place.has_inexact for place in inside)
 
     @property
-    def has_conflict(self) -> bool:
-        """True if its values land as text because no other type holds all of them."""
-        return self.kept_as in ("string", "json") and self.kind != "string"
-
-    @property
     def time(self) -> str | None:
         """The format of JSON Schema that all of its texts have: `date-time`, `date`, or none."""
         return self._times[0] if self.kind == "string" and self._times else None
@@ -127,10 +117,6 @@ class Inferred:
         """True for an object within records whose names are data, such as ids."""
         seen = sum(place.count for place in self.fields.values())
         return bool(self.path) and len(self.fields) > MOST_NAMES and seen * 4 < len(self.fields) * self.objects
-
-    def may_lack(self, name: str) -> bool:
-        """Return whether some of its objects have no such field, or have null in it."""
-        return self.fields[name].is_nullable or self.fields[name].count < self.objects
 
     def places(self) -> Iterator[tuple[Inferred, Inferred]]:
         """Yield each place below this one that may become a column or a part of one, and the place around it, as they were seen."""
@@ -177,11 +163,6 @@ def _refuse(of: Inferred) -> None:
     if of.kind == "double" and of.large is not None:
         other = shown(of.first["double"][1])
         raise of.large.wrong(f"{of.name} has a whole number that no double holds next to {other}", _DO)
-
-
-def _is_exact(value: Decimal) -> bool:
-    """Return whether a double keeps the number: the shortest text of the double is the same number."""
-    return Decimal(repr(float(value))) == value
 
 
 def _article(kind: str) -> str:

@@ -14,14 +14,6 @@ from frazil.inference.schema_merge import shown_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unused:
-    """A record that is no JSON object, and why."""
-
-    place: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSeen:
     """A field as a sample showed it, or of the members of an array, whose path ends in `[]`."""
 
@@ -56,20 +48,20 @@ class FieldSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The records that were objects, what they have in common, and those that were none."""
+    """The common type of the records that were objects, and the errors of the others."""
 
     found: Inferred
-    unused: tuple[Unused, ...]
+    unused: tuple[InvalidInput, ...]
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> Sample:
         """Read the records."""
-        found, unused = Inferred(""), list[Unused]()
+        found, unused = Inferred(""), list[InvalidInput]()
         for line in lines:
             try:
                 add_record(found, line)
             except InvalidInput as error:
-                unused.append(Unused(place=line.place, why=error.what))
+                unused.append(error)
         return cls(found=found, unused=tuple(unused))
 
     @property
@@ -98,7 +90,7 @@ def _field(of: Inferred, around: Inferred) -> FieldSeen:
 
 
 def _conflict(of: Inferred) -> str:
-    if not of.has_conflict:
+    if of.kept_as not in ("string", "json") or of.kind == "string":
         return ""
     if of.kind == "mixed" and of.kept_as == "string":
         counts = [f"{count:,} {kind}, first {of.first[kind][0].place}" for kind, count in of.kinds.items()]

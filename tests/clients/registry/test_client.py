@@ -16,7 +16,7 @@ from frazil.clients.registry.http import RetryPolicy
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.errors import RegistryUnavailable, SchemaChanged, UnreadableSchema
+from frazil.errors import RegistryUnavailable, UnreadableSchema
 from tests.support.fake_registry import FakeRegistry
 from tests.support.fake_time import FakeTime
 from tests.support.registry_admin import RegistryAdmin
@@ -290,34 +290,11 @@ class TestClient:
         server.always = says(500)
         assert [registry.schema(schema_id) is not None for schema_id in ids] == [True] * 9
 
-    def test_a_registry_that_changes_a_schema_is_caught_when_asked_again(self, server: RegistryServer) -> None:
-        registry, schema_id = client(server.url), server.store.register("s", record("A"))
-        registry.schema(schema_id)
-        server.store.schemas[schema_id] = RegisteredSchema(id=schema_id, type=SchemaType.AVRO, text=record("B"))
-        assert registry.schema(schema_id).text == record("A")  # type: ignore[union-attr]
-        with pytest.raises(SchemaChanged, match="is still the one of these topics"):
-            registry.schema(schema_id, ask_again=True)
-
-    def test_an_id_that_was_deleted_keeps_its_schema(self, server: RegistryServer) -> None:
-        registry, schema_id = client(server.url), server.store.register("s", record("A"))
-        schema = registry.schema(schema_id)
-        server.store.schemas.clear()
-        assert registry.schema(schema_id, ask_again=True) == schema
-
     def test_the_disk_spares_the_next_process_the_question(self, server: RegistryServer, tmp_path: Path) -> None:
         schema_id = server.store.register("s", record("A"))
         schema = client(server.url, cache=tmp_path).schema(schema_id)
         server.always = says(500)
         assert client(server.url, cache=tmp_path).schema(schema_id) == schema
-
-    def test_a_registry_that_differs_from_the_disk_is_caught_when_asked(
-        self, server: RegistryServer, tmp_path: Path
-    ) -> None:
-        schema_id = server.store.register("s", record("A"))
-        client(server.url, cache=tmp_path).schema(schema_id)
-        server.store.schemas[schema_id] = RegisteredSchema(id=schema_id, type=SchemaType.AVRO, text=record("B"))
-        with pytest.raises(SchemaChanged):
-            client(server.url, cache=tmp_path).schema(schema_id, ask_again=True)
 
     def test_another_registry_has_another_cache(self, server: RegistryServer, tmp_path: Path) -> None:
         schema_id = server.store.register("s", record("A"))

@@ -15,7 +15,7 @@ from frazil.clients.registry.schema_cache import SchemaCache
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SubjectVersion, resolved, schema_from
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
-from frazil.errors import SchemaChanged, UnreadableSchema
+from frazil.errors import UnreadableSchema
 
 UNKNOWN_SUBJECT = 40401
 UNKNOWN_VERSION = 40402
@@ -34,13 +34,11 @@ class Registry:
     """One schema registry; safe to share between threads.
 
     Every method raises `RegistryUnavailable`, or `RegistryRefused`, if there is no answer that can be trusted. That is an
-    outage, never a verdict about a record. What the registry does not have is None, or nothing in a tuple. `SchemaChanged`
-    is raised if an id had another schema before: in memory or on disk.
+    outage, never a verdict about a record. What the registry does not have is None, or nothing in a tuple.
     """
 
     def __init__(self, http: RegistryHttp, *, files: SchemaCache | None = None) -> None:
         self._http, self._files = http, files
-        self._known: dict[int, str] = {}
         self._schemas: dict[int, RegisteredSchema] = {}
         self._guids: dict[str, int] = {}
         self._versions: dict[tuple[str, int], SubjectVersion] = {}  # by subject and number
@@ -75,25 +73,23 @@ class Registry:
     def __repr__(self) -> str:
         return f"Registry({self._http.where!r})"
 
-    def schema(self, schema_id: int, *, ask_again: bool = False) -> RegisteredSchema | None:
+    def schema(self, schema_id: int) -> RegisteredSchema | None:
         """Return the schema of an id; None if the registry has no such id.
 
-        Schemas never change, so the registry is not asked for one in memory or on disk. With `ask_again` it is, and the
-        schemas are compared. An unknown id is not remembered. Raises `UnreadableSchema` for an unknown type of schema.
+        Schemas never change, so the registry is not asked for one in memory or on disk. An unknown id is not remembered.
+        Raises `UnreadableSchema` for an unknown type of schema.
         """
-        kept = self._kept(schema_id)
-        if kept is not None and not ask_again:
-            return kept
-        if not 0 <= schema_id <= LARGEST_ID:
-            return None
-        answer = self._http.get(f"/schemas/ids/{schema_id}")
-        if answer.error_code == UNKNOWN_SCHEMA:
-            return kept
-        schema = schema_of(answer, schema_id)
-        self._check(schema, "the registry")
+        if schema_id in self._schemas or not 0 <= schema_id <= LARGEST_ID:
+            return self._schemas.get(schema_id)
+        schema = self._files.read(schema_id) if self._files is not None else None
+        if schema is None:
+            answer = self._http.get(f"/schemas/ids/{schema_id}")
+            if answer.error_code == UNKNOWN_SCHEMA:
+                return None
+            schema = schema_of(answer, schema_id)
+            if self._files is not None:
+                self._files.write(schema)
         self._schemas[schema_id] = schema
-        if self._files is not None:
-            self._files.write(schema)
         return schema
 
     def prefetch(self, schema_ids: Iterable[int]) -> None:
@@ -202,23 +198,6 @@ class Registry:
             return self._http.get(path)
         answer = self._http.get(f"{path}?deleted=true")
         return self._http.get(path) if answer.status in (400, 405, 422) else answer
-
-    def _kept(self, schema_id: int) -> RegisteredSchema | None:
-        """Return the schema from memory or disk."""
-        if schema_id not in self._schemas and self._files is not None:
-            schema = self._files.read(schema_id)
-            if schema is not None:
-                self._check(schema, "the cache on disk")
-                self._schemas[schema_id] = schema
-        return self._schemas.get(schema_id)
-
-    def _check(self, schema: RegisteredSchema, source: str) -> None:
-        """Compare with the schema that the id had before; remember a new one."""
-        before = self._known.setdefault(schema.id, schema.fingerprint)
-        if before != schema.fingerprint:
-            what = f"{source} has another schema for it than before ({schema.fingerprint[:12]}, was {before[:12]})"
-            do = "An id never changes in one registry: check that registry.url is still the one of these topics"
-            raise SchemaChanged(what, where=f"schema {schema.id} of {self._http.where}", do=do)
 
 
 def schema_of(answer: Answer, schema_id: int) -> RegisteredSchema:

@@ -106,9 +106,7 @@ def unpacked(folder: Path, program: str, unpack: Callable[[Path], None]) -> Path
     wanted = folder / program
     if wanted.is_file():
         return wanted
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / ".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with _alone(folder.parent):
         if not wanted.is_file():
             with tempfile.TemporaryDirectory(prefix=".unpack-", dir=folder.parent) as temporary:
                 unfinished = Path(temporary, "unfinished")
@@ -313,7 +311,7 @@ def _all_stamped(artifacts: Sequence[Artifact], folder: Path, stamps: dict[str, 
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the cache against other processes."""
+    """Lock a folder of the cache against other processes."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
