@@ -16,9 +16,9 @@ from infra.tf import (
 )
 
 OUTAGE_PERIODS = 3
-"""How many periods in a row a service must be unavailable: 15 minutes for a run that follows its topics."""
+"""The number of periods in a row for which a service must be unavailable: 15 minutes for a run that follows its topics."""
 PIPELINE_ALARMS, GROUP_ALARMS = 6, 7
-"""How many alarms a pipeline or a group has."""
+"""The number of alarms of a pipeline, and of a group."""
 LATEST_MINUTES = 180
 SEEN = (
     "alarms of a group see the latest three hours "
@@ -27,7 +27,7 @@ SEEN = (
 
 
 class AlarmTopic(Construct):
-    """Where alarms go, and whom they reach."""
+    """The topic of alarms, and its subscribers."""
 
     def __init__(self, scope: Construct, name: str, *, topic: str, key_arn: str, emails: Sequence[str]) -> None:
         super().__init__(scope, name)

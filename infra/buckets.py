@@ -132,7 +132,7 @@ def _rules(
             noncurrent_version_expiration=[
                 S3BucketLifecycleConfigurationRuleNoncurrentVersionExpiration(noncurrent_days=old_versions_days)
             ],
-            # A deleted object leaves a marker, which has no versions behind it later, and slows listings. A rule that expires
+            # A deleted object leaves a marker, which has no versions after it later, and slows listings. A rule that expires
             # all objects removes markers by itself.
             expiration=None if "" in expire_days else [_LONE_MARKERS],
         ),
@@ -154,11 +154,11 @@ WRITE_ONCE = ("artifacts", "releases")
 them, which does not say `If-None-Match`."""
 
 PROOF_DAYS = 90
-"""How long proofs of runs are kept. The reconciler needs those of the newest generation until it is proven."""
+"""The days for which proofs of runs are kept. The reconciler needs those of the newest generation until it is proven."""
 
 
 class BucketSettings(TypedDict):
-    """What every bucket needs: its name, the key and policy of the environment, and whether it survives `destroy`."""
+    """The settings of every bucket: its name, the key and policy of the environment, and whether it survives `destroy`."""
 
     bucket: str
     key_arn: str

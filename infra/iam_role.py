@@ -62,7 +62,7 @@ class ExecutionRole(Construct):
 
     @property
     def ready(self) -> tuple[TerraformResource, ...]:
-        """What an assumer of the role must wait for: a role without its rights fails at once."""
+        """The resources that an assumer of the role must wait for: a role without its rights fails at once."""
         return (self._role, *self._rights)
 
     def _attached(self, number: int, name: str, part: Mapping[str, Any]) -> TerraformResource:

@@ -44,7 +44,7 @@ class Names:
 
     @property
     def prefix(self) -> str:
-        """What every name begins with."""
+        """The beginning of every name."""
         return f"frazil-{self.environment}"
 
     def bucket(self, what: str) -> str:

@@ -13,7 +13,7 @@ from frazil.declaration.checks.validation import validate
 
 LIMITS = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_NetworkConfiguration.html"
 MOST_SUBNETS, MOST_GROUPS = 16, 5
-"""How many an application may have (`LIMITS`)."""
+"""The most that an application may have (`LIMITS`)."""
 
 _ID = "-(?:[0-9a-f]{8}|[0-9a-f]{17})"
 _SUBNET = matching(f"subnet{_ID}", "the id of a subnet", "Write subnet-…")

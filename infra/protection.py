@@ -21,7 +21,7 @@ class Protection:
 
     @property
     def is_kept(self) -> bool:
-        """Whether what is declared and holds data stays, whatever the plan says."""
+        """True if what is declared and holds data stays, whatever the plan says."""
         return not (self.is_disposable and self.is_named)
 
     @property

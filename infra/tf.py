@@ -141,4 +141,4 @@ from cdktf_cdktf_provider_aws.vpc_security_group_ingress_rule import VpcSecurity
 from constructs import Construct
 
 MARKER = "${TfToken["
-"""What is in each text that CDKTF replaces by a reference. `Token.is_unresolved` says the same, by a call to Node for each text."""
+"""The mark in each text that CDKTF replaces by a reference. `Token.is_unresolved` says the same, by a call to Node for each."""

@@ -1,1 +1,1 @@
-"""What is deployed where: environments, their stacks, and the pipelines that they run (`pipelines.py` is an example)."""
+"""The deployments: environments, their stacks, and the pipelines that they run (`pipelines.py` is an example)."""

@@ -106,7 +106,7 @@ class Owner(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedResource(Block):
-    """What an API key opens."""
+    """The object that an API key opens."""
 
     id: str
     kind: str

@@ -14,7 +14,7 @@ from infra.tf import Construct
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaAccess:
-    """Where a cluster's REST interface is, and with whose key topics and permissions are made."""
+    """The REST interface of a cluster, and the key by which topics and permissions are made."""
 
     cluster_id: str
     rest_endpoint: str
@@ -28,7 +28,7 @@ class KafkaAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAccess:
-    """Where a schema registry is, and with whose key schemas are registered."""
+    """The address of a schema registry, and the key by which schemas are registered."""
 
     registry_id: str
     rest_endpoint: str

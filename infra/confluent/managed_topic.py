@@ -15,7 +15,7 @@ _HOUR_MS = 3_600_000
 
 
 class Cleanup(StrEnum):
-    """How old records are removed: `delete` by age, `compact` by key."""
+    """The removal of old records: `delete` by age, `compact` by key."""
 
     DELETE = "delete"
     COMPACT = "compact"
@@ -34,7 +34,7 @@ class ValueSchema:
     """The first version of a topic's value schema; later ones may come from producers."""
 
     format: Annotated[SchemaFormat, "What it is written in."]
-    file: Annotated[str, "Where its text is, beside the module that declares it.", NOT_EMPTY]
+    file: Annotated[str, "The file of its text, next to the module that declares it.", NOT_EMPTY]
 
     def __post_init__(self) -> None:
         validate(self)

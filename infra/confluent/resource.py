@@ -1,8 +1,8 @@
-"""How typed arguments become a resource of the Confluent provider, which has no prebuilt bindings.
+"""Typed arguments as resources of the Confluent provider, which has no prebuilt bindings.
 
     topic = KafkaTopic(topic_name="orders", partitions_count=6, …).declare(stack, "orders")
 
-A dataclass in a field is a nested block, None is left out. What Confluent computes is read from what `declare` returns.
+A dataclass in a field is a nested block, None is omitted. What Confluent computes is read from what `declare` returns.
 """
 
 from __future__ import annotations

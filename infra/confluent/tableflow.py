@@ -79,7 +79,7 @@ class OwnBucket(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorHandling(Block):
-    """What happens to a record that cannot be decoded; `log_target` is the topic of the rejected ones."""
+    """The treatment of a record that cannot be decoded; `log_target` is the topic of the rejected ones."""
 
     mode: str
     log_target: str | None = None
@@ -98,7 +98,7 @@ class TableflowTopic(Arguments):
     byob_aws: OwnBucket
     table_formats: tuple[str, ...] = ("ICEBERG",)
     retention_ms: str = "604800000"
-    """How long snapshots are kept: seven days."""
+    """The time for which snapshots are kept: seven days."""
     error_handling: ErrorHandling | None = None
     credentials: Credentials
 
@@ -113,7 +113,7 @@ class Glue(Block):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogIntegration(Arguments):
-    """Where Tableflow publishes a cluster's tables; one a cluster and kind of catalog."""
+    """The catalog in which Tableflow publishes a cluster's tables; one a cluster and kind of catalog."""
 
     TYPE: ClassVar[str] = "confluent_catalog_integration"
 

@@ -59,7 +59,7 @@ class GitHub:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may read, operate and deploy, what the policies name, and whose releases run."""
+    """The principals that may read, operate and deploy, the scope of policies, and the keys of releases."""
 
     readers: Annotated[
         tuple[Annotated[str, PRINCIPAL], ...],
@@ -104,7 +104,7 @@ class Access:
 
     @property
     def has_owner(self) -> bool:
-        """Whether a role deploys, so that the stack `owner` exists."""
+        """True if a role deploys, so that the stack `owner` exists."""
         return bool(self.deployers or self.github)
 
     def foreign_principals(self, partition: str) -> Iterator[Problem]:

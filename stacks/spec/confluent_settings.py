@@ -69,12 +69,12 @@ class Confluent:
 
     @property
     def is_managed(self) -> bool:
-        """Whether Terraform manages environment and cluster."""
+        """True if Terraform manages environment and cluster."""
         return self.cluster_id is None
 
     @property
     def has_admin(self) -> bool:
-        """Whether Frazil's own account administers the cluster."""
+        """True if Frazil's own account administers the cluster."""
         return self.is_managed or self.is_administered
 
     def _contradictions(self) -> Iterator[Problem]:

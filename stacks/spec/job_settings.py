@@ -1,4 +1,4 @@
-"""How the jobs of a deployment run, and how they are watched: values only."""
+"""The runs of a deployment's jobs, and their monitoring: values only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDLE_MINUTES = 15
 
 
 class AlarmsOf(StrEnum):
-    """What has alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
+    """The owner of alarms. `group`: seven for all pipelines of a group. `pipeline`: six for each pipeline.
 
     If one pipeline alone reports nothing, its own alarm is raised, or that of the reconciler, which counts such pipelines.
     """
@@ -43,7 +43,7 @@ class Monitoring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jobs:
-    """How the two jobs of a group run: their workers and their schedules."""
+    """The workers and the schedules of the two jobs of a group."""
 
     ingest: Annotated[Workers, "The ingest job's workers."]
     maintain: Annotated[Workers, "The maintenance job's workers."]
@@ -58,7 +58,7 @@ class Jobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs(Jobs):
-    """How the jobs of pipelines without a group run, those of groups without settings, and the bounds of all together."""
+    """The settings of jobs of pipelines without a group and of groups without settings, and the bounds of all together."""
 
     capacity: Annotated[Capacity, "The bounds of the application, large enough for all jobs at once."]
     idle_minutes: Annotated[int, "Minutes without a run after which the application stops.", between(1, 10_080)] = (

@@ -21,7 +21,7 @@ from stacks.spec.deployments import ClusterKind, Deployment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlace:
-    """Where topics, schemas and permissions are made."""
+    """The place of topics, schemas and permissions."""
 
     environment: Declared | ExistingResource
     cluster: Declared | ExistingResource
@@ -34,12 +34,12 @@ class ClusterPlace:
 
     @property
     def kafka_crn(self) -> str:
-        """What the CRNs of topics and consumer groups begin with."""
+        """The beginning of CRNs of topics and consumer groups."""
         return f"{self.cluster_crn}/kafka={self.cluster.id}"
 
     @property
     def registry_crn(self) -> str:
-        """What the CRNs of subjects begin with."""
+        """The beginning of CRNs of subjects."""
         return self.registry.computed("resource_name")
 
     def opened(self, what: str) -> ManagedResource:

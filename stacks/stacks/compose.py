@@ -113,7 +113,7 @@ def _misfit_groups(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Ite
 
 
 def _unused_databases(deployment: Deployment, pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
-    """Find existing databases without pipelines. A misspelled one would be created beside the existing one."""
+    """Find existing databases without pipelines. A misspelled one would be created next to the existing one."""
     namespaces = {pipeline.table.namespace for pipeline in pipelines}
     for index, database in enumerate(deployment.existing.databases):
         if pipelines and database not in namespaces:

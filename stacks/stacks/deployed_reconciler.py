@@ -19,7 +19,7 @@ from stacks.stacks.foundation import FoundationOutputs, offered_days
 from stacks.stacks.operator_roles import reconciler_values
 
 EVERY_MINUTES = 5
-"""How often a pass is made without an event: it sees what waited too long, and a new desired state."""
+"""The interval of passes without an event: they see what waited too long, and a new desired state."""
 
 
 def function_name(deployment: Deployment, job: str) -> str:
@@ -89,7 +89,7 @@ def deploy_reconciler(
         Schedule(
             stack,
             f"{what}-schedule" if what == job else f"{job}-{what}-schedule",
-            schedule=f"{names.prefix}-{job}" if what == job else function,  # the group `a-reconcile` beside `a`
+            schedule=f"{names.prefix}-{job}" if what == job else function,  # the group `a-reconcile` next to `a`
             group=names.schedule_group,
             expression=f"rate({minutes} minutes)",
             request=json.dumps(event),

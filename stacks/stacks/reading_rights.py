@@ -1,4 +1,4 @@
-"""What the jobs' account may read at Confluent: the pipelines' topics, and the schemas of their subjects."""
+"""The rights of the jobs' account at Confluent: to read the pipelines' topics, and the schemas of their subjects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from infra.confluent.service_account import Account
 READ = "DeveloperRead"
 OWN = "ResourceOwner"
 PREFIX = "frazil-"
-"""What the names of Frazil's own consumer groups begin with, and those of objects that do not exist."""
+"""The prefix of Frazil's own consumer groups, and of objects that do not exist."""
 
 
 def bind_each(

@@ -1,4 +1,4 @@
-"""What people write: which topic becomes which table, and where that happens. The standard library only.
+"""The declarations that people write: topics, their tables, and where pipelines run. The standard library only.
 
     from frazil import Pipeline, Table, Topic
 

@@ -114,7 +114,7 @@ Catalog = LocalCatalog | RestCatalog | GlueCatalog
 
 @declared
 class ObjectStore:
-    """Where files are kept, if that is not AWS's S3 with AWS's default chain of credentials."""
+    """The store of files, if that is not AWS's S3 with AWS's default chain of credentials."""
 
     endpoint: Annotated[str | None, "Another endpoint of the service.", WEB_ADDRESS] = None
     path_style: Annotated[bool, "Put the bucket into the path, not into the host name."] = False

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @declared
 class Limits:
-    """How much one batch may hold. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
+    """The size of one batch. Batches start small and grow, as far as they learn to keep to `target_seconds`."""
 
     target_seconds: Annotated[int, "The target duration of a batch, from read to commit.", between(1, 3600)] = 10
     first_rows: Annotated[

@@ -46,7 +46,7 @@ class Debezium:
 
     @property
     def has_before(self) -> bool:
-        """Whether events have the row before a change."""
+        """True if events have the row before a change."""
         return self.replica_identity is ReplicaIdentity.FULL
 
     def tables(

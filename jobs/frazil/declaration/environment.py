@@ -1,4 +1,4 @@
-"""Where pipelines run: the endpoints, the catalog, the names of secrets. Declarations hold none of it."""
+"""The places where pipelines run: endpoints, the catalog, names of secrets. Declarations hold none of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _METRICS = matching(
 
 
 class Security(StrEnum):
-    """How a Kafka client talks to its broker, by Kafka's own names.
+    """The protocol between a Kafka client and its broker, by Kafka's own names.
 
     `PLAINTEXT` neither hides nor proves anything: local brokers only. `SSL` is TLS, with a client certificate if the
     broker asks for one (mTLS). `SASL_SSL` is TLS with a login of a `Mechanism`, as clouds want it. A login without TLS is not

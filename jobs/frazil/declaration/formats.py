@@ -162,7 +162,7 @@ _RecordName = Annotated[
 _Unknown = Annotated[
     Chosen[UnknownFields | None],
     "Of values, with declared columns or a declared schema: keep the fields of a record that are no column, as JSON text in the "
-    "column _unknown. Default: they are left out.",
+    "column _unknown. Default: they are omitted.",
 ]
 
 
@@ -183,22 +183,22 @@ class FormatOptions:
 
     @property
     def needs_registry(self) -> bool:
-        """Whether a registry describes the format."""
+        """True if a registry describes the format."""
         return self.has_schema and self.schema is None
 
     @property
     def has_schemas_inside(self) -> bool:
-        """Whether the schema is in each record, and not declared."""
+        """True if the schema is in each record, and not declared."""
         return self.kind == ConnectJson.kind and self.columns is None
 
     @property
     def has_columns(self) -> bool:
-        """Whether there are columns without a registry: declared ones, or those that the schema in each record says."""
+        """True if there are columns without a registry: declared ones, or those that the schema in each record says."""
         return self.columns is not None or self.has_schemas_inside
 
     @property
     def keeps_unknown(self) -> bool:
-        """Whether the fields that are no column are kept."""
+        """True if the fields that are no column are kept."""
         return self.unknown_fields is UnknownFields.KEEP
 
 

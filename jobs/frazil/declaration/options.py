@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Framing(StrEnum):
-    """How a record in Avro without a registry names the schema that wrote it. Without a framing its bytes are the body alone.
+    """The name of the schema in a record in Avro without a registry. Without a framing its bytes are the body alone.
 
     `single_object`: by Avro's single-object encoding, `C3 01` and the schema's fingerprint before the body. So the records may be
     of several declared versions.
@@ -16,7 +16,7 @@ class Framing(StrEnum):
 
 
 class UnknownFields(StrEnum):
-    """How the fields of a JSON record that are no column are handled: `keep` has them as JSON text in the column `_unknown`."""
+    """The treatment of fields of a JSON record that are no column: `keep` has them as JSON text in the column `_unknown`."""
 
     KEEP = "keep"
 
@@ -34,7 +34,7 @@ class SubjectStrategy(StrEnum):
 
 
 class Isolation(StrEnum):
-    """Which records of transactions are read.
+    """The records of transactions that are read.
 
     `read_committed`: those of committed transactions, up to the last stable offset. `read_uncommitted`: all, up to the
     high watermark, those of aborted transactions too.
@@ -45,7 +45,7 @@ class Isolation(StrEnum):
 
 
 class ErrorMode(StrEnum):
-    """How to handle a record that cannot land.
+    """The treatment of a record that cannot land.
 
     `dead_letter`: it goes to the dead-letter table and is counted by reason; the rest flows. `suspend`: nothing of its batch is
     published and the pipeline waits for a person. `skip`: it is counted by reason and not kept.
@@ -57,7 +57,7 @@ class ErrorMode(StrEnum):
 
 
 class Tombstones(StrEnum):
-    """What a record without a value becomes in a table that only grows.
+    """The effect of a record without a value on a table that only grows.
 
     `dead_letter`: a rejected record, treated as the error mode says. `null_row`: a row whose own columns are all null,
     with key and coordinates. `skip`: nothing; it is counted.
@@ -69,7 +69,7 @@ class Tombstones(StrEnum):
 
 
 class Deletion(StrEnum):
-    """What a record without a value does to the row of its key in an upsert table.
+    """The effect of a record without a value on the row of its key in an upsert table.
 
     `delete`: the row goes. `soft_delete`: the row stays with its last values, and `_deleted_at` holds the record's time.
     """
@@ -79,7 +79,7 @@ class Deletion(StrEnum):
 
 
 class Truncation(StrEnum):
-    """What a truncate of the source's table does to an upsert table.
+    """The effect of a truncate of the source's table on an upsert table.
 
     `refuse`: the pipeline stops (`SourceTruncated`) until an operator decides. `delete_all`: all rows go, in the commit of the
     batch that has the truncate. The topic must have one partition: nothing orders a truncate among records of others.
@@ -90,9 +90,9 @@ class Truncation(StrEnum):
 
 
 class ReplicaIdentity(StrEnum):
-    """What a source says of a row before a change, as PostgreSQL's `REPLICA IDENTITY` or MySQL's `binlog_row_image`.
+    """The facts of a row before a change, as PostgreSQL's `REPLICA IDENTITY` or MySQL's `binlog_row_image`.
 
-    `default`: its key at most, and what events have beside it is invented. `full`: all its values.
+    `default`: its key at most, and what events have besides is invented. `full`: all its values.
     """
 
     DEFAULT = "default"
@@ -100,7 +100,7 @@ class ReplicaIdentity(StrEnum):
 
 
 class SchemaEvolution(StrEnum):
-    """How far a new schema version may change the table by itself.
+    """The changes of the table that a new schema version may make by itself.
 
     `freeze`: not at all. `add_columns`: new columns appear, types stay. `widen`: new columns appear and types widen as
     Iceberg allows (int to long, float to double, more digits in a decimal). Records of a version that needs more are
@@ -116,7 +116,7 @@ class MetadataColumns(StrEnum):
     """The columns with the coordinates of a row's record.
 
     `flat`: one column for each fact (`FLAT_COLUMNS`), which any catalog can partition and prune by. `struct`: one
-    struct column `_kafka` with the facts as its fields (`STRUCT_FIELDS`), and `_ingested_at` beside it; a nested field
+    struct column `_kafka` with the facts as its fields (`STRUCT_FIELDS`), and `_ingested_at` next to it; a nested field
     is no partition source on Glue, and few engines prune by it.
     """
 
@@ -130,7 +130,7 @@ class MetadataColumns(StrEnum):
 
 
 class JsonColumns(StrEnum):
-    """What columns have that hold JSON, if not its text: values without columns of their own, and unknown fields.
+    """The type of columns that hold JSON, if not its text: values without columns of their own, and unknown fields.
 
     `variant`: Iceberg's type for such values, in tables of format version 3. Few engines read it.
     """

@@ -22,7 +22,7 @@ _SINGULAR = {"year": "years", "month": "months", "day": "days", "date": "days", 
 
 
 class Transform(StrEnum):
-    """How a column's value becomes a partition's.
+    """The way from a column's value to a partition's.
 
     `years`, `months`, `days` and `hours` are the time since 1970 in UTC, each finer than the one before; `bucket` a
     hash modulo the argument; `truncate` a number rounded down to a multiple of the argument, or a text's first letters;
@@ -39,12 +39,12 @@ class Transform(StrEnum):
 
     @property
     def is_time(self) -> bool:
-        """Whether it takes dates and timestamps only."""
+        """True if it takes dates and timestamps only."""
         return self in {Transform.YEARS, Transform.MONTHS, Transform.DAYS, Transform.HOURS}
 
     @property
     def has_argument(self) -> bool:
-        """Whether it takes a number before the column."""
+        """True if it takes a number before the column."""
         return self in {Transform.BUCKET, Transform.TRUNCATE}
 
 

@@ -36,7 +36,7 @@ GROUP = matching(
 
 @declared
 class Reading:
-    """How Kafka's consumer reads a topic."""
+    """The settings of Kafka's consumer for a topic."""
 
     isolation: Annotated[Chosen[Isolation], "Which records of transactions are read."] = default(
         Isolation.READ_COMMITTED
@@ -98,12 +98,12 @@ class Pipeline:
 
     @property
     def is_change_data(self) -> bool:
-        """Whether records are changes in an envelope, not rows."""
+        """True if records are changes in an envelope, not rows."""
         return self.envelope is not None
 
     @property
     def isolation(self) -> Isolation:
-        """Which records of transactions are read."""
+        """The records of transactions that are read."""
         return self.kafka.isolation
 
     def _contradictions(self) -> Iterator[Problem]:

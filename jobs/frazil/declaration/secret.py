@@ -24,7 +24,7 @@ _FIELD = matching(r"\S(?:.*\S)?", "a field's name", "Write the name of the field
 
 @declared
 class Secret:
-    """Where a secret is kept: exactly one of `env`, `file` and `secretsmanager`. It is read only when it is needed."""
+    """The place of a secret: exactly one of `env`, `file` and `secretsmanager`. It is read only when it is needed."""
 
     env: Annotated[str | None, "The environment variable with the secret.", _ENV, PRIVATE] = None
     file: Annotated[str | None, "The file with the secret. A final newline is removed.", _FILE, PRIVATE] = None

@@ -1,4 +1,4 @@
-"""Where a pipeline begins when its table is made. Afterwards the table itself says what comes next."""
+"""The places where a pipeline begins when its table is made. Afterwards the table itself says what comes next."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class At:
 
 @declared
 class Offsets:
-    """With these offsets: partition -> the next offset to read. Partitions left out start at their earliest."""
+    """With these offsets: partition -> the next offset to read. Omitted partitions start at their earliest."""
 
     kind: ClassVar[str] = "offsets"
 

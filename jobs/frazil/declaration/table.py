@@ -87,7 +87,7 @@ class Table:
 
     @property
     def has_variants(self) -> bool:
-        """Whether columns that hold JSON are variants."""
+        """True if columns that hold JSON are variants."""
         return self.json_columns is JsonColumns.VARIANT
 
     @property
@@ -131,7 +131,7 @@ def _understood(parse: Callable[[str], F], texts: Sequence[str]) -> dict[int, F]
 
 
 def _clash(index: int, places: Mapping[int, PartitionField]) -> Refusal | None:
-    """Return why Iceberg (`PartitionSpec.Builder`) refuses this field beside another: same meaning, or same name."""
+    """Return why Iceberg (`PartitionSpec.Builder`) refuses this field next to another: same meaning, or same name."""
     field = places[index]
     for earlier in (places[i] for i in places if i < index):
         if field == earlier:

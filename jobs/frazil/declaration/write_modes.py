@@ -80,7 +80,7 @@ class Upsert:
     """The table is the topic's current state: one row a key, that of the key's last record. A record without a value deletes it.
 
     The last record is the one of the highest offset; with `order_by`, the one of the highest order, whenever it comes. Then deleted
-    keys are remembered for a time: behind it, an older record brings its row back.
+    keys are remembered for a time: after it, an older record brings its row back.
 
     Without `key`, the key is the record's: its fields are columns, and a key of one value is the column `_kafka_key`.
     """

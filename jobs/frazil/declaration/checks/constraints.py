@@ -129,7 +129,7 @@ WEB_ADDRESS = Rule(_web_address, {"pattern": "^https?://[^@?#\\s]+$"})
 ABSOLUTE_PATH = matching(
     "/.*", "an absolute path", "Write the complete path, from /: a job has another working directory"
 )
-NOT_EMPTY = matching(r"[\s\S]*\S[\s\S]*", "a value", "Write one, or leave the field out if it may be left out")
+NOT_EMPTY = matching(r"[\s\S]*\S[\s\S]*", "a value", "Write one, or omit the field if it is optional")
 
 
 def unknown(name: object, known: Any, what: str = "field") -> Refusal:

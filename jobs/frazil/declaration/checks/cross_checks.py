@@ -1,4 +1,4 @@
-"""What is wrong with pipelines together, or with a pipeline in an environment, though each is valid by itself."""
+"""The problems of pipelines together, or of a pipeline in an environment, though each is valid by itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Listed:
 
     @property
     def path(self) -> str:
-        """Where the pipeline's problems are."""
+        """The place of the pipeline's problems."""
         return f"{self.place}: pipelines[{self.index}]" if self.place else f"pipelines[{self.index}]"
 
     def __str__(self) -> str:

@@ -144,7 +144,7 @@ def _format_problems(topic: Topic, envelope: Envelope | None) -> Iterator[Proble
     declared = columns(topic.value.columns or ())
     for index, each in enumerate(declared):
         if each.type.name == JSON:
-            what = f"a connector writes JSON as text, so {each.name} is text, also where its value is left out"
+            what = f"a connector writes JSON as text, so {each.name} is text, also if its value is omitted"
             yield Problem(f"topic.value.columns[{index}]", what, f"Write {each.name} string")
     names = {each.name for each in declared}
     if envelope is not None and envelope.has_before and not names.isdisjoint({"__deleted", "__op"}):
@@ -163,7 +163,7 @@ _HAS_A_SAY = {
     "write": set(),
     "": {"topic", "table", "name", "engine", "on_error"},
 }
-"""What Tableflow does as declared; all else is its own to decide, so that declaring it would be a promise not kept."""
+"""The fields that Tableflow respects. It decides all else itself, so a declaration of that would be a promise not kept."""
 
 
 def _tableflow_problems(pipeline: Pipeline) -> Iterator[Problem]:

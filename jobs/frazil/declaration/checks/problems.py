@@ -1,4 +1,4 @@
-"""What is wrong with a declaration: every problem with its place and its remedy."""
+"""The problems of a declaration, each with its place and its remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST = 600  # characters; a longer text repeats the input
 
 
 class Refusal(NamedTuple):
-    """Why a value is refused (`what`), and what to write instead (`do`). A problem whose place is not known yet."""
+    """The reason to refuse a value (`what`), and what to write instead (`do`). A problem whose place is not known yet."""
 
     what: str
     do: str

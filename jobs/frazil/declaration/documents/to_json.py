@@ -15,7 +15,7 @@ def to_json(value: Any) -> Any:
     """Return the JSON value of a declared value.
 
     A dataclass is an object of all its fields, defaults too, so that a document means the same when a default changes;
-    a field that is None is left out. A dataclass that is one of several says which by its `kind`, as `type`.
+    a field that is None is omitted. A dataclass that is one of several says which by its `kind`, as `type`.
     """
     if is_dataclass(value) and not isinstance(value, type):
         kind = getattr(value, "kind", None)
