@@ -1,4 +1,8 @@
-"""Tombstones, records without a value: their reason where they are no row, and their row of nulls where they are one."""
+"""Tombstones, records without a value: their reason where they are no row, and their row of nulls where they are one.
+
+In a keyed table that row is a delete (`decoded_columns.is_delete`); `ingest.batch.record_counts.skips` lets them go where that is
+declared.
+"""
 
 from __future__ import annotations
 
