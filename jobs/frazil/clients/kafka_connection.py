@@ -165,11 +165,7 @@ class Request:
 
     def __init__(self, client: Client, seconds: float) -> None:
         self._client, self.seconds = client, seconds
-
-    @property
-    def admin(self) -> Any:
-        """librdkafka's admin client."""
-        return self._client.admin
+        self.admin = client.admin
 
     def settle(self, answers: Collection[Future[Any]]) -> None:
         """Wait for all answers; each then has its result or its error. Ends early when our login is refused."""

@@ -191,7 +191,7 @@ class TokenEndpoint:
 
     def _asked(self) -> Token | str:
         """Return the token, or what a refusal says; repeat what may pass."""
-        last = ""
+        last, scope = "", {"scope": self._settings.scope} if self._settings.scope else {}
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self._sleep(_PAUSE_SECONDS * 2 ** (attempt - 1))
@@ -200,7 +200,7 @@ class TokenEndpoint:
                 response = self._pool.request(
                     "POST",
                     self._settings.token_endpoint,
-                    body=urlencode(self._form()),
+                    body=urlencode({"grant_type": "client_credentials", **scope}),
                     headers=self._headers(),
                     timeout=urllib3.Timeout(connect=_ATTEMPT_SECONDS, read=_ATTEMPT_SECONDS),
                     redirect=False,
@@ -235,10 +235,6 @@ class TokenEndpoint:
             if len(data) > _LARGEST_BYTES:
                 raise OSError
         return bytes(data)
-
-    def _form(self) -> dict[str, str]:
-        scope = {"scope": self._settings.scope} if self._settings.scope else {}
-        return {"grant_type": "client_credentials", **scope}
 
     def _headers(self) -> dict[str, str]:
         client = self._secrets.username(self._settings.client_id)

@@ -112,12 +112,9 @@ def acceptances(
             if len(digest) == DIGITS:
                 accepted.append(Accepted(digest=digest, codes=codes, reason=reason, by=by, url=url))
             else:
-                ignored.append(Ignored(by=by, url=url, why=_is_a_part(digest)))
+                what = f"{digest} has {len(digest)} digits, and a digest has {DIGITS}. Copy the line of the review"
+                ignored.append(Ignored(by=by, url=url, why=what))
     return accepted, ignored
-
-
-def _is_a_part(digest: str) -> str:
-    return f"{digest} has {len(digest)} digits, and a digest has {DIGITS}. Copy the line of the review"
 
 
 def _objections(

@@ -72,7 +72,8 @@ def project_file() -> ProjectFile | None:
     try:
         content = parse_project(_parsed(path), lambda given: os.path.abspath(path.parent / given))
     except InvalidDeclaration as invalid:
-        raise InvalidDeclaration(_placed(path, invalid)) from None
+        placed = [replace(each, path=f"{path}: {each.path}".removesuffix(": ")) for each in invalid.problems]
+        raise InvalidDeclaration(placed) from None
     return ProjectFile(path, content)
 
 
@@ -110,10 +111,6 @@ def _parsed(path: Path) -> dict[str, Any]:
     raise InvalidDeclaration([Problem("", what, do)])
 
 
-def _placed(path: Path, invalid: InvalidDeclaration) -> list[Problem]:
-    return [replace(each, path=f"{path}: {each.path}".removesuffix(": ")) for each in invalid.problems]
-
-
 def _tolerant(path: Path) -> dict[str, Any]:
     with suppress(InvalidInput):
         if os.path.isfile(path):  # to read a pipe would wait without an end
@@ -129,7 +126,7 @@ def parse_project(document: Mapping[str, Any], absolute: Callable[[str], str]) -
     tables = document.get("environments")
     tables = tables if isinstance(tables, Mapping) else {}
     problems = [
-        Problem(f"{_place(name)}.name", "the name of the table is the environment's name", "Remove it")
+        Problem(f"{below('environments', name)}.name", "the name of the table is the environment's name", "Remove it")
         for name, table in tables.items()
         if isinstance(table, Mapping) and "name" in table
     ]
@@ -165,9 +162,5 @@ def _dotted(path: str, tables: Mapping[str, Any]) -> str:
     for name in tables:
         place = f"environments[{shown(name)}]"
         if path.startswith(place):
-            return f"{_place(name)}{path.removeprefix(place)}"
+            return f"{below('environments', name)}{path.removeprefix(place)}"
     return path
-
-
-def _place(name: str) -> str:
-    return below("environments", name)

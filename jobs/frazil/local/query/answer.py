@@ -63,8 +63,7 @@ ROWS = 100
 FIRST_ROWS = 20
 """The same of a table that is named without a statement."""
 
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_NUMBERS = {*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "FLOAT", "DOUBLE"}
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
 _UNPRINTABLE = re.compile(r"\b(VARIANT|UHUGEINT|BIT|BIGNUM|TIME WITH TIME ZONE)\b")
 
 
@@ -78,7 +77,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """True if its values are numbers."""
-        return self.type in _NUMBERS or self.type.startswith("DECIMAL")
+        return _NUMBER.fullmatch(self.type) is not None
 
 
 @dataclass(frozen=True, slots=True)
