@@ -27,10 +27,7 @@ def types_of(*kinds: Any, **more: Any) -> list[Any]:
 
 
 def test_a_record_is_read_with_docs_and_aliases() -> None:
-    schema = parsed(
-        record({"name": "a", "type": "int", "doc": " what a is ", "aliases": ["b"], "default": 3}, doc="what R is")
-    )
-    assert schema.root.doc == "what R is"
+    schema = parsed(record({"name": "a", "type": "int", "doc": " what a is ", "aliases": ["b"], "default": 3}))
     (field,) = schema.root.fields
     assert (field.name, field.type, field.doc, field.aliases) == ("a", Simple("int"), "what a is", ("b",))
 
@@ -88,9 +85,9 @@ def test_a_fixed_is_a_decimal_whatever_its_size() -> None:
             {"name": "c", "type": fixed("C", 2**31 - 1, 10)},
         )
     )
-    assert schema.types["A"] == Fixed("A", 4, "decimal", Decimal(9, 0))
-    assert schema.types["B"] == Fixed("B", 4, "decimal", Decimal(10, 0))
-    assert schema.types["C"] == Fixed("C", 2**31 - 1, "decimal", Decimal(10, 0))
+    assert schema.types["A"] == Fixed("A", 4, Decimal(9, 0))
+    assert schema.types["B"] == Fixed("B", 4, Decimal(10, 0))
+    assert schema.types["C"] == Fixed("C", 2**31 - 1, Decimal(10, 0))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.decode.avro.avro_decoder import is_readable, row_step
-from frazil.decode.decoder import Body, Headerless, Step
+from frazil.decode.decoder import Body, Decoder, Headerless, Step
 from frazil.decode.frames.framed import Framed
 from frazil.decode.frames.wire_format import begins_with_small_id
 from frazil.decode.tombstones import tombstone
@@ -139,9 +139,7 @@ class SingleObjectAvro(Framed):
         reason = reason.when(~has_frame, Reason.NO_FINGERPRINT.value).when(self.verdict.isNotNull(), self.verdict)
         return reason.when(~is_known, Reason.UNKNOWN_FINGERPRINT.value).otherwise(Reason.UNDECODABLE.value)
 
-    def open_frames(self, reason: Column, waits: Reason, *others: Reason) -> tuple[Column, Column]:
-        """Return nulls: each fingerprint is declared, or unknown for good."""
-        return F.lit(None).cast("string"), F.lit(None).cast("string")
+    open_frames = Decoder.open_frames  # none: each fingerprint is declared, or unknown for good
 
 
 def is_framed(value: Column, bodies: Iterable[Body]) -> Column:

@@ -282,7 +282,7 @@ class _Parser:
         self._opened.discard(full)
         is_number = self._connect_types and text_of(tree, "connect.name") == VARIABLE_SCALE_DECIMAL
         is_number = is_number and {f.name: f.type for f in fields} == NUMBER
-        self.types[full] = Record(full, tuple(fields), text_of(tree, "doc"), is_number)
+        self.types[full] = Record(full, tuple(fields), is_number)
         return Named(full)
 
     def _enum(self, tree: dict[str, Any], namespace: str) -> Node:
@@ -303,15 +303,8 @@ class _Parser:
         size = self._member(tree, "size")
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 31:
             raise self._unreadable("`size` is not a number of bytes")
-        logical = tree.get("logicalType")
         try:
-            decimal = decimal_of(tree)
+            self.types[full] = Fixed(full, size, *(decimal_of(tree) or ()))
         except ValueError as problem:
             raise self._unreadable(str(problem)) from None
-        if decimal is not None:
-            self.types[full] = Fixed(full, size, "decimal", *decimal)
-        elif (logical, size) in (("duration", 12), ("uuid", 16)):
-            self.types[full] = Fixed(full, size, str(logical))
-        else:
-            self.types[full] = Fixed(full, size)
         return Named(full)

@@ -86,7 +86,6 @@ class Record:
 
     name: str
     fields: tuple[RecordField, ...]
-    doc: str = ""
     is_number: bool = False
 
 
@@ -104,7 +103,6 @@ class Fixed:
 
     name: str
     size: int
-    logical: str = ""
     decimal: Decimal | None = None
     zeros: int = 0
 
