@@ -38,7 +38,7 @@ class EmbeddedWriters(FramedWriters):
         """
         for text in seen.unknown:
             self._read(text)
-        self._occurring.see(self._frames[text] for text in (*seen.unknown, *seen.waiting) if text in self._frames)
+        self._occur((*seen.unknown, *seen.waiting))
         self._check_envelope()
         return bool(seen)
 

@@ -13,11 +13,12 @@ from frazil.clients.registry.schemas import RegisteredSchema
 from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.decode.avro.avro_decoder import RegisteredAvro
+from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.frames.framed import Registered
 from frazil.decode.json.json_decoder import RegisteredJson, is_framed_null
 from frazil.decode.writers.record_type import UNREADABLE, RecordType, avro_type, json_type, why
 from frazil.decode.writers.seen_frames import MOST, SeenFrames
-from frazil.decode.writers.writer_schemas import FramedWriters, TooMany
+from frazil.decode.writers.writer_schemas import FEW, FramedWriters, TooMany
 from frazil.envelopes.envelope import Envelope
 from frazil.errors import IncompatibleSchema, UnreadableSchema
 from frazil.schemas.reasons import Reason
@@ -123,9 +124,7 @@ class RegisteredWriters(FramedWriters):
         time. Where there are too many, all but those of the topic count as unknown without that question; where only that
         question would decide, this raises `TooMany`. Raises `RegistryUnavailable`, which is no verdict.
         """
-        numbers = [self._frames[frame] for frame in seen.waiting if frame in self._frames]
-        self._occurring.see(numbers)
-        is_other = bool(numbers)
+        is_other = self._occur(seen.waiting)
         if self.registry is None or (not seen.unknown and seen.is_all):
             return is_other
         is_other = self.refresh() or is_other
@@ -135,13 +134,13 @@ class RegisteredWriters(FramedWriters):
             return is_other
         before = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
         self._ask(seen.unknown)
-        self._occurring.see(self._frames[frame] for frame in seen.unknown if frame in self._frames)
         after = {frame: self._rejected.get(frame, Reason.UNKNOWN_SCHEMA) for frame in seen.unknown}
-        return is_other or before != after or any(frame in self._frames for frame in seen.unknown)
+        return self._occur(seen.unknown) or is_other or before != after
 
     def recall(self, schema_ids: Collection[int]) -> None:
-        """Begin with what an earlier run decoded, see `Occurring.recall`."""
-        self._occurring.recall(schema_ids, self.types)
+        """Take the writers of these schemas, if they are few, for seen: an earlier run decoded them."""
+        if len(schema_ids) <= FEW:
+            self._seen |= {number for number in self.types if schema_id_of(number) in schema_ids}
 
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import Any
 
 from frazil.clients.registry.client import Registry
 from frazil.decode.changes_in_rows import unwrapped
-from frazil.decode.decoded_columns import schema_id_of
 from frazil.decode.decoder import Decoder, Side
 from frazil.decode.writers.record_type import RecordType
 from frazil.decode.writers.seen_frames import SeenFrames
@@ -21,33 +20,6 @@ NEWEST = 2
 """So many of the newest writers are decoded before a record of theirs is seen: those that producers use while they are changed."""
 FEW = 8
 """So many decoders next to these cost next to nothing."""
-
-
-class Occurring:
-    """The numbers of the writers whose records were seen. Each decoder has a cost, even without a record of it."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def see(self, numbers: Iterable[int]) -> None:
-        """Note that there are records of these."""
-        self._seen |= set(numbers)
-
-    def recall(self, schema_ids: Collection[int], among: Iterable[int]) -> None:
-        """Take the writers of these schemas, if they are few, for seen: an earlier run decoded them."""
-        if len(schema_ids) <= FEW:
-            self.see(number for number in among if schema_id_of(number) in schema_ids)
-
-    def forget(self) -> bool:
-        """Forget which were seen, if they are more than a few; return whether they were."""
-        is_less = len(self._seen) > FEW
-        if is_less:
-            self._seen.clear()
-        return is_less
-
-    def of(self, numbers: Sequence[int]) -> set[int]:
-        """Return those of these writers, oldest first, that are decoded."""
-        return {*numbers[-NEWEST:], *self._seen} & set(numbers)
 
 
 class TooMany(Exception):
@@ -127,7 +99,7 @@ class WriterSchemas(ABC):
         return False
 
     def recall(self, schema_ids: Collection[int]) -> None:  # noqa: B027 # most remember nothing
-        """Begin with what an earlier run decoded, see `Occurring.recall`."""
+        """Take the writers of these schemas, if they are few, for seen: an earlier run decoded them."""
 
     def forget(self) -> bool:
         """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
@@ -156,18 +128,27 @@ class FramedWriters(WriterSchemas):
 
     def __init__(self, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         super().__init__(registry, envelope, is_key=is_key)
-        self._occurring = Occurring()
+        self._seen: set[int] = set()  # writers whose records were seen: each decoder has a cost, even without a record
         self._frames: MutableMapping[bytes, int] = {}
         self._rejected: MutableMapping[bytes, Reason] = {}
 
     def forget(self) -> bool:
         """Forget which writers were seen, if they are more than a few; whether `decoder` has fewer then."""
-        return self._occurring.forget()
+        is_less = len(self._seen) > FEW
+        if is_less:
+            self._seen.clear()
+        return is_less
+
+    def _occur(self, frames: Iterable[bytes]) -> bool:
+        """Note that there are records with these frames; return whether one of them names a writer."""
+        found = {self._frames[frame] for frame in frames if frame in self._frames}
+        self._seen |= found
+        return bool(found)
 
     def _parts(self, target: Struct, unfit: Collection[int], *, is_closed: bool) -> dict[str, Any]:
         """Return the fields of `Framed`: of the writers that fit, those that are decoded and those that wait."""
         fitting = [number for number in self.types if number not in unfit]
-        decoded, frames = self._occurring.of(fitting), self._frames.items()
+        decoded, frames = {*fitting[-NEWEST:], *self._seen.intersection(fitting)}, self._frames.items()
         misfits = {frame: Reason.INCOMPATIBLE_SCHEMA for frame, number in frames if number in unfit}
         return {
             "side": self.side(target),
