@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 
 from frazil.declaration import Limits, Spark, Upsert
-from frazil.errors import FrazilError
 from frazil.exit_codes import Exit
 from frazil.ingest.upkeep import Upkeep
-from frazil.job.failpoints import STATE_UPKEEP_STEPS, STEPS, Failpoints
 from frazil.lake.rewrite import MANY_DELETE_FILES
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import State, stored
+from tests.support.failpoint_steps import STATE_UPKEEP_STEPS, STEPS
 from tests.support.ledgers import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 
@@ -156,14 +155,3 @@ def test_a_driver_killed_while_it_finishes_an_operators_decision_loses_and_doubl
     assert len(half_accepted.dead()) == 1
     half_accepted.drain()
     half_accepted.assert_each_record_once()
-
-
-def test_a_failpoint_of_no_step_is_refused() -> None:
-    with pytest.raises(FrazilError, match="no step"):
-        Failpoints("nowhere=kill", lambda: 0)
-
-
-def test_failpoints_are_inert_unless_set() -> None:
-    points = Failpoints("", lambda: 0)
-    for step in STEPS:
-        points(step)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from frazil.declaration import Keep
-from frazil.job.failpoints import UPKEEP_STEPS
 from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
 from tests.support.committed_table import EAGER, Stock
+from tests.support.failpoint_steps import UPKEEP_STEPS
 from tests.support.ledgers import Crash, crash_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

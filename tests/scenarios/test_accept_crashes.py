@@ -9,15 +9,14 @@ from pyspark.sql import SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
-from frazil.job import failpoints
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.stop import Stop, note
 from frazil.recovery.decisions import Accepted
+from tests.support.failpoint_steps import ACCEPT_STEPS as STEPS
 from tests.support.ledgers import Crash, Ledgers
 
 pytestmark = pytest.mark.spark
 REPLAY, HOLD = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD
-STEPS = failpoints.ACCEPT_STEPS
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Upsert
 from frazil.declaration.environment import Environment
 from frazil.errors import Fenced, InvalidInput
-from frazil.job.failpoints import ACCEPT_STEPS
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Accepted
 from frazil.recovery.rows_deleted import RowsDeleted, filled, rows_deleted
 from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
+from tests.support.failpoint_steps import ACCEPT_STEPS
 from tests.support.jobs import nothing
 from tests.support.ledgers import Crash, Ledgers, crash_at
 from tests.support.shop import Shop

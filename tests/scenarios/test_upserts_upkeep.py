@@ -10,7 +10,6 @@ import pytest
 
 from frazil.declaration import Keep, Limits, Upsert
 from frazil.ingest import upkeep
-from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.ledger import entry as ledger
 from frazil.maintain import between_batches
 from frazil.maintain import compact as merge_deletes
@@ -20,6 +19,7 @@ from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Status, Target
 from tests.scenarios.test_upserts import Died, State, stored
 from tests.support import oracle
+from tests.support.failpoint_steps import STATE_UPKEEP_STEPS
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

@@ -17,7 +17,6 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Limits
-from frazil.job.failpoints import STATE_UPKEEP_STEPS
 from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.maintain import compact as merge_deletes
@@ -29,6 +28,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.duckdb_reader import ask
+from tests.support.failpoint_steps import STATE_UPKEEP_STEPS
 from tests.support.jobs import once
 from tests.support.shop import Shop
 from tests.support.trino_server import Trino
