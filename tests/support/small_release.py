@@ -41,7 +41,7 @@ def jar(folder: Path, name: str, version: str) -> Jar:
     file.write_bytes(f"{name} {version}".encode())
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     part = Part(kind=Kind.MAVEN, group="org.x", name=name, version=version, sha256=sha256, licence="Apache-2.0")
-    return Jar(file=file, part=part)
+    return file, part
 
 
 def checkout(root: Path) -> Checkout:

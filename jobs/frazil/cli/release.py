@@ -178,14 +178,13 @@ def built(root: Path, folder: Path, *, label_name: str, architecture: Architectu
 def released_jars(lock: Path) -> list[Any]:
     """Return the locked jars of a Spark session, but for the local catalog's database."""
     from frazil.local.toolchain.jars import jars, locked
-    from frazil.release.build import Jar
     from frazil.release.sbom import Kind, Part
 
     wanted = [artifact for artifact in locked(lock) if "spark" in artifact.purposes]
     return [
-        Jar(
-            file=file,
-            part=Part(
+        (
+            file,
+            Part(
                 kind=Kind.MAVEN,
                 group=artifact.group,
                 name=artifact.name,

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -108,12 +107,8 @@ CLASSES = (
 """One class of each jar, and Iceberg's internal classes that staging and deletes use."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Jar:
-    """A locked jar that was downloaded."""
-
-    file: Path
-    part: Part
+Jar = tuple[Path, Part]
+"""A locked jar that was downloaded: its file, and its line in the bill of materials."""
 
 
 def build(
@@ -156,9 +151,9 @@ def build(
     for role in (Role.INGEST, Role.MAINTAIN):
         entry_point = source.inputs / f"{role}.py"
         place(entry_point.name, role).write_bytes(entry_point.read_bytes())
-    for jar in jars:
-        shutil.copyfile(jar.file, place(jar.file.name, Role.JAR))
-    parts = [*(jar.part for jar in jars), *map(_part, packages)]
+    for file, _ in jars:
+        shutil.copyfile(file, place(file.name, Role.JAR))
+    parts = [*(part for _, part in jars), *map(_part, packages)]
     listed = sbom.bill(parts, version=own.version, built_from=source.committed_at)
     place(sbom.FILE_NAME, Role.BILL).write_bytes(listed)
     release = Release(
@@ -201,9 +196,9 @@ def _package(wheel: Path, runtime: Runtime, version: str) -> Mapping[str, bytes]
 def _iceberg(jars: Iterable[Jar], label: Label) -> str:
     """Return the version of Iceberg, that of the jar for the label's Spark."""
     wanted = f"iceberg-spark-runtime-{re.sub(r'[.][0-9]+$', '', label.spark)}_{label.scala}"
-    for jar in jars:
-        if jar.part.name == wanted:
-            return jar.part.version
+    for _, part in jars:
+        if part.name == wanted:
+            return part.version
     raise ReleaseIncomplete(f"the jar {wanted} is not locked", where="jars.lock", do=f"{label.name} needs it")
 
 

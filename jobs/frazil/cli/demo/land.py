@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
 from frazil.cli.console import number, say
 from frazil.cli.local_spark import local_job
@@ -121,25 +119,11 @@ def _fill(fillings: Sequence[Filling], console: Console) -> None:
     """Send each topic the rows of its next version, if it has one."""
     for filling in (filling for filling in fillings if filling.is_unfinished):
         began, before = time.monotonic(), filling.sent
-        rows = filling.source.count // len(filling.source.versions)
-        with _counted(console, filling.source.topic, rows) as on_progress:
-            version = filling.next_version(on_progress)
+        version = filling.next_version()
         seconds = time.monotonic() - began
         change = f"; new in this version of the schema: {version.what}" if version.what else ""
         sent = f"{number(filling.sent - before)} records sent in {seconds:.1f} s"
         say(f"{filling.source.topic}: {sent}{change}", to=console)
-
-
-@contextmanager
-def _counted(console: Console, name: str, rows: int) -> Iterator[Callable[[int], None]]:
-    """Yield a callback that advances a progress bar on a terminal."""
-    if not console.is_terminal:
-        yield lambda more: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=console, transient=True) as bars:
-        task = bars.add_task(name, total=rows)
-        yield lambda more: bars.advance(task, more)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
@@ -10,8 +10,6 @@ from random import Random
 from frazil.cli.demo.topics import FRAME, KINDS, Row, Source, Version
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.local.produce.produce import TopicWriter
-
-_STEP = 2_000  # records between two words to the one who watches
 
 
 @dataclass(slots=True)
@@ -45,15 +43,14 @@ class Filling:
         """True if another version of the schema is to come."""
         return self._done < len(self.source.versions)
 
-    def next_version(self, on_progress: Callable[[int], None]) -> Version:
-        """Register the next version and send its share of the rows; `on_progress` gets the number sent since."""
+    def next_version(self) -> Version:
+        """Register the next version and send its share of the rows."""
         version, rows = self.source.versions[self._done], self._share()
         schema_id = RegistryAdmin(self.registry_url).register(
             f"{self.source.topic}-value", version.text, self.source.type
         )
         frame = b"\0" + schema_id.to_bytes(4, "big") + self.source.index
-        records = self._watched(self._records(rows, frame, version), on_progress)
-        TopicWriter(self.bootstrap, self.source.topic).send(records)
+        TopicWriter(self.bootstrap, self.source.topic).send(self._records(rows, frame, version))
         self._done += 1
         return version
 
@@ -69,19 +66,10 @@ class Filling:
         for row in rows:
             key, value = key_of(row).encode(), frame + encode(row)
             yield key, value
+            self.sent += 1
             if place in self._places:
                 kind = list(KINDS)[sum(self.spoilt.values()) % len(KINDS)]
                 self.spoilt[kind.value] = self.spoilt.get(kind.value, 0) + 1
                 yield key, KINDS[kind](value, FRAME + len(self.source.index), self._random)
+                self.sent += 1
             place += 1
-
-    def _watched(
-        self, records: Iterable[tuple[bytes, bytes]], on_progress: Callable[[int], None]
-    ) -> Iterator[tuple[bytes, bytes]]:
-        began = self.sent
-        for record in records:
-            yield record
-            self.sent += 1
-            if (self.sent - began) % _STEP == 0:
-                on_progress(_STEP)
-        on_progress((self.sent - began) % _STEP)

@@ -7,7 +7,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,14 +55,6 @@ Again = Annotated[bool, flag("--again", "Try a rolled-back release again.")]
 Yes = Annotated[bool, flag("--yes", "Apply without a question.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployed:
-    """A deployed environment with a release. `outputs` are those of the stack `ingestion`."""
-
-    place: Environment
-    outputs: Mapping[str, Any]
-
-
 def deploy(
     env: Declared = None,
     option: EnvironmentOption = None,
@@ -95,9 +86,9 @@ def deploy(
     made = deployed(program, name, declared, release, options, group=group)
     if made is not None:
         job = job_name(INGEST, group) if group else None
-        reconcile_jobs(made.place, command_secrets(), minutes, job=job)
+        reconcile_jobs(made[0], command_secrets(), minutes, job=job)
         if smoke:
-            _probe(made.place, declared, command_secrets())
+            _probe(made[0], declared, command_secrets())
 
 
 def flags(reason: str, acceptances: Path | None, *, again: bool, yes: bool) -> list[str]:
@@ -115,11 +106,11 @@ def deployed(
     options: Sequence[str],
     *,
     group: str | None = None,
-) -> Deployed | None:
+) -> tuple[Environment, Mapping[str, Any]] | None:
     """Deploy all stacks, or of those of ingestion only that of one group.
 
-    Return the environment, which commands then know; None if nothing runs in it. Raises `typer.Exit` with the code of a
-    stack that was not deployed.
+    Return the environment, which commands then know, and the outputs of its stack; None if nothing runs in it. Raises
+    `typer.Exit` with the code of a stack that was not deployed.
     """
     refuse_wrong_in_account(declared)
     manifest = _manifest(release, declared, program.root, name)
@@ -140,7 +131,7 @@ def deployed(
     place = read_document(address)
     write(place)
     say(f"environment: {place.name} is known by its name")
-    return Deployed(place=place, outputs=outputs)
+    return place, outputs
 
 
 def _rounds(manifest: Path | None, declared: dict[str, Any], group: str | None) -> tuple[tuple[str, ...], ...]:
@@ -259,22 +250,22 @@ def move_application(
     made = deployed(program, name, declared, release, flags(reason, acceptances, again=again, yes=yes))
     if made is None:
         raise InvalidInput("no job runs", where=f"environment {name}", do="Deploy a release and a pipeline of Spark")
-    secrets = command_secrets()
+    (place, outputs), secrets = made, command_secrets()
     try:
-        reconcile_jobs(made.place, secrets, minutes)
+        reconcile_jobs(place, secrets, minutes)
     except typer.Exit:
         say(f"move: not finished: a job still runs on {', '.join(former)}. Fix the cause, then repeat the command")
         raise
     ended = []
-    for title, application in zip(former, made.outputs[FORMER], strict=True):
+    for title, application in zip(former, outputs[FORMER], strict=True):
         exists = stop_former(
             application,
-            aws.artifact_store(made.place, secrets),
-            aws.emr(made.place, secrets),
+            aws.artifact_store(place, secrets),
+            aws.emr(place, secrets),
             clock=time.time,
             wait=time.sleep,
             on_wait=partial(lambda title, why: note(f"{title}: {why}"), title),
-            look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(made.place) else LOOK_SECONDS,
+            look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(place) else LOOK_SECONDS,
             patience_seconds=minutes * 60,
         )
         ended.append(f"{title} ({application}) {'is stopped' if exists else 'does not exist'}, without runs")
