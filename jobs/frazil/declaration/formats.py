@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from frazil.declaration.checks.column_notation import column, column_name, column_problems
+from frazil.declaration.checks.column_notation import column, column_problems, if_valid
 from frazil.declaration.checks.constraints import ALONE, NOT_EMPTY, Rule, matching, notation, shown
 from frazil.declaration.checks.declared import Chosen, declared, default
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem, Refusal
@@ -294,8 +294,8 @@ class Json(FormatOptions):
         if self.unknown_fields is not None and not self.columns:
             what = "only JSON with declared columns has unknown fields that can be kept"
             yield Problem("unknown_fields", what, "Remove it, or declare columns")
-        for index, text in enumerate(self.columns or ()):
-            if self.unknown_fields is not None and column_name(text).lower() == "_unknown":
+        for index, found in enumerate(map(if_valid, self.columns or ())):
+            if self.unknown_fields is not None and found is not None and found.name.lower() == "_unknown":
                 yield Problem(f"columns[{index}]", "_unknown is the column of unknown fields", "Remove it")
 
 

@@ -7,31 +7,21 @@ https://iceberg.apache.org/docs/latest/configuration/.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
 from frazil.declaration.checks.constraints import INT_MAX, shown
 from frazil.declaration.checks.problems import Problem, Refusal
 
+# The numbers, each with the smallest value that Kafka takes.
 _NUMBERS = {
-    # option -> the smallest value that Kafka takes
-    "connections.max.idle.ms": -1,
-    "default.api.timeout.ms": 0,
-    "fetch.max.bytes": 0,
-    "fetch.max.wait.ms": 0,
-    "fetch.min.bytes": 0,
-    "max.partition.fetch.bytes": 0,
+    **dict.fromkeys(("connections.max.idle.ms", "receive.buffer.bytes", "send.buffer.bytes"), -1),
+    **dict.fromkeys(("default.api.timeout.ms", "request.timeout.ms", "metadata.max.age.ms"), 0),
+    **dict.fromkeys(("fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes", "max.partition.fetch.bytes"), 0),
+    **dict.fromkeys(("reconnect.backoff.max.ms", "reconnect.backoff.ms"), 0),
+    **dict.fromkeys(("retry.backoff.max.ms", "retry.backoff.ms"), 0),
+    **dict.fromkeys(("socket.connection.setup.timeout.max.ms", "socket.connection.setup.timeout.ms"), 0),
     "max.poll.records": 1,
-    "metadata.max.age.ms": 0,
-    "receive.buffer.bytes": -1,
-    "reconnect.backoff.max.ms": 0,
-    "reconnect.backoff.ms": 0,
-    "request.timeout.ms": 0,
-    "retry.backoff.max.ms": 0,
-    "retry.backoff.ms": 0,
-    "send.buffer.bytes": -1,
-    "socket.connection.setup.timeout.max.ms": 0,
-    "socket.connection.setup.timeout.ms": 0,
 }
 _WORDS = {
     "check.crcs": ("true", "false"),
@@ -40,6 +30,7 @@ _WORDS = {
 CONSUMER_OPTIONS = frozenset({*_NUMBERS, *_WORDS, "client.rack"})
 """The options that `Reading.options` takes."""
 
+# Each row of the tables below: a pattern of names, why they are refused, and what to do.
 _NOT_OURS_TO_SET = (
     (r"(security|sasl|ssl)\..*", "security settings live in the environment", "Set kafka.security in its document"),
     (r"bootstrap\..*", "endpoints live in the environment", "Set kafka.bootstrap in its document"),
@@ -69,20 +60,14 @@ def option_problems(options: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _bad_value(name: str, value: str) -> Refusal | None:
+    wrong = f"{shown(value)} is not one of its values"
     if name in _WORDS:
-        choices = _WORDS[name]
-        return (
-            None
-            if value in choices
-            else Refusal(f"{shown(value)} is not one of its values", f"Write {' or '.join(choices)}")
-        )
+        return None if value in _WORDS[name] else Refusal(wrong, f"Write {' or '.join(_WORDS[name])}")
     if name in _NUMBERS:
         lowest = _NUMBERS[name]
         if re.fullmatch(r"-?[0-9]{1,10}", value, re.ASCII) and lowest <= int(value) <= INT_MAX:
             return None
-        return Refusal(
-            f"{shown(value)} is not one of its values", f"Write a whole number from {lowest} to {INT_MAX}, as text"
-        )
+        return Refusal(wrong, f"Write a whole number from {lowest} to {INT_MAX}, as text")
     return None if value.strip() else Refusal("the value is empty", "Remove the option, or give it a value")
 
 
@@ -90,17 +75,19 @@ def _why_not(name: str) -> Refusal:
     plain = name.removeprefix("kafka.")
     if plain != name and plain in CONSUMER_OPTIONS:
         return Refusal("the prefix is Spark's", f"Write {plain}")
-    for pattern, what, do in _NOT_OURS_TO_SET:
-        if re.fullmatch(pattern, plain, re.IGNORECASE):
-            return Refusal(what, do)
+    if refusal := _matched(_NOT_OURS_TO_SET, plain, re.IGNORECASE):
+        return refusal
     near = get_close_matches(plain, CONSUMER_OPTIONS, n=1)
     do = f"Did you mean {near[0]}?" if near else f"The options are {', '.join(sorted(CONSUMER_OPTIONS))}"
     return Refusal("it is not an option that a topic may set", do)
 
 
+def _matched(table: Iterable[tuple[str, str, str]], name: str, flags: int = 0) -> Refusal | None:
+    return next((Refusal(what, do) for pattern, what, do in table if re.fullmatch(pattern, name, flags)), None)
+
+
 _FIELD = "the declaration has a field for it"
 _OWNED = (
-    # pattern of the name, why it is refused, what to do
     (r"format-version", _FIELD, "Use Table.format_version"),
     (r"write\.target-file-size-bytes", _FIELD, "Use Table.target_file_size_bytes"),
     (r"history\.expire\..*", _FIELD, "Use Table.snapshots"),
@@ -118,11 +105,7 @@ _OWNED = (
         "files live under the warehouse of the environment, where jobs may write and clean up",
         "Remove it",
     ),
-    (
-        r"write\.distribution-mode|write\.[a-z]+\.distribution-mode",
-        "how rows are dealt to tasks is Frazil's",
-        "Remove it",
-    ),
+    (r"write\.([a-z]+\.)?distribution-mode", "how rows are dealt to tasks is Frazil's", "Remove it"),
     (
         r"write\.wap\..*|write\.spark\.accept-any-schema",
         "Frazil publishes itself, and changes schemas itself",
@@ -152,14 +135,10 @@ def _refusal(name: str, value: str) -> Refusal | None:
         return Refusal("this is not a property's name", "Write one like write.parquet.row-group-size-bytes")
     if re.fullmatch(r"write(\.delete)?\.format\.default", name):
         return None if value == "parquet" else Refusal("Frazil writes Parquet only", "Remove it")
-    return _owned(name)
+    return _matched(_OWNED, name)
 
 
 def undeclarable(name: str) -> str | None:
     """Return why no declaration may set a property; None if one may."""
-    refusal = _owned(name)
+    refusal = _matched(_OWNED, name)
     return refusal.what if refusal is not None else None
-
-
-def _owned(name: str) -> Refusal | None:
-    return next((Refusal(what, do) for pattern, what, do in _OWNED if re.fullmatch(pattern, name)), None)

@@ -65,20 +65,18 @@ def columns(texts: Iterable[str]) -> tuple[Column, ...]:
     return tuple(column(text) for text in texts)
 
 
+def if_valid(text: str) -> Column | None:
+    """Return the column of a text; None of any other text, which is refused by itself."""
+    try:
+        return column(text)
+    except InvalidDeclaration:
+        return None
+
+
 def is_required(text: str) -> bool:
     """Return whether a text is a required column."""
-    try:
-        return column(text).required
-    except InvalidDeclaration:
-        return False  # it is refused by itself
-
-
-def column_name(text: str) -> str:
-    """Return the name of a text that is a column; nothing of any other text, which is refused by itself."""
-    try:
-        return column(text).name
-    except InvalidDeclaration:
-        return ""
+    found = if_valid(text)
+    return found is not None and found.required
 
 
 def column_problems(field: str, texts: Sequence[str] | None) -> Iterator[Problem]:
@@ -87,10 +85,10 @@ def column_problems(field: str, texts: Sequence[str] | None) -> Iterator[Problem
         yield Problem(field, "no column is declared", "Write one, or leave the field out")
     names: set[str] = set()
     for index, text in enumerate(texts or ()):
-        name = column_name(text)
-        if name and name in names:
-            yield Problem(f"{field}[{index}]", f"{shown(name)} is declared twice", "Remove one of the two")
-        names.add(name)
+        if (found := if_valid(text)) is not None:
+            if found.name in names:
+                yield Problem(f"{field}[{index}]", f"{shown(found.name)} is declared twice", "Remove one of the two")
+            names.add(found.name)
 
 
 class _Reading:

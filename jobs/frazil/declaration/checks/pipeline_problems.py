@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from frazil.declaration.checks.column_notation import JSON, column, columns, is_required
+from frazil.declaration.checks.column_notation import JSON, columns, if_valid, is_required
 from frazil.declaration.checks.column_rules import key_refusal, schemaless_refusal, value_key_refusal
-from frazil.declaration.checks.problems import InvalidDeclaration, Problem
+from frazil.declaration.checks.problems import Problem
 from frazil.declaration.engines import GLUE_NAME, GLUE_NAME_WORDS, Tableflow
 from frazil.declaration.envelopes import Envelope
 from frazil.declaration.formats import Json, Protobuf
@@ -207,10 +207,14 @@ _DO = "Keys are integers, text, bytes, booleans, dates, timestamps and decimals:
 
 def _key_column_problems(topic: Topic, names: Sequence[str]) -> Iterator[Problem]:
     """Yield the declared columns of a table's key that cannot be one: those of the record's key, or of the value by `names`."""
-    for index, (name, kind) in enumerate(_types(topic.key.columns)):
-        if not names or _folded(name) in names:
-            yield from _problem(f"topic.key.columns[{index}]", name, kind, "another key, or write=Append()")
-    found = {_folded(name): kind for name, kind in _types(topic.value.columns)}
+    for index, each in enumerate(map(if_valid, topic.key.columns or ())):
+        if each is not None and (not names or _folded(each.name) in names):
+            yield from _problem(
+                f"topic.key.columns[{index}]", each.name, each.type.name, "another key, or write=Append()"
+            )
+    found = {
+        _folded(each.name): each.type.name for each in map(if_valid, topic.value.columns or ()) if each is not None
+    }
     for index, name in enumerate(names):
         yield from _problem(f"write.key[{index}]", name, found.get(name, ""), "another column")
 
@@ -218,16 +222,6 @@ def _key_column_problems(topic: Topic, names: Sequence[str]) -> Iterator[Problem
 def _problem(path: str, name: str, kind: str, other: str) -> Iterator[Problem]:
     if why := _NO_KEYS.get(kind):
         yield Problem(path, f"{name} is of type {kind}, which is no key: {why}", f"{_DO}. Otherwise choose {other}")
-
-
-def _types(texts: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    for text in texts or ():
-        try:
-            declared = column(text)
-        except InvalidDeclaration:
-            yield text, ""  # it is refused by itself
-        else:
-            yield declared.name, declared.type.name
 
 
 def _folded(name: str) -> str:

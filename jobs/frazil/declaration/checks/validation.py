@@ -82,6 +82,11 @@ class Hint(NamedTuple):
     is_private: bool
     may_be_alone: bool
 
+    @property
+    def is_enum(self) -> bool:
+        """True for a closed set of texts."""
+        return isinstance(self.type, type) and issubclass(self.type, StrEnum)
+
 
 @cache
 def taken_apart(hint: Any) -> Hint:
@@ -150,7 +155,7 @@ def _named_by(hint: Hint, value: Any) -> Any:
         return read(get_args(hint.type)[0], value)
     if not isinstance(value, str):
         return value
-    if _is_enum(hint):
+    if hint.is_enum:
         return hint.type(value) if value in list(hint.type) else value
     if hint.is_choice:
         return next((kind() for kind in hint.types if kind.kind == value and not required_fields(kind)), value)
@@ -162,10 +167,6 @@ def _named_by(hint: Hint, value: Any) -> Any:
 def required_fields(cls: Any) -> tuple[str, ...]:
     """Return the fields that have no default."""
     return tuple(each.name for each in fields(cls) if each.default is MISSING and each.default_factory is MISSING)
-
-
-def _is_enum(hint: Hint) -> bool:
-    return isinstance(hint.type, type) and issubclass(hint.type, StrEnum)
 
 
 def root_of(cls: type) -> str:
@@ -232,9 +233,9 @@ def _mismatch(hint: Hint, value: Any) -> Refusal | None:
     is_secret = hint.is_private or (is_dataclass(hint.type) and not hint.is_choice)
     is_shown = isinstance(value, str | int | float) and not is_secret
     what = f"{shown(value)} is {named(value)}" if is_shown else f"this is {named(value)}"
-    if is_shown and type(value) is str and (_is_enum(hint) or hint.is_choice):
+    if is_shown and type(value) is str and (hint.is_enum or hint.is_choice):
         what = f"{shown(value)} is not one of its values"
-    if _is_enum(hint):
+    if hint.is_enum:
         return Refusal(what, f"Write one of {', '.join(hint.type)}")
     if hint.origin is tuple and isinstance(value, list):
         return Refusal(what, "Write a tuple: it cannot change afterwards")
@@ -268,7 +269,7 @@ def _call(cls: type, arguments: Sized) -> str:
 def wanted(hint: Hint) -> str:
     """Return a description of the values that a field of this hint takes."""
     words = {str: "text", int: "a whole number", bool: "True or False", datetime: "a datetime with a time zone"}
-    if _is_enum(hint):
+    if hint.is_enum:
         return f"one of {', '.join(hint.type)}"
     if not hint.types:
         return "None: this release has nothing for it"

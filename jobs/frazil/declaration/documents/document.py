@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any, get_args
 
 from frazil.declaration.checks.cross_checks import check
@@ -120,7 +119,7 @@ def _of_types(apart: Hint, definitions: dict[str, Any]) -> dict[str, Any]:
     if apart.origin is Mapping:
         names = {"propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"}} if taken_apart(inner[0]).type is int else {}
         return {"type": "object", **names, "additionalProperties": _schema(inner[1], definitions)}
-    if issubclass(apart.type, StrEnum):
+    if apart.is_enum:
         return {"enum": [member.value for member in apart.type]}
     return dict(_PLAIN[apart.type])
 
@@ -144,10 +143,6 @@ def _reference(cls: Any, definitions: dict[str, Any], *, tagged: bool) -> dict[s
 def _field(field: Field[Any], hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     schema = _schema(hint, definitions)
     # An empty text as a default means "derived": it is no value that may be written.
-    if _has_no_default(field) or field.default is None or field.default == "":
+    if field.default in (MISSING, None, ""):
         return schema
     return schema | {"default": to_json(field.default)}
-
-
-def _has_no_default(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, TypeVar, get_args
 
 from frazil.declaration.checks.constraints import below, shown, unknown
@@ -127,7 +126,7 @@ class _Reading:
             return self.completed(item, parts, tuple(parts.values()))
         if apart.origin is Mapping and isinstance(value, Mapping):
             return self.mapping(apart, value, path)
-        if isinstance(apart.type, type) and issubclass(apart.type, StrEnum) and value in list(apart.type):
+        if apart.is_enum and value in list(apart.type):
             return apart.type(value)
         if apart.type is datetime and isinstance(value, str):
             instant = _instant(value)
@@ -138,7 +137,7 @@ class _Reading:
             return value
         is_shown = not apart.is_private and not isinstance(value, list | Mapping)
         what = f"{_as_json(value)} is {_named(value)}" if is_shown else f"this is {_named(value)}"
-        if isinstance(value, str) and issubclass(apart.type, StrEnum):
+        if isinstance(value, str) and apart.is_enum:
             what = f"{shown(value)} is not one of its values"
         return self.refuse(path, what, f"Write {_wanted(apart)}")
 
@@ -243,6 +242,6 @@ def _wanted(apart: Hint) -> str:
     names: dict[Any, str] = {str: "text", int: "a whole number", bool: "true or false", datetime: "an instant"}
     if apart.is_choice or is_dataclass(apart.type) or apart.origin is Mapping:
         return "an object"
-    if isinstance(apart.type, type) and issubclass(apart.type, StrEnum):
+    if apart.is_enum:
         return f"one of {', '.join(apart.type)}"
     return "a list" if apart.origin is tuple else names[apart.type]
