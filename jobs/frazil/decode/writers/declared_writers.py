@@ -39,22 +39,18 @@ def declared_writers(of: Format, envelope: Envelope, *, is_key: bool) -> Declare
         return DeclaredWriters(of, [unwrapped(one, of_rows)], envelope, is_key=is_key, required=required)
     files = of.schema or ()
     heads = tuple(map(_head, files)) if isinstance(of, Avro) else ()
-    made = partial(plain_body, heads=None if of.framing is Framing.SINGLE_OBJECT else heads)
-    connect_types = envelope.has_changes
-    written = [
-        _written(
-            file, of.record_name or "", made, connect_types=connect_types, keeps_unknown=of.keeps_unknown, is_key=is_key
-        )
-        for file in files
-    ]
+    is_named = of.framing is Framing.SINGLE_OBJECT
+    made, connect_types = partial(plain_body, heads=None if is_named else heads), envelope.has_changes
+    written = (_written(file, of, made, connect_types=connect_types, is_key=is_key) for file in files)
     types = [unwrapped(each, of_rows) for each in written]
-    if of.framing is Framing.SINGLE_OBJECT:
-        return FingerprintedWriters(of, heads, types, envelope, is_key=is_key)
-    return DeclaredWriters(of, types, envelope, is_key=is_key)
+    return DeclaredWriters(of, types, envelope, is_key=is_key, heads=heads if is_named else ())
 
 
 class DeclaredWriters(WriterSchemas):
-    """The one record type that is declared, of a topic's values or keys."""
+    """The one record type that is declared, of a topic's values or keys.
+
+    With `heads` there may be several of Avro: the bytes before a body, which single-object encoding names its schema by.
+    """
 
     def __init__(
         self,
@@ -64,51 +60,31 @@ class DeclaredWriters(WriterSchemas):
         *,
         is_key: bool,
         required: Collection[str] = (),
+        heads: Sequence[bytes] = (),
     ) -> None:
         super().__init__(None, envelope, is_key=is_key)
         self.types |= enumerate(types)
-        self._format, self._required = of, required
+        self._format, self._required, self._heads = of, required, heads
 
     def required(self, target: Struct) -> tuple[str, ...]:
         """Return the columns of the target that are declared so."""
         return tuple(field.name for field in target.fields if field.source in self._required)
 
-    def _fitting(self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool) -> dict[int, Body]:
-        """Return the bodies of writers that fit. Raises the problem of one if none does: nothing could land."""
-        if len(unfit) == len(self.types):
-            raise next(iter(unfit.values()))
-        return {n: each.body(target, is_closed=is_closed) for n, each in self.types.items() if n not in unfit}
-
     def decoder(
         self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
     ) -> Unframed | Framed:
-        """Return the decoder of bytes that are a body of the type."""
-        (body,), side = self._fitting(target, unfit, is_closed=is_closed).values(), self.side(target)
+        """Return the decoder of bodies of the type, or types. Raises the problem of one if none fits: nothing could land."""
+        if len(unfit) == len(self.types):
+            raise next(iter(unfit.values()))
+        bodies = {n: each.body(target, is_closed=is_closed) for n, each in self.types.items() if n not in unfit}
+        side = self.side(target)
+        if self._heads:
+            frames = {self._heads[number]: number for number in bodies}
+            refused = {self._heads[number]: Reason.INCOMPATIBLE_SCHEMA for number in unfit}
+            return SingleObjectAvro(side=side, frames=frames, refused=refused, bodies=bodies)
         made, null = _plain(self._format)
         is_none = side.has_changes or self.types[0].has_no_value_at_null(is_key=side.is_key)
-        return made(side=side, body=body, is_null=null if is_none else None)
-
-
-class FingerprintedWriters(DeclaredWriters):
-    """The record types of Avro schemas that records name by the fingerprint. `heads` are the bytes before their bodies."""
-
-    def __init__(
-        self, of: Format, heads: Sequence[bytes], types: Sequence[RecordType], envelope: Envelope, *, is_key: bool
-    ) -> None:
-        super().__init__(of, types, envelope, is_key=is_key)
-        self._heads = heads
-
-    def decoder(
-        self, target: Struct, unfit: Mapping[int, IncompatibleSchema], *, is_closed: bool = False
-    ) -> SingleObjectAvro:
-        """Return the decoder of single-object encoding."""
-        bodies = self._fitting(target, unfit, is_closed=is_closed)
-        return SingleObjectAvro(
-            side=self.side(target),
-            frames={self._heads[number]: number for number in bodies},
-            refused={self._heads[number]: Reason.INCOMPATIBLE_SCHEMA for number in unfit},
-            bodies=bodies,
-        )
+        return made(side=side, body=bodies[0], is_null=null if is_none else None)
 
 
 def _plain(of: Format) -> tuple[type[Unframed], Step | None]:
@@ -137,20 +113,15 @@ def _head(file: SchemaFile) -> bytes:
 
 
 def _written(
-    file: SchemaFile,
-    message: str,
-    made: Callable[[avro.Reader, Struct], Body],
-    *,
-    connect_types: bool,
-    keeps_unknown: bool,
-    is_key: bool,
+    file: SchemaFile, of: Format, made: Callable[[avro.Reader, Struct], Body], *, connect_types: bool, is_key: bool
 ) -> RecordType:
+    message = of.record_name or ""
     try:
         match file.format:
             case Avro.kind:
                 return avro_type(file.content, {}, connect_types=connect_types, made=made)
             case JsonSchema.kind:
-                return json_type(file.content, {}, connect_types=connect_types, keeps_unknown=keeps_unknown)
+                return json_type(file.content, {}, connect_types=connect_types, keeps_unknown=of.keeps_unknown)
         from frazil.schema_files.descriptors import message_schema  # loads Protobuf, which most drivers do not need
 
         return protobuf_type(message_schema(file.data, message), message, is_key=is_key)
