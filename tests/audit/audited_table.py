@@ -149,6 +149,7 @@ class Landed:
         if self.totals is not None:
             self.totals = self.totals.after(start, after, counts)
             summary[ledger.TOTALS] = str(self.totals)
+            summary[ledger.CLOSED_TOPICS] = self.totals.closed_topics or "[]"
         dead = self.dead_files(rejected, reason) if rejected else []
         self.decided[uuid] = self.decided.get(uuid, 0) + bool(dead)
         summary[ledger.DECISION] = str(self.decided[uuid])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frazil.audit.accounts import commit_chain
-from frazil.audit.accounts.balance import PartitionAccount, TopicAccount, account, by_topic, ranges_read
+from frazil.audit.accounts.balance import PartitionAccount, account, by_topic, ranges_read
 from frazil.audit.accounts.pending_dead_letters import Tables, as_of, load_tables, pending_files, wrong_state
 from frazil.audit.accounts.state_rows import State, of_remembered_deletes
 from frazil.audit.files import manifests
@@ -24,11 +24,10 @@ from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Finding, Flaw, Outcome, worst
 from frazil.audit.verification import Verification
 from frazil.declaration import Pipeline
-from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import OtherPipeline
 from frazil.lake.commit.dead_letters.side_state import SideState
-from frazil.lake.layout import check_columns, check_metadata_columns
+from frazil.lake.layout import check_columns, check_metadata_columns, prefix_of
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -36,8 +35,6 @@ from frazil.lake.ledger.totals import Totals
 from frazil.lake.read.data_files import field_ids
 from frazil.lake.read.stored_tables import Lake, StoredTable
 
-FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
-STRUCT = Columns("_kafka.topic", "_kafka.partition", "_kafka.offset")
 DEAD_LETTERS = Columns("topic", "partition", "offset")
 
 TRIES = 3  # when something is gone and the tables have moved on meanwhile: expiry may have taken it rightly
@@ -109,7 +106,7 @@ class _Audit:
     is_changed: bool
     sources: tuple[Source, ...]
     remembered_deletes: tuple[str, ...] = ()
-    former: tuple[tuple[TopicAccount, Counting], ...] = ()
+    former: tuple[tuple[Totals, Offsets, Counting], ...] = ()
     state: State | None = None
 
     @property
@@ -133,10 +130,10 @@ class _Audit:
             names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
             accounts, wrong = account(self.totals, self.end, counted, names)
             findings += wrong
-            for part, counting in self.former:
+            for totals, end, counting in self.former:
                 again = counting.run()
                 all_reads += again.reads.values()
-                more, wrong = account(part.totals, part.end, again, names)
+                more, wrong = account(totals, end, again, names)
                 accounts = (*accounts, *more)
                 findings += [f for f in (*again.findings, *wrong) if f not in findings]
         reads, live = dict(counted.reads), None
@@ -263,7 +260,7 @@ def _prepared(
         findings += wrong_state(tables.state, pipeline.table.dead_letters)
     for one in (table, side):
         findings += manifests.lost_manifests(one) if one is not None else []
-    columns = STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
+    columns = place_columns(pipeline)
     check_metadata_columns(pipeline, table.layout)
     check_columns(pipeline, identifier, table.layout, columns.all)
     landed, wrong = files_of(Role.TABLE, table, table.head, columns)
@@ -284,19 +281,19 @@ def _prepared(
         identities.append(_identity(side, DEAD_LETTERS))
         loaded[Role.DEAD_LETTERS] = side
     pending, wrong = pending_files(table, side, tables.decision, pipeline, DEAD_LETTERS)
-    now, *former = by_topic(totals, end, topic)
-    key = {"rule": RULE, "pipeline": pipeline.name, "topic": now.end.topic, "tables": identities}
+    (totals, end), *former = by_topic(totals, end)
+    key = {"rule": RULE, "pipeline": pipeline.name, "topic": end.topic, "tables": identities}
 
     before = proofs.load(key) if proofs is not None else Remembered()
     newer = [manifests.foreign_commits(one, before.read_at.get(role)) for role, one in loaded.items()]
     reads_keys = deep or keys or any(newer)
     state = State(landed, of_keys, reads_keys) if of_keys is not None else None
 
-    def counting_of(part: TopicAccount, remembered: Remembered | None = None) -> Counting:
+    def counting_of(totals: Totals, end: Offsets, remembered: Remembered | None = None) -> Counting:
         return Counting(
             [*sources, *pending],
-            ranges_read(part.totals, part.end),
-            topic=part.end.topic,
+            ranges_read(totals, end),
+            topic=end.topic,
             deep=reads_keys,
             remembered=remembered,
             clock=clock,
@@ -306,9 +303,9 @@ def _prepared(
     result = verification([*findings, *wrong], notes=notes, cautions=cautions, commits=len(commits), **counted)
     return _Audit(
         result=result,
-        counting=counting_of(now, None if deep or keys or (reads_keys and state is not None) else before),
-        totals=now.totals,
-        end=now.end,
+        counting=counting_of(totals, end, None if deep or keys or (reads_keys and state is not None) else before),
+        totals=totals,
+        end=end,
         decision=tables.decision,
         snapshots=snapshots,
         key=key,
@@ -317,9 +314,14 @@ def _prepared(
         is_changed=any(manifests.undecided_commits(one) for one in loaded.values()),
         sources=(landed, *(source for source in [*sources, *pending] if source is not landed)),
         remembered_deletes=deleted_keys.locations,
-        former=tuple((part, counting_of(part)) for part in former),
+        former=tuple((*part, counting_of(*part)) for part in former),
         state=state,
     )
+
+
+def place_columns(pipeline: Pipeline) -> Columns:
+    """Return the columns that say which record a row of the table was."""
+    return Columns(*(f"{prefix_of(pipeline)}{name}" for name in ("topic", "partition", "offset")))
 
 
 def _identity(table: StoredTable, columns: Columns) -> list[Any]:

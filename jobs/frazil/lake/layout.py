@@ -75,14 +75,18 @@ def properties(
 def declared_properties(pipeline: Pipeline) -> dict[str, str]:
     """Return the properties of a pipeline's table that its declaration decides, also later; others are given at creation."""
     table = pipeline.table
-    prefix = "_kafka." if table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
     return properties(
         format_version=table.format_version,
         target_file_size_bytes=table.target_file_size_bytes,
         keep_snapshots=table.snapshots.newest,
-        offset_columns=(f"{prefix}topic", f"{prefix}partition", f"{prefix}offset"),
+        offset_columns=[f"{prefix_of(pipeline)}{name}" for name in ("topic", "partition", "offset")],
         declared={**table.properties, **({DECLARED: " ".join(sorted(table.properties))} if table.properties else {})},
     )
+
+
+def prefix_of(pipeline: Pipeline) -> str:
+    """Return what the columns of a row's place begin with."""
+    return "_kafka." if pipeline.table.metadata_columns is MetadataColumns.STRUCT else "_kafka_"
 
 
 def start_property(pipeline: Pipeline) -> str:

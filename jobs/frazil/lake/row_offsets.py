@@ -124,4 +124,9 @@ def _counted(rows: DataFrame, prefix: str) -> dict[int, int]:
 
 def quoted(identifier: str) -> str:
     """Return a name of several parts, each in backticks."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in identifier.split("."))
+    return ".".join(map(quoted_part, identifier.split(".")))
+
+
+def quoted_part(name: str) -> str:
+    """Return one name in backticks."""
+    return f"`{name.replace('`', '``')}`"

@@ -258,7 +258,7 @@ class Recovery:
         """
         totals, table, spark = entry.totals, self.pipeline.table, self.job.spark
         closed = totals.closed if totals is not None else ()
-        topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in closed if c.topic is not None)}
+        topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in closed)}
         is_state = entry.keys is not None  # whose rows say nothing of the records that they superseded
         counted = [] if is_state else [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
         if self.found.side is not None:

@@ -19,16 +19,17 @@ from pyiceberg.typedef import Record
 from frazil.audit.accounts import state_rows
 from frazil.audit.accounts.state_rows import StateRows, by_manifest, read_keys
 from frazil.audit.files.count import files_of
-from frazil.audit.files.file_scan import Source
+from frazil.audit.files.file_scan import Columns, Source
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Finding, Flaw, Outcome
-from frazil.audit.verify import FLAT
 from frazil.clients.secrets import Secrets
 from frazil.lake.read import row_groups
 from frazil.lake.read.data_files import DataFile
 from frazil.lake.read.stored_tables import Lake
 from tests.audit.audited_table import Landed
 from tests.audit.landed_state import KEY, LandedState, hash_of
+
+FLAT = Columns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 
 HERE, OTHER = "here", "file:/elsewhere/gone.parquet"
 VECTOR = "vector"

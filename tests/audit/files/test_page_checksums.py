@@ -16,14 +16,16 @@ import pytest
 from pyroaring import BitMap
 
 from frazil.audit.files.count import files_of
+from frazil.audit.files.file_scan import Columns as PlaceColumns
 from frazil.audit.files.file_scan import Source
 from frazil.audit.files.page_checksums import Columns, check_vectors, is_with_checksum, read_pages
 from frazil.audit.files.window import Role
 from frazil.audit.finding import Depth, Flaw, Outcome
-from frazil.audit.verify import FLAT
 from frazil.errors import CatalogUnavailable
 from tests.audit.accounts.test_state_rows import delete_file
 from tests.audit.audited_table import Landed, path
+
+FLAT = PlaceColumns("_kafka_topic", "_kafka_partition", "_kafka_offset")
 
 
 @pytest.fixture

@@ -36,7 +36,6 @@ A, B = KeyColumn(1, "a"), KeyColumn(2, "b")
 @pytest.mark.parametrize(
     ("known", "now", "order"),
     [
-        ((), {"a": 1, "b": 2}, ("a", "b")),  # as older releases stored it: in the order of field ids
         ((A, B), {"b": 2, "a": 1}, ("a", "b")),
         ((A, B), {"x": 1, "b": 2}, ("x", "b")),
         ((A, B), {"b": 1, "a": 2}, ("b", "a")),  # both were renamed, to each other's names
@@ -54,12 +53,6 @@ def test_the_columns_of_the_files_stay_those_of_the_key(
     """A file has its columns by number, in the order of the field ids when the first one was written."""
     stored = RememberedDeletes.parse(str(replace(deletes(7), columns=known)))
     assert stored.in_order(now) == order
-
-
-def test_what_an_older_release_stored_is_read() -> None:
-    text = '{"begin":"s3://b/t/0.parquet","files":[["",7,9,0]],"forgotten":0}'
-    assert RememberedDeletes.parse(text) == deletes(7)
-    assert str(deletes(7)) == text
 
 
 def test_a_table_that_remembers_none_says_nothing() -> None:

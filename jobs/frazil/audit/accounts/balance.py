@@ -52,28 +52,13 @@ class PartitionAccount:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TopicAccount:
-    """The account of one topic: its totals, and the offsets that the ledger has of it."""
-
-    totals: Totals
-    end: Offsets
-
-
-def by_topic(totals: Totals, end: Offsets, topic: str) -> tuple[TopicAccount, ...]:
-    """Split an account by topic; the one that the ledger is in comes first. `topic` is the declared one.
-
-    An account that was closed without a name is of the topic that the ledger names: version 0.1.0 kept the name of the first
-    topic when a pipeline was moved, and landed the declared one.
-    """
-    is_old = any(one.topic is None for one in totals.closed)
-    current = topic if is_old else end.topic
+def by_topic(totals: Totals, end: Offsets) -> tuple[tuple[Totals, Offsets], ...]:
+    """Split an account by topic: totals and offsets of each. The topic that the ledger is in comes first."""
     named: dict[str, list[Closed]] = {}
     for one in totals.closed:
-        named.setdefault(one.topic or end.topic, []).append(one)
-    now = TopicAccount(Totals(totals.at, tuple(named.pop(current, ()))), Offsets(current, end.topic_id, end.at))
-    others = (TopicAccount(Totals({}, tuple(closed)), Offsets(name, "", {})) for name, closed in sorted(named.items()))
-    return (now, *others)
+        named.setdefault(one.topic, []).append(one)
+    now = Totals(totals.at, tuple(named.pop(end.topic, ()))), end
+    return (now, *((Totals({}, tuple(closed)), Offsets(name, "", {})) for name, closed in sorted(named.items())))
 
 
 def ranges_read(totals: Totals, end: Offsets) -> dict[int, list[Range]]:

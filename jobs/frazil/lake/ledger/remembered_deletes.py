@@ -43,7 +43,7 @@ class KeyColumn:
 class RememberedDeletes:
     """The files of the keys that a table has deleted, oldest first.
 
-    The files have the columns of the key by number, in the order of `columns`; older releases stored none.
+    The files have the columns of the key by number, in the order of `columns`.
     Deletes that were staged up to `forgotten`, in microseconds since 1970, count no more, also if they are in a file that has later
     ones: neither a longer time nor a slower clock brings them back.
     """
@@ -56,16 +56,16 @@ class RememberedDeletes:
         """Return canonical JSON, as the summary holds it: what all locations begin with, and the rest of each."""
         begin = self._begin
         files = [[file.location.removeprefix(begin), file.rows, file.bytes, file.newest] for file in self.files]
-        key = {"key": [[column.id, column.name] for column in self.columns]} if self.columns else {}
-        return canonical({"begin": begin, "files": files, "forgotten": self.forgotten, **key})
+        key = [[column.id, column.name] for column in self.columns]
+        return canonical({"begin": begin, "files": files, "forgotten": self.forgotten, "key": key})
 
     @classmethod
     def parse(cls, text: str) -> RememberedDeletes:
         """Return the files of which `str()` wrote a text."""
         document = json.loads(text)
         files = tuple(KeyFile(document["begin"] + rest, *numbers) for rest, *numbers in document["files"])
-        columns = tuple(KeyColumn(number, name) for number, name in document.get("key", ()))
-        return cls(files, document.get("forgotten", 0), columns)
+        columns = tuple(KeyColumn(number, name) for number, name in document["key"])
+        return cls(files, document["forgotten"], columns)
 
     @property
     def _begin(self) -> str:
@@ -82,9 +82,9 @@ class RememberedDeletes:
         """Return the columns of the table's key, name -> field id, in the order of the files; None if it is not known.
 
         A column that was renamed keeps its id. One that was dropped and added again has another id, and its name, or it is the only
-        one that is left. Of older releases the order is that of the ids.
+        one that is left.
         """
-        if not self.columns or not self.files:
+        if not self.files:
             return tuple(sorted(ids, key=ids.__getitem__))
         if len(self.columns) != len(ids):
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.lake.ledger.next_offsets import Offsets, canonical
@@ -97,15 +97,14 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A partition's account that ended at `end`, as an operator's decision started over: its offsets may come again."""
+    """The account of a topic's partition that an operator's decision ended at `end`: its offsets may come again."""
 
+    topic: str
     partition: int
     start: int
     end: int
     skipped: int = 0
     gaps: int = 0
-    topic: str | None = field(default=None, compare=False)
-    """The topic's name; None where the ledger does not say. Version 0.1.0 drops it, so equality leaves it out."""
     deleted: int = 0
 
 
@@ -139,14 +138,8 @@ class Totals:
     def parse(cls, text: str, topics: str | None = None) -> Totals:
         """Return the totals that `str()` wrote, with the topics that `closed_topics` wrote."""
         document = json.loads(text)
-        accounts = document.pop("closed", ())
-        names = json.loads(topics) if topics is not None else []
-        names += [None] * (len(accounts) - len(names))  # accounts that version 0.1.0 closed come after named ones
-        named = zip(accounts, names, strict=False)
-        closed = tuple(
-            Closed(p, start, end, skipped, gaps, name, sum(deleted))
-            for (p, start, end, skipped, gaps, *deleted), name in named
-        )
+        named = zip(json.loads(topics or "[]"), document.pop("closed", ()), strict=True)
+        closed = tuple(Closed(topic, *account) for topic, account in named)
         return cls({int(p): Total(*account) for p, account in document.items()}, closed)
 
     def after(self, start: Offsets, end: Offsets, counts: Counts) -> Totals:
@@ -156,8 +149,6 @@ class Totals:
         begins again at `end`: only an operator's decision commits that.
         """
         at, closed = dict(self.at), list(self.closed)
-        if start.topic != end.topic:  # what was closed without a name is of the topic that is left
-            closed = [replace(c, topic=c.topic or start.topic) for c in closed]
         for p, here in start.at.items():
             before = at.get(p, Total(here))
             now = Total(
@@ -169,7 +160,7 @@ class Totals:
             if start.topic_id == end.topic_id and end.at.get(p, here) >= here:
                 at[p] = now
             else:
-                closed.append(Closed(p, now.start, here, now.skipped, now.gaps, start.topic, now.deleted))
+                closed.append(Closed(start.topic, p, now.start, here, now.skipped, now.gaps, now.deleted))
                 at.pop(p, None)
         for p, there in end.at.items():
             at.setdefault(p, Total(there))
