@@ -16,8 +16,8 @@ from frazil.declaration.environment import Environment
 from frazil.errors import Fenced, InvalidInput
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
-from frazil.recovery.decisions import Accepted
-from frazil.recovery.rows_deleted import RowsDeleted, filled, rows_deleted
+from frazil.recovery.decisions import Acceptance, Accepted
+from frazil.recovery.recount import filled, rows_deleted
 from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
 from tests.support.failpoint_steps import ACCEPT_STEPS
@@ -38,7 +38,7 @@ def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, 
     return made
 
 
-def accepted(stock: Ledgers, failpoint: Callable[[str], None] = nothing) -> RowsDeleted:
+def accepted(stock: Ledgers, failpoint: Callable[[str], None] = nothing) -> Acceptance:
     lake = Lake(stock.environment, Secrets({}).read)
     return rows_deleted(stock.pipeline, lake, "erased, ticket 7", stock.job(failpoint=failpoint))
 
@@ -53,7 +53,7 @@ def test_deleted_rows_are_accepted_once_and_later_batches_carry_them_on(stock: L
     with pytest.raises(InvalidInput, match="there is nothing to accept: rows-deleted has not happened"):
         accepted(stock)
     delete(stock, 2, 13)
-    assert (stock.verified().exit_code, accepted(stock).deleted) == (1, {0: 2})
+    assert (stock.verified().exit_code, accepted(stock).rows) == (1, 2)
     stock.start()
     stock.land_with_dead_letters()
     stock.assert_proven()
@@ -65,7 +65,7 @@ def test_deleted_rows_are_accepted_once_and_later_batches_carry_them_on(stock: L
     with pytest.raises(InvalidInput, match="nothing to accept"):
         accepted(stock)
     delete(stock, 8, table=stock.dead_letters)
-    assert accepted(stock).deleted == {0: 1}
+    assert accepted(stock).rows == 1
     stock.assert_proven()
     assert stock.verified().sum_of("deleted") == 3
 
@@ -110,7 +110,7 @@ def test_a_row_that_goes_while_an_operator_decides_is_not_accepted_with_the_othe
 
     with pytest.raises(Fenced):
         accepted(stock, meanwhile)
-    assert accepted(stock).deleted == {0: 2}
+    assert accepted(stock).rows == 2
     stock.assert_proven()
 
 
@@ -128,7 +128,7 @@ def test_what_an_operators_replay_removes_is_no_commit_of_another_engine(stock: 
 
 
 # ── Keyed tables ────────────────────────────────────────────────────────────────────────────────
-def decided(shop: Shop) -> RowsDeleted:
+def decided(shop: Shop) -> Acceptance:
     return rows_deleted(shop.pipeline, Lake(shop.lake, Secrets({}).read), "erased", shop.job())
 
 
@@ -172,7 +172,7 @@ def test_rows_of_a_changelog_are_accepted(shop_of: ShopOf) -> None:
         state.put(number, "first")
     shop.drain()
     shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE order_id = 2")
-    assert json.dumps(decided(shop).deleted) == '{"0": 1}'
+    assert json.dumps(decided(shop).rows) == "1"
     found = proof(shop)
     assert (found.exit_code, found.sum_of("deleted")) == (0, 1)
 
@@ -182,7 +182,7 @@ def test_rows_that_pyiceberg_deletes_are_accepted(stock: Ledgers) -> None:
     table = Lake(stock.environment, Secrets({}).read).table(stock.table)
     assert table is not None
     table.iceberg.delete("_kafka_offset == 2")
-    assert accepted(stock).deleted == {0: 1}
+    assert accepted(stock).rows == 1
     stock.assert_proven()
 
 

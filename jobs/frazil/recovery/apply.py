@@ -21,13 +21,14 @@ from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_doc
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.request import CommitRequest, Extra
+from frazil.lake.layout import prefix_of
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit
 from frazil.recovery import decisions
-from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened, prefix
+from frazil.recovery.decisions import Acceptance, Accepted, can_happen, not_happened
 from frazil.recovery.divergence import truncated_log
 from frazil.recovery.ledger_lost import ledger_lost
 from frazil.recovery.rows import Recovery
@@ -174,7 +175,7 @@ class _Accepting:
         return look(self.job.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
 
     def _recovery(self, found: Look) -> Recovery:
-        return Recovery(self.pipeline, self.job, found, prefix(self.pipeline))
+        return Recovery(self.pipeline, self.job, found, prefix_of(self.pipeline))
 
     def _finished_or_rolled_back(self, found: Look) -> Look:
         """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame
 
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Bytes
-from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import WriteMode
 from frazil.errors import InvalidInput
 from frazil.ingest.plan.plan import Span
 from frazil.job.context import JobContext
+from frazil.lake.layout import prefix_of
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.next_offsets import Offsets
@@ -67,16 +67,18 @@ class Acceptance:
     """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition.
 
     `windows` are the offsets up to which it counts, by their name in `ledger.WINDOWS`; `remembered` are the deleted keys that the
-    table remembers from now on, None for those of before; `records` are those that become dead letters.
+    table remembers from now on, None for those of before; `records` are those that become dead letters. `rows` is how many rows
+    another engine deleted, if the decision is about them.
     """
 
-    event: Accepted
+    event: str
     before: Offsets
     after: Offsets
     lost: Mapping[int, int] = field(default_factory=dict)
     windows: Mapping[str, Offsets] = field(default_factory=dict)
     remembered: RememberedDeletes | None = None
     records: Ranges | None = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         """Raise `InvalidInput` if what is given up is no number of records of one topic: no ledger may hold such a gap."""
@@ -212,13 +214,7 @@ def _happened(is_so: bool, event: Accepted, committed: Offsets) -> None:
         raise not_happened(event, f"topic {committed.topic}")
 
 
-FLAT, STRUCT = "_kafka_", "_kafka."  # what the columns of a row's place begin with
 LETTERS = ""  # what the columns of a dead letter's place begin with
-
-
-def prefix(pipeline: Pipeline) -> str:
-    """Return what the columns of a row's place begin with."""
-    return STRUCT if pipeline.table.metadata_columns is MetadataColumns.STRUCT else FLAT
 
 
 def places_of_both(pipeline: Pipeline, job: JobContext, topic: str) -> DataFrame:
@@ -226,7 +222,7 @@ def places_of_both(pipeline: Pipeline, job: JobContext, topic: str) -> DataFrame
     table = pipeline.table
     has_key = isinstance(pipeline.topic.key, Bytes)
     rows = job.spark.table(f"{job.iceberg.name}.{table.identifier}")
-    both = [places(rows, topic, prefix(pipeline), has_key=has_key)]
+    both = [places(rows, topic, prefix_of(pipeline), has_key=has_key)]
     if job.iceberg.exists(table.dead_letters):
         letters = job.spark.table(f"{job.iceberg.name}.{table.dead_letters}")
         both.append(places(letters, topic, LETTERS, has_key=True))

@@ -31,8 +31,6 @@ from frazil.project import declaration_file, environments
 if TYPE_CHECKING:
     from frazil.maintain.target import Outcome
     from frazil.recovery.decisions import Acceptance
-    from frazil.recovery.recount import Recount
-    from frazil.recovery.rows_deleted import RowsDeleted
 
 
 ACTIONS = {
@@ -178,21 +176,20 @@ def accept(
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets = command_secrets()
     environment, why = environments.environment(env), secrets.redactor.redact(reason)
-    decided: Acceptance | Recount | RowsDeleted
+    decided: Acceptance
     with local_job(environment, secrets, master=master, memory=memory) as job:
         from frazil.recovery import apply as accepting
         from frazil.recovery.decisions import Accepted
 
         if event in (ledger.RECOUNT, ledger.ROWS_DELETED):
             from frazil.lake.read.stored_tables import Lake
-            from frazil.recovery.recount import recount
-            from frazil.recovery.rows_deleted import rows_deleted
+            from frazil.recovery.recount import recount, rows_deleted
 
             decide = recount if event == ledger.RECOUNT else rows_deleted
             decided = decide(pipeline, Lake(environment, secrets.read), why, job)
         else:
             decided = accepting.accept(pipeline, Accepted(event), why, job)
-    lost, rows = dict(decided.lost), getattr(decided, "rows", None)
+    lost, rows = dict(decided.lost), decided.rows
     if as_json:
         show_json(
             {
