@@ -87,13 +87,13 @@ def idle(tagged: int, count: int = 6) -> History:
 
 @pytest.mark.parametrize(("tagged", "is_carried"), [(1, True), (3, True), (4, False), (6, False)])
 def test_a_tag_is_carried_when_it_keeps_what_retention_would_let_go(tagged: int, is_carried: bool) -> None:
-    found = to_carry(idle(tagged), "frazil_p", keep=3, keep_days=None, now_ms=DAY_MS, grace_ms=0)
+    found = to_carry(idle(tagged), "frazil_p", keep=3, since_ms=DAY_MS)
     assert (found is not None) is is_carried
 
 
 def test_no_tag_is_carried_within_the_grace() -> None:
-    assert to_carry(idle(1), "frazil_p", keep=3, keep_days=None, now_ms=10, grace_ms=1000) is None
-    assert to_carry(idle(1), "frazil_other", keep=3, keep_days=None, now_ms=DAY_MS, grace_ms=0) is None
+    assert to_carry(idle(1), "frazil_p", keep=3, since_ms=10 - 1000) is None
+    assert to_carry(idle(1), "frazil_other", keep=3, since_ms=DAY_MS) is None
 
 
 @pytest.mark.parametrize("found", ["file:/a/b.parquet", "file:///a/b.parquet", "/a/b.parquet"])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
-from frazil.lake.snapshot_retention import History, Past, expirable, since
+from frazil.lake.snapshot_retention import History, Past, expirable
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -98,16 +98,8 @@ def remembered(marks: Sequence[Mark], new: Mark) -> tuple[Mark, ...]:
     return (*kept[-(MARKS - 1) :], new)
 
 
-def to_expire(history: History, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int) -> tuple[int, ...]:
-    """Return the snapshots beyond the declared retention; none is younger than `grace_ms`, for queries that still read it."""
-    moment = since(now_ms, keep_days, grace_ms=grace_ms)
-    return expirable(history, keep=keep, since_ms=moment, with_data=True)
-
-
-def to_carry(
-    history: History, tag: str, *, keep: int, keep_days: int | None, now_ms: int, grace_ms: int
-) -> Past | None:
-    """Return the snapshot whose tag must move to the head, or None.
+def to_carry(history: History, tag: str, *, keep: int, since_ms: int) -> Past | None:
+    """Return the snapshot whose tag must move to the head, or None; `keep` and `since_ms` are those of `expirable`.
 
     The tag keeps it, and all files it refers to, beyond the declared retention; or another tool expired snapshots between it
     and the head, so that the metadata no longer show that the table was not rolled back.
@@ -117,18 +109,17 @@ def to_carry(
         return None
     if tagged.id not in history.lineage():
         return tagged
-    moment = since(now_ms, keep_days, grace_ms=grace_ms)
-    going = expirable(history, keep=keep, since_ms=moment, disregard=[tag], with_data=True)
+    going = expirable(history, keep=keep, since_ms=since_ms, disregard=[tag], with_data=True)
     return tagged if tagged.id in going else None
 
 
 def namer(named: Iterable[str]) -> Callable[[str], bool]:
     """Return whether a location is one of those that an open decision names, so that its file must stay."""
-    protected = {_path(location) for location in named}
-    return lambda location: _path(location) in protected
+    protected = {path_of(location) for location in named}
+    return lambda location: path_of(location) in protected
 
 
-def _path(location: str) -> str:
+def path_of(location: str) -> str:
     """Return a location without scheme: `file:/a`, `file:///a` and `/a` are one file, and so are `s3://` and `s3a://`."""
     scheme, colon, rest = location.partition(":")
     return f"/{rest.lstrip('/')}" if colon and "/" not in scheme else f"/{location.lstrip('/')}"

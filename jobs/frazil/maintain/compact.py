@@ -40,17 +40,16 @@ def compact(
 
     `chosen` says of a group that is due whether it is rewritten. Raises `RowsWouldChange`, with nothing of that group committed.
     """
-    began, table = run.job.clock(), run.job.iceberg.load(target.identifier)
+    table = run.job.iceberg.load(target.identifier)
     history = History.of(run.job.iceberg.metadata(table))
     head = history.head
     if head is None:
         return target.outcome(Action.COMPACT)
-    is_state = target.pipeline.write.replaces_rows and not target.is_dead_letter_table
     closing = Closing(
         since_ms=run.job.ago_ms(run.policy.closed_seconds),
         target_bytes=target.pipeline.table.target_file_size_bytes,
         many_files=run.policy.many_files,
-        is_state=is_state,
+        is_state=target.has_own_deletes,
     )
     marks = [*marks_of(history), *lease.marks]
     planned = rewrite.plan(
@@ -58,19 +57,29 @@ def compact(
         table,
         group_bytes=run.policy.group_bytes,
         target_bytes=target.pipeline.table.target_file_size_bytes,
-        with_deletes=is_state,
+        with_deletes=target.has_own_deletes,
         small_bytes=run.policy.small_bytes,
     )
     verdicts = [(group, why(group, marks, closing)) for group in planned]
     groups = [group for group, verdict in verdicts if verdict.is_compacted and chosen(group, verdict)]
     left = Counter(verdict.value for _, verdict in verdicts if not verdict.is_compacted)
     if run.policy.dry_run:
-        planned_swaps = [
-            Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in groups
-        ]
-        return _outcome(run, target, planned_swaps, left, began, ended=Status.DRY_RUN, commits=0)
-    done, commits, ended, reason = _swap(run, target, table, groups, head.id, hold)
-    return _outcome(run, target, done, left, began, ended=ended, commits=commits, reason=reason)
+        done = [Rewritten(group, group.java.expectedOutputFiles(), group.rows, group.bytes) for group in groups]
+        commits, ended, reason = 0, Status.DRY_RUN, ""
+    else:
+        done, commits, ended, reason = _swap(run, target, table, groups, head.id, hold)
+    return target.outcome(
+        Action.COMPACT,
+        ended,
+        reason,
+        snapshots=commits,
+        files_removed=sum(one.group.files for one in done),
+        bytes_removed=sum(one.group.bytes for one in done),
+        files_added=sum(one.files for one in done),
+        bytes_added=sum(one.bytes for one in done),
+        rows=sum(one.rows for one in done),
+        left=dict(left),
+    )
 
 
 def _swap(
@@ -92,7 +101,7 @@ def _swap(
             if len(pending) < size and number < len(chosen):
                 continue
             run.job.failpoint("compact.rewritten")
-            rewrite.commit(run.job.iceberg, table, pending, planned_on=planned_on, summary=_summary(run))
+            rewrite.commit(run.job.iceberg, table, pending, planned_on=planned_on, summary=run.summary(Action.COMPACT))
         except (Py4JJavaError, PySparkException) as error:
             if isinstance(error, Py4JJavaError) and thrown(error) in CONFLICTS:
                 return done, commits, Status.CONFLICT, f"{thrown(error)}: {message(error)}"
@@ -121,41 +130,6 @@ def _rewritten(run: MaintenanceRun, target: Target, table: Java, group: Group, c
     return written
 
 
-def _summary(run: MaintenanceRun) -> dict[str, str]:
-    return {ledger.UPKEEP: Action.COMPACT.value, ledger.RUN: run.job.run, ledger.VERSION: run.job.version}
-
-
-def _outcome(
-    run: MaintenanceRun,
-    target: Target,
-    done: list[Rewritten],
-    left: Counter[str],
-    began: float,
-    *,
-    ended: Status,
-    commits: int,
-    reason: str = "",
-) -> Outcome:
-    return target.outcome(
-        Action.COMPACT,
-        ended,
-        snapshots=commits,
-        files_removed=sum(one.group.files for one in done),
-        bytes_removed=sum(one.group.bytes for one in done),
-        files_added=sum(one.files for one in done),
-        bytes_added=sum(one.bytes for one in done),
-        rows=sum(one.rows for one in done),
-        left=dict(left),
-        why=reason,
-        seconds=round(run.job.clock() - began, 3),
-    )
-
-
-def has_deletes(target: Target) -> bool:
-    """Return whether deletes of a table are Frazil's own."""
-    return target.pipeline.write.replaces_rows and not target.is_dead_letter_table
-
-
 def merge_deletes(
     run: MaintenanceRun,
     target: Target,
@@ -168,7 +142,7 @@ def merge_deletes(
     `hold` says before each part whether to go on; what was found before is committed. `wanted` is as in `merges`. Raises
     `RowsWouldChange`, with nothing committed.
     """
-    began, iceberg = run.job.clock(), run.job.iceberg
+    iceberg = run.job.iceberg
     table = iceberg.load(target.identifier)
     head = table.currentSnapshot()
     removed, added, stopped = list[DeleteFile](), list[tuple[Java, int]](), False
@@ -181,40 +155,36 @@ def merge_deletes(
             removed += found.removed
             if not run.policy.dry_run:
                 added += write(iceberg, table, on, found)
-    ended, why = Status.STOPPED if stopped else Status.DONE, ""
-    is_made = False
+    ended, reason, is_made = Status.STOPPED if stopped else Status.DONE, "", False
     if removed and run.policy.dry_run:
         ended = Status.DRY_RUN
     elif removed:
         run.job.failpoint("merge.written")
         merged = Merged(on, tuple(removed), tuple(added))
-        is_made, why = _committed(run, target, merged)
+        is_made, reason = _committed(run, target, merged)
         ended = ended if is_made else Status.CONFLICT
     counts = is_made or run.policy.dry_run
     return target.outcome(
         Action.MERGE,
         ended,
+        reason,
         snapshots=int(is_made),
         files_removed=len(removed) if counts else 0,
         bytes_removed=sum(file.bytes for file in removed) if counts else 0,
         files_added=len(added) if counts else 0,
         bytes_added=sum(int(file.fileSizeInBytes()) for file, _ in added) if counts else 0,
-        why=why,
-        seconds=round(run.job.clock() - began, 3),
     )
 
 
 def _committed(run: MaintenanceRun, target: Target, merged: Merged) -> tuple[bool, str]:
     """Return whether it was committed, and why not."""
-    summary = {ledger.UPKEEP: Action.MERGE.value, ledger.RUN: run.job.run, ledger.VERSION: run.job.version}
+    tag, summary = ledger.tag(target.pipeline.name), run.summary(Action.MERGE)
     try:
-        is_made = swap(run.job, target.identifier, merged, ledger.tag(target.pipeline.name), summary)
+        is_made = swap(run.job, target.identifier, merged, tag, summary)
     except Py4JJavaError as error:
         if thrown(error) not in CONFLICTS:
             raise
         return False, f"{thrown(error)}: {message(error)}"
-    except (
-        PySparkException
-    ) as error:  # what PySpark makes of Java's IllegalArgumentException: the format version was raised
+    except PySparkException as error:  # Java's IllegalArgumentException: the format version was raised
         return False, str(error).splitlines()[0]
     return is_made, "" if is_made else "the table's head does not descend from the one before"

@@ -12,9 +12,9 @@ from frazil.lake.commit.request import CommitRequest, Extra
 from frazil.lake.iceberg_java import message, thrown
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
-from frazil.lake.snapshot_retention import History
+from frazil.lake.snapshot_retention import History, expirable, since
 from frazil.lake.stage import empty_commit
-from frazil.maintain.choose_upkeep import to_carry, to_expire
+from frazil.maintain.choose_upkeep import to_carry
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
 
 FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, ledger.STAGED_AT)
@@ -22,14 +22,9 @@ FINISHED = (ledger.COMMIT_ID, ledger.DECISION, ledger.TABLE, ledger.STAGED_BY, l
 
 def carry(run: MaintenanceRun, target: Target) -> Outcome:
     """Carry the tag of one table on, if it keeps what retention would let go. Not while a decision is open."""
-    began = run.job.clock()
     ended, reason = _carried(run, target)
     return target.outcome(
-        Action.CARRY,
-        ended or Status.DONE,
-        snapshots=0 if ended in (None, Status.CONFLICT) else 1,
-        why=reason,
-        seconds=round(run.job.clock() - began, 3),
+        Action.CARRY, ended or Status.DONE, reason, snapshots=0 if ended in (None, Status.CONFLICT) else 1
     )
 
 
@@ -37,14 +32,8 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     """Return how it ended; None if the tag was not due."""
     iceberg, declared, name = run.job.iceberg, target.pipeline.table, target.pipeline.name
     table = iceberg.load(target.identifier)
-    idle = to_carry(
-        History.of(iceberg.metadata(table)),
-        ledger.tag(name),
-        keep=declared.snapshots.newest,
-        keep_days=declared.snapshots.days,
-        now_ms=run.job.now_ms(),
-        grace_ms=round(run.policy.grace_seconds * 1000),
-    )
+    history = History.of(iceberg.metadata(table))
+    idle = to_carry(history, ledger.tag(name), keep=declared.snapshots.newest, since_ms=_since(run, target))
     last = entry(table, name)
     if idle is None or last is None or last.end is None:
         return None, ""
@@ -80,6 +69,12 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
     return Status.DONE, ""
 
 
+def _since(run: MaintenanceRun, target: Target) -> int:
+    """Return the moment since which no snapshot goes: queries may still read one that is younger than the grace time."""
+    days = target.pipeline.table.snapshots.days
+    return since(run.job.now_ms(), days, grace_ms=round(run.policy.grace_seconds * 1000))
+
+
 _COUNTS = (
     "deletedDataFilesCount",
     "deletedEqualityDeleteFilesCount",
@@ -96,16 +91,9 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
     The metadata commit comes first, the files are deleted after it: a run that dies in between leaves orphans, never a
     snapshot without its files.
     """
-    began, declared = run.job.clock(), target.pipeline.table
-    table = run.job.iceberg.load(target.identifier)
+    table, keep = run.job.iceberg.load(target.identifier), target.pipeline.table.snapshots.newest
     history = History.of(run.job.iceberg.metadata(table))
-    going = to_expire(
-        history,
-        keep=declared.snapshots.newest,
-        keep_days=declared.snapshots.days,
-        now_ms=run.job.now_ms(),
-        grace_ms=round(run.policy.grace_seconds * 1000),
-    )
+    going = expirable(history, keep=keep, since_ms=_since(run, target), with_data=True)
     ended, reason, files, manifests = Status.DONE, "", 0, 0
     if run.policy.dry_run:
         ended = Status.DRY_RUN
@@ -128,9 +116,8 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
     return target.outcome(
         Action.EXPIRE,
         ended,
+        reason,
         snapshots=len(going),
         files_removed=files,
         left={"metadata_files": manifests} if manifests else {},
-        why=reason,
-        seconds=round(run.job.clock() - began, 3),
     )

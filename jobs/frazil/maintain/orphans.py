@@ -21,7 +21,7 @@ from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_behind
 from frazil.lake.ledger.entry import Entry
-from frazil.maintain.choose_upkeep import DAY_MS, ORPHANS_AT_LEAST_MS, namer
+from frazil.maintain.choose_upkeep import DAY_MS, ORPHANS_AT_LEAST_MS, namer, path_of
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
 
 SHOWN = 5
@@ -49,7 +49,7 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
     folder; `CatalogUnavailable` when an open decision cannot be read: what it names is not known then.
     """
     check_age(run.policy.orphan_seconds)
-    began, declared = run.job.clock(), target.pipeline.table
+    declared = target.pipeline.table
     table = run.job.iceberg.load(target.identifier)
     removes = remove and not run.policy.dry_run
     if refusal := _shared(run, table, target.identifier):
@@ -83,7 +83,6 @@ def orphans(run: MaintenanceRun, target: Target, *, remove: bool) -> Outcome:
         bytes_removed=size,
         left={"named_by_open_decision": left} if left else {},
         why=f"{', '.join(first)}{', …' if files > SHOWN else ''}",
-        seconds=round(run.job.clock() - began, 3),
     )
 
 
@@ -126,9 +125,9 @@ def _shared(run: MaintenanceRun, table: Java, name: str) -> InvalidInput | None:
     """Return why no file under the table's location may go: metadata of another table is in its folder. Else None."""
     current = table.operations().current()
     newest, known = str(current.metadataFileLocation()), items(current.previousFiles())
-    own = {_path(location) for location in (newest, *(str(log.file()) for log in known))}
+    own = {path_of(location) for location in (newest, *(str(log.file()) for log in known))}
     for location in _listed(table, newest.rpartition("/")[0]):
-        if not location.endswith(METADATA_SUFFIX) or _path(location) in own or _size(table, location) is None:
+        if not location.endswith(METADATA_SUFFIX) or path_of(location) in own or _size(table, location) is None:
             continue
         if (uuid := str(run.job.iceberg.older_metadata(table, location).uuid())) != str(table.uuid()):
             return InvalidInput(
@@ -143,16 +142,11 @@ def _shared(run: MaintenanceRun, table: Java, name: str) -> InvalidInput | None:
 def _listed(table: Java, folder: str) -> Iterator[str]:
     """Yield the locations of the files in a folder, and below it."""
     if "://" not in folder or folder.startswith("file:"):  # Hadoop's listing fails if a file goes meanwhile
-        yield from (f"{folder}/{name}" for name in os.listdir(_path(folder)))
+        yield from (f"{folder}/{name}" for name in os.listdir(path_of(folder)))
         return
     files = table.io().listPrefix(f"{folder}/").iterator()
     while files.hasNext():
         yield str(files.next().location())
-
-
-def _path(location: str) -> str:
-    """Return a location without its scheme: `s3a` and `s3` name the same object."""
-    return location.partition(":")[2].removeprefix("//") if ":" in location else location
 
 
 def _unreferred(run: MaintenanceRun, table: str, folder: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
@@ -18,7 +19,7 @@ from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.spark_session import jvm_answers
 from frazil.maintain import lease as leases
-from frazil.maintain.compact import compact, has_deletes, merge_deletes
+from frazil.maintain.compact import compact, merge_deletes
 from frazil.maintain.expire import carry, expire
 from frazil.maintain.lease import Lease
 from frazil.maintain.orphans import check_age
@@ -120,10 +121,11 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
         Action.EXPIRE: lambda: expire(run, target),
         Action.ORPHANS: lambda: look_for_orphans(run, target, remove=orphans),
     }
-    for action in (action for action in Action if action is not Action.MERGE or has_deletes(target)):
+    for action in (action for action in Action if action is not Action.MERGE or target.has_own_deletes):
         if run.job.stopping():
             yield target.outcome(action, Status.STOPPED, "the run was asked to end")
             return
+        began = run.job.clock()
         try:
             if action is not Action.COMPACT and not run.policy.dry_run and _take(run, target) is None:
                 why = "another maintainer took the lease, which had run out"
@@ -135,7 +137,7 @@ def _all(run: MaintenanceRun, target: Target, lease: Lease, *, orphans: bool) ->
             outcome = _tried(run, target, action, acts[action])
         except Exception as error:  # noqa: BLE001 - the other actions go on
             outcome = _failed(run, action, target, error)
-        yield outcome
+        yield replace(outcome, seconds=round(run.job.clock() - began, 3))
         if outcome.ended is Status.FAILED and not jvm_answers(run.job.spark):
             return
 

@@ -11,6 +11,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.partitioning import SortField
 from frazil.exit_codes import Exit
 from frazil.job.context import JobContext
+from frazil.lake.ledger import entry as ledger
 
 GIB = 1024**3
 
@@ -44,6 +45,10 @@ class MaintenanceRun:
 
     job: JobContext
     policy: Policy = Policy()
+
+    def summary(self, action: Action) -> dict[str, str]:
+        """Return what a snapshot that an action makes says of itself."""
+        return {ledger.UPKEEP: action.value, ledger.RUN: self.job.run, ledger.VERSION: self.job.version}
 
 
 Sink = Callable[[Mapping[str, Any]], None]
@@ -126,6 +131,11 @@ class Target:
         """The table's name in the catalog."""
         table = self.pipeline.table
         return table.dead_letters if self.is_dead_letter_table else table.identifier
+
+    @property
+    def has_own_deletes(self) -> bool:
+        """Whether deletes of the table are Frazil's own."""
+        return self.pipeline.write.replaces_rows and not self.is_dead_letter_table
 
     @property
     def sort_fields(self) -> tuple[SortField, ...]:
