@@ -86,6 +86,6 @@ def _look(shared: JobContext, catalog: Any, table: str) -> dict[str, float]:
 def _java_planning(iceberg: Iceberg, table: str) -> float:
     began = time.monotonic()
     tasks = iceberg.load(table).newScan().planFiles()
-    kind = iceberg.classes.load("java.lang.Iterable")
-    iceberg.classes.static("relocated.com.google.common.collect.Iterables", "size", (kind, tasks))
+    arguments = ("java.lang.Iterable", tasks)
+    iceberg.classes.static("relocated.com.google.common.collect.Iterables", "size", arguments)
     return time.monotonic() - began

@@ -87,9 +87,7 @@ def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     gateway: Any = iceberg.spark.sparkContext._gateway
     integers = gateway.new_array(gateway.jvm.int, 1)
     integers[0] = 1
-    builder = iceberg.classes.static(
-        "FileMetadata", "deleteFileBuilder", (iceberg.classes.load("org.apache.iceberg.PartitionSpec"), table.spec())
-    )
+    builder = iceberg.classes.static("FileMetadata", "deleteFileBuilder", ("PartitionSpec", table.spec()))
     deletes = (
         builder.ofEqualityDeletes(integers)
         .withPath(f"{table.location()}/data/deletes.parquet")

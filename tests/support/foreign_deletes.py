@@ -36,7 +36,7 @@ def delete_ids(table: KeyedTable, *ids: int) -> None:
 
 def _builder(table: KeyedTable) -> Java:
     classes, loaded = table.iceberg.classes, table.iceberg.load(table.name)
-    spec = (classes.load("org.apache.iceberg.PartitionSpec"), loaded.spec())
+    spec = ("PartitionSpec", loaded.spec())
     return classes.static("FileMetadata", "deleteFileBuilder", spec)
 
 

@@ -1,12 +1,10 @@
-"""Iceberg's Java API from Python, through `java_classes`: class names are here and in `deletes/java_writers` only.
-
-Everything here is a thin call; decisions are made elsewhere.
-"""
+"""Iceberg's Java API from Python, through `java_classes`: thin calls; decisions are made elsewhere."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -15,10 +13,11 @@ from pyspark.sql import SparkSession
 
 from frazil.errors import CatalogUnavailable, CommitRefused, FrazilError
 from frazil.errors.causes import Failure, meaning, words
-from frazil.lake.java_classes import ICEBERG, Java, JavaClasses
+from frazil.lake.java_classes import Java, JavaClasses
 
 _CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
-_JSON = ICEBERG + "shaded.com.fasterxml.jackson.databind."
+_JSON = "shaded.com.fasterxml.jackson.databind."
+_STRING = "java.lang.String"
 
 DAMAGED = ("ChecksumException", "EOFException")
 """What Java throws for a file that has other bytes than were written, or fewer; no outage of a store."""
@@ -83,13 +82,12 @@ class Iceberg:
             do = "Check the catalog's settings in the environment document, then run again"
             raise CatalogUnavailable(said(error), where=f"catalog {catalog}", do=do) from error
         self.classes = JavaClasses(spark.sparkContext._gateway, self.catalog.getClass().getClassLoader())
-        self._string = self.classes.load("java.lang.String")
 
     # ── Tables ──────────────────────────────────────────────────────────────────────────────────
     def identifier(self, table: str) -> Java:
         """Return `namespace.table` as Iceberg's identifier."""
         if table not in self._identifiers:
-            self._identifiers[table] = self.classes.static("catalog.TableIdentifier", "parse", (self._string, table))
+            self._identifiers[table] = self.classes.static("catalog.TableIdentifier", "parse", (_STRING, table))
         return self._identifiers[table]
 
     def exists(self, table: str) -> bool:
@@ -106,8 +104,8 @@ class Iceberg:
 
     def create_namespace(self, namespace: str) -> None:
         """Make the namespace if it is missing."""
-        levels = self.classes.array_of(self.classes.java("java.lang.String"), namespace.split("."))
-        named = self.classes.static("catalog.Namespace", "of", (levels.getClass(), levels))
+        levels = self.classes.array_of(self.classes.java(_STRING), namespace.split("."))
+        named = self.classes.static("catalog.Namespace", "of", ("[Ljava.lang.String;", levels))
         if not self.catalog.namespaceExists(named):
             try:
                 self.catalog.createNamespace(named)
@@ -124,48 +122,37 @@ class Iceberg:
         made = self.schema(schema)
         builder = self.catalog.buildTable(self.identifier(table), made)
         if spec is not None:
-            builder.withPartitionSpec(
-                self.classes.static(
-                    "PartitionSpecParser",
-                    "fromJson",
-                    (self.classes.load(ICEBERG + "Schema"), made),
-                    (self._string, json.dumps(spec)),
-                )
-            )
+            arguments = ("Schema", made), (_STRING, json.dumps(spec))
+            builder.withPartitionSpec(self.classes.static("PartitionSpecParser", "fromJson", *arguments))
         builder.withProperties(dict(properties))
         return builder.create()
 
     def schema(self, schema: Mapping[str, Any]) -> Java:
         """Return a Java `Schema` from its JSON."""
-        return self.classes.static("SchemaParser", "fromJson", (self._string, json.dumps(schema)))
+        return self.classes.static("SchemaParser", "fromJson", (_STRING, json.dumps(schema)))
 
     def metadata(self, table: Java) -> dict[str, Any]:
         """Return all that a loaded table's metadata file says, as Iceberg's JSON: one call, however many snapshots there are."""
-        kind = self.classes.load(ICEBERG + "TableMetadata")
-        parsed: dict[str, Any] = json.loads(
-            self.classes.static("TableMetadataParser", "toJson", (kind, table.operations().current()))
-        )
+        current = ("TableMetadata", table.operations().current())
+        parsed: dict[str, Any] = json.loads(self.classes.static("TableMetadataParser", "toJson", current))
         return parsed
 
     def older_metadata(self, table: Java, location: str) -> Java:
         """Read another metadata file of a table, as a Java `TableMetadata`."""
-        io = (self.classes.load(ICEBERG + "io.FileIO"), table.io())
-        return self.classes.static("TableMetadataParser", "read", io, (self._string, location))
+        file = ("io.FileIO", table.io()), (_STRING, location)
+        return self.classes.static("TableMetadataParser", "read", *file)
 
     def schema_json(self, table: Java) -> dict[str, Any]:
         """Return the current schema of a table as Iceberg's JSON."""
-        text = self.classes.static("SchemaParser", "toJson", (self.classes.load(ICEBERG + "Schema"), table.schema()))
-        parsed: dict[str, Any] = json.loads(text)
+        parsed: dict[str, Any] = json.loads(self.classes.static("SchemaParser", "toJson", ("Schema", table.schema())))
         return parsed
 
     def term(self, transform: str, source: str, argument: int | None) -> Java:
         """Return a partition transform as an unbound term, for `updateSpec()`."""
         method = {"identity": "ref", "years": "year", "months": "month", "days": "day", "hours": "hour"}
         name = method.get(transform, transform)
-        if argument is None:
-            return self.classes.static("expressions.Expressions", name, (self._string, source))
-        integer = self.classes.java("java.lang.Integer").TYPE
-        return self.classes.static("expressions.Expressions", name, (self._string, source), (integer, argument))
+        arguments = [(_STRING, source), *([] if argument is None else [("int", argument)])]
+        return self.classes.static("expressions.Expressions", name, *arguments)
 
     # ── Staging: internal API of Iceberg's Spark module, used in lake/stage.py only ─────────────
     def table_cache(self) -> Java:
@@ -182,7 +169,7 @@ class Iceberg:
 
     def rewrite_planner(self, table: Java, options: Mapping[str, str]) -> Java:
         """Return Iceberg's own planner of bin-packing, used in lake/rewrite.py only."""
-        planner = self.classes.new("actions.BinPackRewriteFilePlanner", (self.classes.load(ICEBERG + "Table"), table))
+        planner = self.classes.new("actions.BinPackRewriteFilePlanner", ("Table", table))
         planner.init(dict(options))
         return planner
 
@@ -190,16 +177,16 @@ class Iceberg:
         """Return what commits rewritten groups, and cleans up those it could not commit; used in lake/rewrite.py only."""
         return self.classes.new(
             "actions.RewriteDataFilesCommitManager",
-            (self.classes.load(ICEBERG + "Table"), table),
-            (self.classes.java("java.lang.Long").TYPE, snapshot_id),
-            (self.classes.java("java.lang.Boolean").TYPE, True),
-            (self.classes.load("java.util.Map"), self.classes.map_of(summary)),
+            ("Table", table),
+            ("long", snapshot_id),
+            ("boolean", True),
+            ("java.util.Map", self.classes.map_of(summary)),
         )
 
     # ── Expiry ──────────────────────────────────────────────────────────────────────────────────
     def metadata_only(self) -> Java:
         """Return the level of clean-up that deletes manifests and their lists, and no data file."""
-        return self.classes.static("ExpireSnapshots$CleanupLevel", "valueOf", (self._string, "METADATA_ONLY"))
+        return self.classes.static("ExpireSnapshots$CleanupLevel", "valueOf", (_STRING, "METADATA_ONLY"))
 
     def spark_actions(self) -> Java:
         """Return Iceberg's actions that run as Spark jobs."""
@@ -208,60 +195,38 @@ class Iceberg:
     # ── Files as JSON ───────────────────────────────────────────────────────────────────────────
     def file_json(self, table: Java, file: Java) -> dict[str, Any]:
         """Return a data file as JSON, with its metrics."""
-        spec = table.specs().get(file.specId())
-        text = self.classes.static(
-            "ContentFileParser",
-            "toJson",
-            (self.classes.load(ICEBERG + "ContentFile"), file),
-            (self.classes.load(ICEBERG + "PartitionSpec"), spec),
-        )
-        parsed: dict[str, Any] = json.loads(text)
+        arguments = ("ContentFile", file), ("PartitionSpec", table.specs().get(file.specId()))
+        parsed: dict[str, Any] = json.loads(self.classes.static("ContentFileParser", "toJson", *arguments))
         return parsed
 
     def file(self, table: Java, document: Mapping[str, Any]) -> Java:
         """Return the data file that `file_json` wrote."""
-        mapper = self.classes.loader.loadClass(_JSON + "ObjectMapper").getDeclaredConstructor(
-            self.classes.class_array([])
-        )
-        node = mapper.newInstance(self.classes.object_array([])).readTree(json.dumps(document))
-        return self.classes.static(
-            "ContentFileParser",
-            "fromJson",
-            (self.classes.load(_JSON + "JsonNode"), node),
-            (self.classes.load("java.util.Map"), table.specs()),
-        )
+        node = self.classes.new(_JSON + "ObjectMapper").readTree(json.dumps(document))
+        arguments = (_JSON + "JsonNode", node), ("java.util.Map", table.specs())
+        return self.classes.static("ContentFileParser", "fromJson", *arguments)
 
     def scan_task(self, table: Java, document: Mapping[str, Any]) -> Java:
         """Return a task that reads all rows of the data file that `file_json` wrote; used in lake/row_offsets.py only."""
         file = self.file(table, document)
-        spec = (self.classes.load(ICEBERG + "PartitionSpec"), table.specs().get(file.specId()))
-        every = (
-            self.classes.load(ICEBERG + "expressions.Expression"),
-            self.classes.static("expressions.Expressions", "alwaysTrue"),
-        )
-        evaluator, deletes = "expressions.ResidualEvaluator", self.classes.load(ICEBERG + "DeleteFile")
-        none = self.classes.java("java.lang.reflect.Array").newInstance(deletes, 0)
+        spec = ("PartitionSpec", table.specs().get(file.specId()))
+        every = ("expressions.Expression", self.classes.static("expressions.Expressions", "alwaysTrue"))
+        evaluator = "expressions.ResidualEvaluator"
+        none = self.classes.java("java.lang.reflect.Array").newInstance(self.classes.load("DeleteFile"), 0)
         return self.classes.new(
             "BaseFileScanTask",
-            (self.classes.load(ICEBERG + "DataFile"), file),
-            (none.getClass(), none),
-            (self._string, json.dumps(self.schema_json(table))),
-            (self._string, self.classes.static("PartitionSpecParser", "toJson", spec)),
-            (self.classes.load(ICEBERG + evaluator), self.classes.static(evaluator, "unpartitioned", every)),
+            ("DataFile", file),
+            ("[Lorg.apache.iceberg.DeleteFile;", none),
+            (_STRING, json.dumps(self.schema_json(table))),
+            (_STRING, self.classes.static("PartitionSpecParser", "toJson", spec)),
+            (evaluator, self.classes.static(evaluator, "unpartitioned", every)),
         )
 
     def write_text(self, table: Java, location: str, text: str) -> None:
         """Write a small file with the table's own `FileIO`; it must not exist."""
-        stream = table.io().newOutputFile(location).create()
-        try:
+        with closing(table.io().newOutputFile(location).create()) as stream:
             stream.write(text.encode())
-        finally:
-            stream.close()
 
     def read_text(self, table: Java, location: str) -> str:
         """Read a small file with the table's own `FileIO`."""
-        stream = table.io().newInputFile(location).newStream()
-        try:
+        with closing(table.io().newInputFile(location).newStream()) as stream:
             return bytes(stream.readAllBytes()).decode()
-        finally:
-            stream.close()

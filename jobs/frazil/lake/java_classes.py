@@ -17,6 +17,7 @@ Java = Any  # an object that lives in the JVM
 
 ICEBERG = "org.apache.iceberg."
 GUAVA = "relocated.com.google.common.collect."
+_PRIMITIVES = {"int": "Integer", "long": "Long", "boolean": "Boolean"}
 
 
 class LookedUpOnce(JavaClass):  # type: ignore[misc] # py4j has no types
@@ -30,7 +31,10 @@ class LookedUpOnce(JavaClass):  # type: ignore[misc] # py4j has no types
 
 
 class JavaClasses:
-    """The classes that one class loader knows, each loaded once. Safe to share between threads."""
+    """The classes that one class loader knows, each loaded once. Safe to share between threads.
+
+    A class is named as `load` names it, also as the declared class of an argument.
+    """
 
     def __init__(self, gateway: Java, loader: Java) -> None:
         self.gateway, self.loader = gateway, loader
@@ -39,29 +43,29 @@ class JavaClasses:
         self._methods: dict[tuple[str, str, int], Java] = {}
         self._functions: dict[tuple[str, ...], Java] = {}
 
-    def static(self, name: str, method: str, *arguments: tuple[Java, Any]) -> Java:
-        """Call a static method of `org.apache.iceberg.<name>`; each argument comes with its declared class.
+    def static(self, name: str, method: str, *arguments: tuple[str, Any]) -> Java:
+        """Call a static method; each argument comes with its declared class.
 
         Methods are kept by name and number of arguments: one of two with the same number is called only.
         """
         key = (name, method, len(arguments))
         if key not in self._methods:
             types = self.class_array([kind for kind, _ in arguments])
-            found = self.load(ICEBERG + name).getDeclaredMethod(method, types)
+            found = self.load(name).getDeclaredMethod(method, types)
             found.setAccessible(True)
             self._methods[key] = found
         return self._methods[key].invoke(None, self.object_array([value for _, value in arguments]))
 
-    def new(self, name: str, *arguments: tuple[Java, Any]) -> Java:
-        """Make an object of `org.apache.iceberg.<name>`; each argument comes with its declared class."""
+    def new(self, name: str, *arguments: tuple[str, Any]) -> Java:
+        """Make an object; each argument comes with its declared class."""
         constructor = self._constructor(name, [kind for kind, _ in arguments])
         return constructor.newInstance(self.object_array([value for _, value in arguments]))
 
-    def function(self, name: str, method: str, *kinds: Java, then: Sequence[Any] = (), on: Java = None) -> Java:
-        """Return a method of `org.apache.iceberg.<name>`, or of a class of Java's own, as a function of one value, for `each`.
+    def function(self, name: str, method: str, *kinds: str, then: Sequence[Any] = (), on: Java = None) -> Java:
+        """Return a method as a function of one value, for `each`.
 
         That value is the object, or the first argument of a static method, of a constructor, which is called "new", or of a
-        method of the object `on`. `kinds` are the declared classes of the arguments, and `then` those behind the first.
+        method of the object `on`. `kinds` are the declared classes of the arguments, and `then` those after the first.
         Functions are kept by name and `then`, those of an object are not.
         """
         key = (name, method, *map(str, then))
@@ -71,8 +75,7 @@ class JavaClasses:
         if method == "new":
             handle = handles.publicLookup().unreflectConstructor(self._constructor(name, kinds))
         else:
-            found = self.load(name if name.startswith("java.") else ICEBERG + name)
-            found = found.getDeclaredMethod(method, self.class_array(kinds))
+            found = self.load(name).getDeclaredMethod(method, self.class_array(kinds))
             found.setAccessible(True)
             handle = handles.publicLookup().unreflect(found)
         if on is not None:
@@ -96,26 +99,22 @@ class JavaClasses:
 
     def all_of(self, collections: Java) -> Java:
         """Return the members of a Java collection of collections, or of what else can be iterated, as one list in the JVM."""
-        iterable = self.load("java.lang.Iterable")
-        flat = self.static(GUAVA + "Iterables", "concat", (iterable, collections))
-        return self.static(GUAVA + "Lists", "newArrayList", (iterable, flat))
+        flat = self.static(GUAVA + "Iterables", "concat", ("java.lang.Iterable", collections))
+        return self.static(GUAVA + "Lists", "newArrayList", ("java.lang.Iterable", flat))
 
     def values(self, members: Java) -> list[Any]:
         """Return the texts, numbers, booleans and nulls of a Java list, in one call."""
         parsed: list[Any] = json.loads(_mapper(members._gateway_client).writeValueAsString(members))
         return parsed
 
-    def _constructor(self, name: str, kinds: Iterable[Java]) -> Java:
-        found = self.load(ICEBERG + name).getDeclaredConstructor(self.class_array(kinds))
+    def _constructor(self, name: str, kinds: Iterable[str]) -> Java:
+        found = self.load(name).getDeclaredConstructor(self.class_array(kinds))
         found.setAccessible(True)
         return found
 
     def set_of(self, items: Iterable[Java]) -> Java:
         """Return Java objects as a set that lives in the JVM."""
-        made = self.java("java.util.HashSet")()
-        for item in items:
-            made.add(item)
-        return made
+        return self.java("java.util.HashSet")(self.list_of(items))
 
     def list_of(self, items: Iterable[Java]) -> Java:
         """Return Java objects as a list that lives in the JVM."""
@@ -132,9 +131,12 @@ class JavaClasses:
         return made
 
     def load(self, name: str) -> Java:
-        """Return the class of this full name, as an object to reflect on."""
+        """Return a class as an object to reflect on: of `org.apache.iceberg`, of a full name, or `int`, `long`, `boolean`."""
+        if name in _PRIMITIVES:
+            return self.java(f"java.lang.{_PRIMITIVES[name]}").TYPE
         if name not in self._loaded:
-            self._loaded[name] = self.java("java.lang.Class").forName(name, True, self.loader)
+            full_name = name if name.startswith(("java.", "org.", "[")) else ICEBERG + name
+            self._loaded[name] = self.java("java.lang.Class").forName(full_name, True, self.loader)
         return self._loaded[name]
 
     def java(self, name: str) -> Java:
@@ -146,9 +148,9 @@ class JavaClasses:
             self._named[name] = LookedUpOnce(name, self.gateway._gateway_client)
         return self._named[name]
 
-    def class_array(self, items: Iterable[Java]) -> Java:
+    def class_array(self, names: Iterable[str]) -> Java:
         """Return classes as a Java array."""
-        return self.array_of(self.java("java.lang.Class"), items)
+        return self.array_of(self.java("java.lang.Class"), map(self.load, names))
 
     def object_array(self, items: Iterable[Any]) -> Java:
         """Return values as a Java array of objects."""

@@ -7,7 +7,7 @@ apart here so that rows are counted between writing and committing.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
@@ -70,14 +70,11 @@ def plan(
         options["min-file-size-bytes"] = str(min(small_bytes, target_bytes * 3 // 4))
     if with_deletes:
         options |= {"delete-ratio-threshold": DELETED_SHARE, "delete-file-threshold": str(MANY_DELETE_FILES)}
-    planned = iceberg.rewrite_planner(table, options).plan().groups()
-    try:
+    with closing(iceberg.rewrite_planner(table, options).plan().groups()) as planned:
         found, groups = [], planned.iterator()
         while groups.hasNext():
             found.append(_group(iceberg, table, groups.next()))
         return found
-    finally:
-        planned.close()
 
 
 def rewrite(

@@ -11,7 +11,7 @@ from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.errors import InvalidInput
 from frazil.lake.data_location import place_data
 from frazil.lake.iceberg_java import Iceberg, failed, message, thrown
-from frazil.lake.java_classes import ICEBERG, Java
+from frazil.lake.java_classes import Java
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, schema_json
 from frazil.schemas.sources import check_sources
 from frazil.schemas.types import Struct
@@ -118,7 +118,7 @@ def change_layout(
             update.commit()
         if sorts:
             order = loaded.replaceSortOrder()
-            nulls = iceberg.classes.load(ICEBERG + "NullOrder")
+            nulls = iceberg.classes.load("NullOrder")
             for field in sort:
                 place = nulls.getField("NULLS_FIRST" if field.nulls_first else "NULLS_LAST").get(None)
                 source = iceberg.term(Transform.IDENTITY, field.source, None)

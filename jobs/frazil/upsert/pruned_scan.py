@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
@@ -54,12 +55,9 @@ def check_omitted(iceberg: Iceberg, table: Java, snapshot_id: int, rows: DataFra
         return
     fields = {field["name"]: field for field in iceberg.schema_json(table)["fields"]}
     columns = {fields[name]["id"]: _Values(keys[name], fields[name]) for name in keys.column_names}
-    names, iterable = classes.list_of(keys.column_names), classes.load("java.lang.Iterable")
-    planned = table.newScan().useSnapshot(snapshot_id).includeColumnStats(names).planFiles()
-    try:
-        files = classes.static(GUAVA + "Lists", "newArrayList", (iterable, planned))
-    finally:
-        planned.close()
+    scan = table.newScan().useSnapshot(snapshot_id).includeColumnStats(classes.list_of(keys.column_names))
+    with closing(scan.planFiles()) as planned:
+        files = classes.static(GUAVA + "Lists", "newArrayList", ("java.lang.Iterable", planned))
     files = classes.each(files, classes.function("ContentScanTask", "file"))
     paths, lows, highs, specs = (
         classes.values(classes.each(files, classes.function("ContentFile", method)))
@@ -77,8 +75,8 @@ def check_omitted(iceberg: Iceberg, table: Java, snapshot_id: int, rows: DataFra
     for spec in {specs[number] for number in omitted}:
         for place, wanted in _partitions(table.specs().get(spec), columns).items():
             those = [number for number, of in enumerate(specs) if of == spec]
-            kinds = classes.java("java.lang.Integer").TYPE, classes.load("java.lang.Class")
-            get = classes.function("StructLike", "get", *kinds, then=[place, classes.load("java.lang.Object")])
+            then = [place, classes.load("java.lang.Object")]
+            get = classes.function("StructLike", "get", "int", "java.lang.Class", then=then)
             some = files if len(those) == len(specs) else classes.list_of(files.get(number) for number in those)
             partitions = classes.each(some, classes.function("ContentFile", "partition"))
             found = dict(zip(those, classes.values(classes.each(partitions, get)), strict=True))

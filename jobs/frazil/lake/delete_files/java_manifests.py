@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import ICEBERG, Java, items
+from frazil.lake.java_classes import Java, items
 
 _NONE = "\0"  # in no path
-_IO, _MANIFEST = ICEBERG + "io.FileIO", ICEBERG + "ManifestFile"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,36 +34,23 @@ def position_deletes(iceberg: Iceberg, table: Java, snapshot_id: int) -> list[De
     classes = iceberg.classes
     files = classes.list_of(())
     for manifest in items(table.snapshot(snapshot_id).deleteManifests(table.io())):
-        reader = classes.static(
-            "ManifestFiles",
-            "readDeleteManifest",
-            (classes.load(_MANIFEST), manifest),
-            (classes.load(_IO), table.io()),
-            (classes.load("java.util.Map"), table.specs()),
-        )
-        try:
+        with closing(_read(iceberg, table, manifest, "readDeleteManifest")) as reader:
             files.addAll(classes.all_of(classes.list_of([reader])))
-        finally:
-            reader.close()
     return _of_positions(iceberg, table, files)
 
 
 def data_paths(iceberg: Iceberg, table: Java, snapshot_id: int) -> frozenset[str]:
     """Return the paths of the data files of a snapshot. It is one call a manifest, however many files there are."""
-    classes, found = iceberg.classes, set[str]()
+    found = set[str]()
     for manifest in items(table.snapshot(snapshot_id).dataManifests(table.io())):
-        paths = classes.static(
-            "ManifestFiles",
-            "readPaths",
-            (classes.load(_MANIFEST), manifest),
-            (classes.load(_IO), table.io()),
-            (classes.load("java.util.Map"), table.specs()),
-        )
-        try:
-            found.update(str(classes.java("java.lang.String").join(_NONE, paths)).split(_NONE))
-        finally:
-            paths.close()
+        with closing(_read(iceberg, table, manifest, "readPaths")) as paths:
+            found.update(str(iceberg.classes.java("java.lang.String").join(_NONE, paths)).split(_NONE))
     return frozenset(found - {""})
+
+
+def _read(iceberg: Iceberg, table: Java, manifest: Java, method: str) -> Java:
+    of_table = ("io.FileIO", table.io()), ("java.util.Map", table.specs())
+    return iceberg.classes.static("ManifestFiles", method, ("ManifestFile", manifest), *of_table)
 
 
 def _of_positions(iceberg: Iceberg, table: Java, files: Java) -> list[DeleteFile]:
@@ -73,8 +60,7 @@ def _of_positions(iceberg: Iceberg, table: Java, files: Java) -> list[DeleteFile
     def of(method: str) -> list[Any]:
         return classes.values(classes.each(files, classes.function("ContentFile", method)))
 
-    kind = classes.load(ICEBERG + "DeleteFile")
-    named = classes.function("util.ContentFileUtil", "referencedDataFileLocation", kind)
+    named = classes.function("util.ContentFileUtil", "referencedDataFileLocation", "DeleteFile")
     columns = (
         of("content"),
         of("format"),
@@ -124,17 +110,12 @@ def partitions_of(iceberg: Iceberg, table: Java, files: Java) -> list[Partition]
 
 def _of_one_spec(iceberg: Iceberg, spec: Java, partitions: Java) -> list[Partition]:
     classes, number = iceberg.classes, int(spec.specId())
-    struct = classes.load(ICEBERG + "StructLike")
-    paths = classes.values(
-        classes.each(partitions, classes.function("PartitionSpec", "partitionToPath", struct, on=spec))
-    )
+    to_path = classes.function("PartitionSpec", "partitionToPath", "StructLike", on=spec)
+    paths = classes.values(classes.each(partitions, to_path))
     fields = range(int(spec.fields().size()))
     if not any(_NULL in path for path in paths):
         return [(number, path, (False,) * len(fields)) for path in paths]
-    kinds = classes.java("java.lang.Integer").TYPE, classes.load("java.lang.Class")
-    get = [
-        classes.function("StructLike", "get", *kinds, then=[field, classes.load("java.lang.Object")])
-        for field in fields
-    ]
+    value = classes.load("java.lang.Object")
+    get = [classes.function("StructLike", "get", "int", "java.lang.Class", then=[field, value]) for field in fields]
     nulls = zip(*([value is None for value in classes.values(classes.each(partitions, of))] for of in get), strict=True)
     return [(number, path, are_null) for path, are_null in zip(paths, nulls, strict=True)]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping
+from contextlib import closing
 from typing import Any
 
 from pyspark.sql.types import StructType
 
 from frazil.lake.delete_files.position_deletes import PATH_ID
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import GUAVA, ICEBERG, Java, items
+from frazil.lake.java_classes import GUAVA, Java, items
 
-_TABLE, _MAP = ICEBERG + "Table", "java.util.Map"
 TASKS_AT_ONCE = 1_000
-"""So many scan tasks are in memory at once, beside those that are wanted."""
+"""So many scan tasks are in memory at once, next to those that are wanted."""
 _EQUALITY = "EQUALITY_DELETES"
 _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.parquet.compression-")
 """What properties of a table begin with that say where and how its data files are written."""
@@ -28,23 +28,18 @@ def tasks(iceberg: Iceberg, table: Java, snapshot_id: int, paths: Collection[str
     found: dict[str, Java] = {}
     classes = iceberg.classes
     file, location = classes.function("ContentScanTask", "file"), classes.function("ContentFile", "location")
-    iterable, integer = classes.load("java.lang.Iterable"), classes.java("java.lang.Integer").TYPE
-    planned = table.newScan().useSnapshot(snapshot_id).planFiles()
-    try:
-        parts = classes.static(
-            GUAVA + "Iterables", "partition", (iterable, planned), (integer, TASKS_AT_ONCE)
-        ).iterator()
+    with closing(table.newScan().useSnapshot(snapshot_id).planFiles()) as planned:
+        tasks = ("java.lang.Iterable", planned), ("int", TASKS_AT_ONCE)
+        parts = classes.static(GUAVA + "Iterables", "partition", *tasks).iterator()
         while (paths is None or len(found) < len(paths)) and parts.hasNext():
             part = parts.next()
             there = classes.values(classes.each(classes.each(part, file), location))
             found |= {path: part.get(i) for i, path in enumerate(there) if paths is None or path in paths}
-    finally:
-        planned.close()
     return found
 
 
 def unlisted_table(iceberg: Iceberg, table: Java, schema: StructType, folder: str) -> Java:
-    """Return a table without partitions that is in no catalog: its files are in a folder beside the data files of `table`.
+    """Return a table without partitions that is in no catalog: its files are in a folder next to the data files of `table`.
 
     `schema` is Spark's. Columns get field ids by their places, so a column keeps its id if only its type widens.
     """
@@ -53,30 +48,17 @@ def unlisted_table(iceberg: Iceberg, table: Java, schema: StructType, folder: st
     data = str(properties.get("write.data.path") or f"{table.location()}/data")
     kept |= {"write.data.path": f"{data.rstrip('/')}/{folder}", "write.format.default": "parquet"}
     as_java = classes.java("org.apache.spark.sql.types.DataType").fromJson(schema.json())
-    columns = classes.static(
-        "spark.SparkSchemaUtil", "convert", (classes.load("org.apache.spark.sql.types.StructType"), as_java)
-    )
-    string, location = classes.load("java.lang.String"), str(table.location())
-    metadata = classes.static(
-        "TableMetadata",
-        "newTableMetadata",
-        (classes.load(ICEBERG + "Schema"), columns),
-        (classes.load(ICEBERG + "PartitionSpec"), classes.static("PartitionSpec", "unpartitioned")),
-        (string, location),
-        (classes.load(_MAP), classes.map_of(kept)),
-    )
-    locations = classes.static(
-        "LocationProviders", "locationsFor", (string, location), (classes.load(_MAP), classes.map_of(kept))
-    )
+    columns = classes.static("spark.SparkSchemaUtil", "convert", ("org.apache.spark.sql.types.StructType", as_java))
+    place = ("java.lang.String", str(table.location())), ("java.util.Map", classes.map_of(kept))
+    spec = ("PartitionSpec", classes.static("PartitionSpec", "unpartitioned"))
     operations = classes.new(
         "StaticTableOperations",
-        (classes.load(ICEBERG + "TableMetadata"), metadata),
-        (classes.load(ICEBERG + "io.FileIO"), table.io()),
-        (classes.load(ICEBERG + "io.LocationProvider"), locations),
+        ("TableMetadata", classes.static("TableMetadata", "newTableMetadata", ("Schema", columns), spec, *place)),
+        ("io.FileIO", table.io()),
+        ("io.LocationProvider", classes.static("LocationProviders", "locationsFor", *place)),
     )
-    return classes.new(
-        "BaseTable", (classes.load(ICEBERG + "TableOperations"), operations), (string, f"{table.name()}.{folder}")
-    )
+    name = ("java.lang.String", f"{table.name()}.{folder}")
+    return classes.new("BaseTable", ("TableOperations", operations), name)
 
 
 class VectorWriter:
@@ -96,16 +78,15 @@ class VectorWriter:
 
     def delete(self, bitmaps: Mapping[str, bytes]) -> None:
         """Delete positions of data files, by path: 64-bit roaring bitmaps in their portable form, little-endian."""
-        classes, buffer_class = self._classes, self._classes.load("java.nio.ByteBuffer")
+        classes = self._classes
         buffer = classes.java("java.nio.ByteBuffer").wrap(b"".join(bitmaps[path] for path in self._paths))
         buffer.order(classes.java("java.nio.ByteOrder").LITTLE_ENDIAN)
-        # Each call reads the bitmap at the buffer's position, and moves that behind it.
-        read = classes.function("deletes.RoaringPositionBitmap", "deserialize", buffer_class)
+        # Each call reads the bitmap at the buffer's position, and moves that after it.
+        read = classes.function("deletes.RoaringPositionBitmap", "deserialize", "java.nio.ByteBuffer")
         positions = classes.each(classes.java("java.util.Collections").nCopies(len(self._paths), buffer), read)
-        kinds = (classes.load(ICEBERG + "deletes.RoaringPositionBitmap"), classes.load(ICEBERG + "DeleteFile"))
-        indexes = classes.each(
-            positions, classes.function("deletes.BitmapPositionDeleteIndex", "new", *kinds, then=[None])
-        )
+        kinds = ("deletes.RoaringPositionBitmap", "DeleteFile")
+        made = classes.function("deletes.BitmapPositionDeleteIndex", "new", *kinds, then=[None])
+        indexes = classes.each(positions, made)
         partitions = classes.each(self._files, classes.function("ContentFile", "partition"))
         specs = self._table.specs()
         by_id = {number: specs.get(number) for number in map(int, classes.values(specs.keySet()))}
@@ -120,7 +101,7 @@ class VectorWriter:
         return items(result.deleteFiles()), items(result.rewrittenDeleteFiles())
 
     def _of_positions(self, deletes: Java, all_deletes: Java) -> Java:
-        """Return the lists without equality deletes, as another engine writes them: they stay beside a vector."""
+        """Return the lists without equality deletes, as another engine writes them: they stay next to a vector."""
         classes = self._classes
         contents = classes.each(all_deletes, classes.function("ContentFile", "content"))
         if _EQUALITY not in classes.values(contents):
@@ -132,14 +113,14 @@ class VectorWriter:
 
     def _of_one_file(self, all_deletes: Java) -> int:
         """Return how many delete files are of one data file."""
-        classes, kind = self._classes, self._classes.load(ICEBERG + "DeleteFile")
-        of_one = classes.each(all_deletes, classes.function("util.ContentFileUtil", "isFileScoped", kind))
+        classes = self._classes
+        of_one = classes.each(all_deletes, classes.function("util.ContentFileUtil", "isFileScoped", "DeleteFile"))
         return classes.values(of_one).count(True)
 
     def _previous(self, deletes: Java) -> Java:
         """Return the delete files of each data file that has some, by its path."""
         classes = self._classes
-        sets = classes.each(deletes, classes.function("util.DeleteFileSet", "of", classes.load("java.lang.Iterable")))
+        sets = classes.each(deletes, classes.function("util.DeleteFileSet", "of", "java.lang.Iterable"))
         are_empty = classes.values(classes.each(sets, classes.function("util.DeleteFileSet", "isEmpty")))
         previous = classes.java("java.util.HashMap")()
         for i, path in enumerate(self._paths):
@@ -149,25 +130,14 @@ class VectorWriter:
 
     def _made(self, previous: Java) -> Java:
         classes = self._classes
-        loader = classes.static(
-            "spark.source.SparkPositionDeltaWrite$PreviousDeleteLoader",
-            "create",
-            (classes.load(_TABLE), self._table),
-            (classes.load(_MAP), previous),
-        )
-        integer, long = classes.java("java.lang.Integer").TYPE, classes.java("java.lang.Long").TYPE
-        puffin = classes.load(ICEBERG + "FileFormat").getField("PUFFIN").get(None)
-        builder = classes.static(
-            "io.OutputFileFactory", "builderFor", (classes.load(_TABLE), self._table), (integer, 0), (long, 0)
-        )
-        return classes.new(
-            "deletes.BaseDVFileWriter",
-            (
-                classes.load(ICEBERG + "io.OutputFileFactory"),
-                builder.operationId(uuid.uuid4().hex).format(puffin).build(),
-            ),
-            (classes.load("java.util.function.Function"), loader),
-        )
+        table = ("Table", self._table)
+        loads = "spark.source.SparkPositionDeltaWrite$PreviousDeleteLoader"
+        loader = classes.static(loads, "create", table, ("java.util.Map", previous))
+        puffin = classes.load("FileFormat").getField("PUFFIN").get(None)
+        builder = classes.static("io.OutputFileFactory", "builderFor", table, ("int", 0), ("long", 0))
+        files = builder.operationId(uuid.uuid4().hex).format(puffin).build()
+        factory = ("io.OutputFileFactory", files)
+        return classes.new("deletes.BaseDVFileWriter", factory, ("java.util.function.Function", loader))
 
 
 def write_bytes(table: Java, data_file: Java, name: str, payload: bytes) -> str:
@@ -177,11 +147,8 @@ def write_bytes(table: Java, data_file: Java, name: str, payload: bytes) -> str:
     at = (
         locations.newDataLocation(spec, data_file.partition(), name) if partitioned else locations.newDataLocation(name)
     )
-    stream = table.io().newOutputFile(at).create()
-    try:
+    with closing(table.io().newOutputFile(at).create()) as stream:
         stream.write(payload)
-    finally:
-        stream.close()
     return str(at)
 
 
@@ -190,7 +157,7 @@ def position_delete_file(
 ) -> Java:
     """Return the position delete file at `location`: sorted `paths` are the data files it names, `data_file` is one of them."""
     classes, spec = iceberg.classes, table.specs().get(data_file.specId())
-    builder = classes.static("FileMetadata", "deleteFileBuilder", (classes.load(ICEBERG + "PartitionSpec"), spec))
+    builder = classes.static("FileMetadata", "deleteFileBuilder", ("PartitionSpec", spec))
     builder = builder.ofPositionDeletes().withFormat("PARQUET").withPath(location).withFileSizeInBytes(size)
     builder = builder.withMetrics(_bounds(iceberg, paths[0], paths[-1])).withRecordCount(rows)
     if spec.isPartitioned():
@@ -208,7 +175,6 @@ def _bounds(iceberg: Iceberg, first: str, last: str) -> Java:
         bound = classes.java("java.util.HashMap")()
         bound.put(PATH_ID, classes.java("java.nio.ByteBuffer").wrap(path.encode()))
         bounds.append(bound)
-    kind = classes.load(_MAP)
     # py4j would make an Integer of a small Long: null here, and the builder sets the count.
-    counts = [(classes.load("java.lang.Long"), None), *[(kind, None)] * 4]
-    return classes.new("Metrics", *counts, *((kind, bound) for bound in bounds))
+    counts = [("java.lang.Long", None), *[("java.util.Map", None)] * 4]
+    return classes.new("Metrics", *counts, *(("java.util.Map", bound) for bound in bounds))

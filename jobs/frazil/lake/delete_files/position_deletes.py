@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from contextlib import closing
 from typing import Any
 
 from frazil.lake.java_classes import Java
@@ -21,17 +22,14 @@ def read(table: Java, location: str, paths: Set[str] | None = None) -> dict[str,
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    stream = table.io().newInputFile(location).newStream()
-    try:
+    with closing(table.io().newInputFile(location).newStream()) as stream:
         payload = bytes(stream.readAllBytes())
-    finally:
-        stream.close()
     try:
         schema = pq.read_schema(pa.BufferReader(payload))
         path, position = (_name(schema, number) for number in (PATH_ID, POSITION_ID))
         if path is None or position is None:
             return None
-        # Another engine may store the deleted rows beside their positions. A path is there once for each position.
+        # Another engine may store the deleted rows next to their positions. A path is there once for each position.
         found = pq.read_table(pa.BufferReader(payload), columns=[path, position], read_dictionary=[path])
         named = _by_path(found.select([path, position]).rename_columns(["path", "position"]))
         return named if paths is None else {path: named[path] for path in named.keys() & paths}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from frazil.lake.delete_files.staged_deletes import StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import ICEBERG, Java
+from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.lineage import ancestors
 
@@ -103,7 +103,7 @@ def _commit(iceberg: Iceberg, table: Java, snapshot: Java) -> Commit:
         tuple(classes.values(classes.each(files, location)))
         for files in (snapshot.addedDataFiles(io), snapshot.removedDataFiles(io), snapshot.addedDeleteFiles(io))
     )
-    of = classes.function("util.ContentFileUtil", "referencedDataFileLocation", classes.load(ICEBERG + "DeleteFile"))
+    of = classes.function("util.ContentFileUtil", "referencedDataFileLocation", "DeleteFile")
     return Commit(
         operation=str(snapshot.operation()),
         is_frazils=snapshot.summary().get(ledger.COMMIT_ID) is not None,

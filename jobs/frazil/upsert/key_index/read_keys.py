@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import ICEBERG, Java, items
+from frazil.lake.java_classes import Java, items
 from frazil.lake.row_offsets import tasks_read
 from frazil.upsert.key_hash import U64, hashes
 from frazil.upsert.key_index.index import NOWHERE, KeyedRows
@@ -177,13 +177,7 @@ def positioned_table(iceberg: Iceberg, table: Java, fields: Sequence[Mapping[str
         "properties": {name: value for name in _PROPERTIES if (value := properties.get(name)) is not None},
         "snapshots": [],
     }
-    string = classes.load("java.lang.String")
-    metadata = classes.static("TableMetadataParser", "fromJson", (string, json.dumps(document)))
-    operations = classes.new(
-        "StaticTableOperations",
-        (classes.load(ICEBERG + "TableMetadata"), metadata),
-        (classes.load(ICEBERG + "io.FileIO"), table.io()),
-    )
-    return classes.new(
-        "BaseTable", (classes.load(ICEBERG + "TableOperations"), operations), (string, f"{table.name()}.positioned")
-    )
+    metadata = classes.static("TableMetadataParser", "fromJson", ("java.lang.String", json.dumps(document)))
+    operations = classes.new("StaticTableOperations", ("TableMetadata", metadata), ("io.FileIO", table.io()))
+    name = ("java.lang.String", f"{table.name()}.positioned")
+    return classes.new("BaseTable", ("TableOperations", operations), name)
