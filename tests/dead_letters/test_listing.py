@@ -12,15 +12,20 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.listing import Listing, letters_of, listing
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.environment import Environment
+from frazil.lake.read.scan import Where
 from frazil.lake.read.stored_tables import Lake
-from frazil.schemas.reasons import Reason
 from tests.support.shop import Shop
 
 ALL = {"too_short": 1, "wrong_magic": 1, "undecodable": 2, "tombstone": 1, "unknown_schema": 1}
 
 
-def listed(shop: Shop, **wanted: Any) -> Listing:
-    return listing(shop.pipeline, Lake(shop.lake, Secrets({}).read), **wanted)
+def listed(shop: Shop, limit: int = 50, **wanted: Any) -> Listing:
+    conditions = [
+        Where(column="reason", equal=wanted.get("reason")),
+        Where(column="partition", equal=wanted.get("partition")),
+        Where(column="rejected_at", at_least=wanted.get("since"), below=wanted.get("until")),
+    ]
+    return listing(shop.pipeline, Lake(shop.lake, Secrets({}).read), conditions, limit=limit)
 
 
 @pytest.mark.spark
@@ -47,13 +52,13 @@ class TestOnATable:
     @pytest.mark.parametrize(
         ("wanted", "places"),
         [
-            ({"reason": Reason.UNDECODABLE}, [(0, 5), (1, 2)]),
+            ({"reason": "undecodable"}, [(0, 5), (1, 2)]),
             ({"partition": 0}, [(0, 5), (0, 4)]),
-            ({"partition": 0, "reason": Reason.UNDECODABLE}, [(0, 5)]),
-            ({"reason": Reason.BEFORE_MISSING}, []),
+            ({"partition": 0, "reason": "undecodable"}, [(0, 5)]),
+            ({"reason": "before_missing"}, []),
             ({"since": datetime.fromtimestamp(1_800_000_001, UTC)}, [(0, 5), (0, 4)]),
             ({"until": datetime.fromtimestamp(1_800_003_600, UTC)}, [(1, 3), (1, 2), (1, 1), (1, 0)]),
-            ({"since": datetime.fromtimestamp(1_800_000_000, UTC), "until": datetime.fromtimestamp(1_800_000_001, UTC), "reason": Reason.TOMBSTONE}, [(1, 3)]),
+            ({"since": datetime.fromtimestamp(1_800_000_000, UTC), "until": datetime.fromtimestamp(1_800_000_001, UTC), "reason": "tombstone"}, [(1, 3)]),
         ],
         ids=["reason", "partition", "both", "none of it", "since", "until is not included", "window"],
     )  # fmt: skip

@@ -10,11 +10,10 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from frazil.dead_letters.diagnosis import Undecodable
+from frazil.dead_letters.diagnosis import Reader, Undecodable
 from frazil.schemas.avro import AvroSchema
 from frazil.schemas.avro.schema import Array, Enum, Fixed, Map, Named, Node, Record, Simple, Union
 
-VARINT_BYTES = 10  # the longest varint of a 64-bit number
 MOST_ITEMS = 1_000_000  # of all arrays and maps together; garbage asks for billions of items that take no bytes
 
 
@@ -30,9 +29,10 @@ def avro_value(body: bytes, schema: AvroSchema) -> Any:
     return value
 
 
-class _Reader:
+class _Reader(Reader):
     def __init__(self, body: bytes, schema: AvroSchema) -> None:
-        self.body, self.types, self.at, self.items = body, schema.types, 0, 0
+        super().__init__(body)
+        self.types, self.items = schema.types, 0
 
     def value(self, node: Node, path: str) -> Any:
         match node:
@@ -60,14 +60,14 @@ class _Reader:
                     raise Undecodable(f"symbol {index} of an enum of {len(symbols)}", begin, path)
                 return symbols[index]
             case Fixed(_, size):
-                return self._take(size, path).hex()
+                return self.take(size, path).hex()
 
     def _simple(self, name: str, path: str) -> Any:
         match name:
             case "null":
                 return None
             case "boolean":
-                byte = self._take(1, path)[0]
+                byte = self.take(1, path)[0]
                 if byte > 1:
                     raise Undecodable(f"byte 0x{byte:02x} is no boolean", self.at - 1, path)
                 return bool(byte)
@@ -77,11 +77,11 @@ class _Reader:
                     raise Undecodable(f"{number} does not fit an int", begin, path)
                 return number
             case "float":
-                return struct.unpack("<f", self._take(4, path))[0]
+                return struct.unpack("<f", self.take(4, path))[0]
             case "double":
-                return struct.unpack("<d", self._take(8, path))[0]
+                return struct.unpack("<d", self.take(8, path))[0]
             case "bytes":
-                return self._take(self._length(path), path).hex()
+                return self.take(self._length(path), path).hex()
             case _:
                 return self._text(path)
 
@@ -89,7 +89,7 @@ class _Reader:
         length = self._length(path)
         begin = self.at
         try:
-            return self._take(length, path).decode()
+            return self.take(length, path).decode()
         except UnicodeDecodeError as problem:
             raise Undecodable(f"a string that is no UTF-8: {problem.reason}", begin + problem.start, path) from None
 
@@ -117,17 +117,5 @@ class _Reader:
                 number += 1
 
     def _long(self, path: str) -> int:
-        begin, number = self.at, 0
-        for shift in range(VARINT_BYTES):
-            byte = self._take(1, path)[0]
-            number |= (byte & 0x7F) << (7 * shift)
-            if not byte & 0x80:
-                return (number >> 1) ^ -(number & 1)
-        raise Undecodable(f"a number of more than {VARINT_BYTES} bytes", begin, path)
-
-    def _take(self, count: int, path: str) -> bytes:
-        begin, left = self.at, len(self.body) - self.at
-        if count > left:
-            raise Undecodable(f"it ends where {count} bytes are due and {left} are left", begin, path)
-        self.at += count
-        return self.body[begin : self.at]
+        number = self.varint(path)
+        return (number >> 1) ^ -(number & 1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 SHOWN_CHARACTERS = 2_000
+VARINT_BYTES = 10  # the longest varint of a 64-bit number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,33 @@ class Undecodable(Exception):
         self.what, self.at, self.path, self.value = what, at, path, value
         self.document: Any = None  # what was decoded, if something was
         super().__init__(what)
+
+
+class Reader:
+    """The bytes of a body, read one after another. Each method raises `Undecodable` if the body ends too early."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body, self.at = body, 0
+
+    def take(self, count: int, path: str) -> bytes:
+        """Return the next bytes."""
+        begin, left = self.at, len(self.body) - self.at
+        if count > left:
+            raise Undecodable(f"it ends where {count} bytes are due and {left} are left", begin, path)
+        self.at += count
+        return self.body[begin : self.at]
+
+    def varint(self, path: str) -> int:
+        """Return the next number of base 128, as Avro and Protobuf write it."""
+        begin, number = self.at, 0
+        for place, byte in enumerate(self.body[begin : begin + VARINT_BYTES]):
+            number |= (byte & 0x7F) << (7 * place)
+            if not byte & 0x80:
+                self.at += place + 1
+                return number
+        is_cut = len(self.body) - begin < VARINT_BYTES
+        what = "it ends inside a number" if is_cut else f"a number of more than {VARINT_BYTES} bytes"
+        raise Undecodable(what, begin, path)
 
 
 def attempt(body: bytes, decode: Callable[[bytes], Any], *, success: str = "it can be decoded") -> Attempt:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,8 +23,18 @@ Written = tuple[str, Mapping[str, str]]
 """The text of a schema, and the texts of those that it uses, by name."""
 SHOWN = 60
 """Characters of a value that are shown."""
+_NO_TEXT = re.compile(r"[\ud800-\udfff]")
 _BITS = {Kind.INT: 31, Kind.LONG: 63}
-_LARGEST = {Kind.FLOAT: 3.4028235677973366e38, Kind.DOUBLE: math.inf}
+_INFINITE = {Kind.FLOAT: 2**128 - 2**103, Kind.DOUBLE: 2**1024 - 2**970}
+"""The least number that is rounded to infinity."""
+_WORDS = {
+    bool: "a boolean",
+    int: "the number",
+    Number: "the number",
+    str: "the text",
+    list: "a list",
+    dict: "an object",
+}
 _NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "+INF", "INF", "-INF")
 
 
@@ -92,25 +101,23 @@ def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
 
 
 def _check(value: Any, of: Type, path: str) -> None:
-    """Raise `Undecodable` where a value, which is not null, does not fit."""
+    """Raise `Undecodable` where a value does not fit; null fits."""
     match of:
+        case _ if value is None:
+            return
+        case Struct() | MapOf() if not isinstance(value, dict):
+            raise _misfit(value, "an object", path)
+        case ListOf() if not isinstance(value, list):
+            raise _misfit(value, "a list", path)
         case Struct(fields):
-            if not isinstance(value, dict):
-                raise _misfit(value, "an object", path)
             for field in fields:
                 _check_field(value, field, f"{path}.{field.source}" if path else field.source)
         case ListOf(element):
-            if not isinstance(value, list):
-                raise _misfit(value, "a list", path)
             for number, item in enumerate(value):
-                if item is not None:
-                    _check(item, element, f"{path}[{number}]")
+                _check(item, element, f"{path}[{number}]")
         case MapOf(_, inner):
-            if not isinstance(value, dict):
-                raise _misfit(value, "an object", path)
             for key, item in value.items():
-                if item is not None:
-                    _check(item, inner, f"{path}{{{key}}}")
+                _check(item, inner, f"{path}{{{key}}}")
         case Held(kind) if not _fits(value, Primitive(kind)):
             raise _misfit(value, f"a value of type {kind}", path)
         case _ if type(of) in (Primitive, Decimal) and not _fits(value, of):
@@ -144,23 +151,17 @@ def _fits(value: Any, of: Type) -> bool:
         case Primitive(Kind.INT | Kind.LONG as kind):
             return is_number and value == int(value) and -(2 ** _BITS[kind]) <= value < 2 ** _BITS[kind]
         case Primitive(Kind.FLOAT | Kind.DOUBLE as kind):
-            return value in _NO_NUMBERS if isinstance(value, str) else is_number and _is_finite(value, kind)
+            most = _INFINITE[kind]
+            return value in _NO_NUMBERS if isinstance(value, str) else is_number and -most < value < most
         case Primitive(Kind.BINARY):
             return isinstance(value, str) and _is_base64(value)
         case Primitive(Kind.STRING):
-            return not isinstance(value, str) or _is_text(value)  # other values are their text
+            return not isinstance(value, str) or not _NO_TEXT.search(value)  # other values are their text
         case Primitive(kind) if kind in WRITTEN:
             return isinstance(value, str) and is_written(value, kind)
         case Decimal(precision, scale):
             return is_number and _is_decimal(Number(value), precision, scale)
     return True
-
-
-def _is_finite(value: Any, kind: Kind) -> bool:
-    try:
-        return abs(float(value)) < _LARGEST[kind]
-    except OverflowError:
-        return False
 
 
 def _is_decimal(number: Number, precision: int, scale: int) -> bool:
@@ -177,25 +178,8 @@ def _is_base64(value: str) -> bool:
     return is_complete and re.fullmatch("[A-Za-z0-9+/]*", octets) is not None
 
 
-def _is_text(value: str) -> bool:
-    return not any(0xD800 <= ord(character) < 0xE000 for character in value)
-
-
 def _misfit(value: Any, wanted: str, path: str) -> Undecodable:
     shown = str(value) if isinstance(value, Number) else json.dumps(value, default=str)
     return Undecodable(
-        f"{_kind(value)} is not {wanted}", path=path, value=shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
+        f"{_WORDS[type(value)]} is not {wanted}", path=path, value=shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
     )
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "a boolean"
-        case int() | Number():
-            return "the number"
-        case str():
-            return "the text"
-        case list():
-            return "a list"
-    return "an object"

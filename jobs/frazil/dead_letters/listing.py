@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from frazil.declaration import Pipeline
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
-from frazil.schemas.reasons import Reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,17 +61,8 @@ class Listing:
         return {**asdict(self), "letters": [letter.document() for letter in self.letters], "total": self.total}
 
 
-def listing(
-    pipeline: Pipeline,
-    lake: Lake,
-    *,
-    reason: Reason | None = None,
-    partition: int | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
-    limit: int = 50,
-) -> Listing:
-    """Return the newest `limit` dead letters of a pipeline; `since` and `until` (exclusive) are of `rejected_at`, with time zone.
+def listing(pipeline: Pipeline, lake: Lake, conditions: Sequence[Where] = (), *, limit: int = 50) -> Listing:
+    """Return the newest `limit` dead letters of a pipeline that meet conditions on `COLUMNS`.
 
     A pipeline that never ran has none. Values are not read; the other columns are read in batches, whatever their number.
     """
@@ -83,11 +73,6 @@ def listing(
     table = lake.table(name)
     if table is None:
         return Listing(pipeline=pipeline.name, table=name)
-    conditions = [
-        Where(column="reason", equal=reason.value if reason else None),
-        Where(column="partition", equal=partition),
-        Where(column="rejected_at", at_least=since, below=until),
-    ]
     order = [("rejected_at", "descending"), ("partition", "ascending"), ("offset", "descending")]
     newest: pa.Table | None = None
     counts: dict[str, int] = {}
@@ -111,14 +96,8 @@ def letters_of(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
     import pyarrow.compute as pc
 
     at = rows.column("timestamp")
-    us = at.cast(pa.int64())
-    first, last = (
-        round(time.replace(tzinfo=UTC).timestamp()) * 1_000_000 for time in (datetime.min, datetime(9999, 12, 31))
-    )
-    is_in_python = pc.and_(pc.greater_equal(us, first), pc.less(us, last + 86_400_000_000))
+    first, last = (pa.scalar(time.replace(tzinfo=UTC), at.type) for time in (datetime.min, datetime.max))
+    is_in_python = pc.and_(pc.greater_equal(at, first), pc.less_equal(at, last))
     known = rows.set_column(rows.schema.get_field_index("timestamp"), "timestamp", pc.if_else(is_in_python, at, None))
-    return [{**row, "timestamp_ms": n} for row, n in zip(known.to_pylist(), _milliseconds(us), strict=True)]
-
-
-def _milliseconds(us: Any) -> list[int | None]:
-    return [None if n is None else n // 1000 for n in us.to_pylist()]
+    ms = (None if us is None else us // 1000 for us in at.cast(pa.int64()).to_pylist())
+    return [{**row, "timestamp_ms": number} for row, number in zip(known.to_pylist(), ms, strict=True)]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from frazil.dead_letters.diagnosis import Undecodable
+from frazil.dead_letters.diagnosis import Reader, Undecodable
 
-VARINT_BYTES = 10
 SHOWN_BYTES = 64
 _FIXED = {1: 8, 5: 4}
 
@@ -20,48 +19,27 @@ def protobuf_fields(body: bytes) -> list[dict[str, Any]]:
     Raises `Undecodable`. A group, which only proto2 has, is two entries: its begin and its end.
     """
     fields: list[dict[str, Any]] = []
-    at = 0
-    while at < len(body):
-        begin = at
-        key, at = _varint(body, at, "")
+    reader = Reader(body)
+    while reader.at < len(body):
+        begin, key = reader.at, reader.varint("")
         number, wire = key >> 3, key & 7
         path = f"field {number}"
         if number == 0 or number >= 1 << 29:
             raise Undecodable(f"{number} is no field number", begin, path)
-        value: Any = None
+        value: Any
         match wire:
             case 0:
-                value, at = _varint(body, at, path)
+                value = reader.varint(path)
             case 1 | 5:
-                value, at = _taken(body, at, _FIXED[wire], path)
-                value = value.hex()
+                value = reader.take(_FIXED[wire], path).hex()
             case 2:
-                length, at = _varint(body, at, path)
-                value, at = _taken(body, at, length, path)
-                value = _shown(value)
+                value = _shown(reader.take(reader.varint(path), path))
             case 3 | 4:
                 value = "group begins" if wire == 3 else "group ends"
             case _:
                 raise Undecodable(f"{wire} is no wire type", begin, path)
         fields.append({"field": number, "wire_type": wire, "at": begin, "value": value})
     return fields
-
-
-def _varint(body: bytes, at: int, path: str) -> tuple[int, int]:
-    number = 0
-    for position in range(at, at + VARINT_BYTES):
-        if position >= len(body):
-            raise Undecodable("it ends inside a number", at, path)
-        number |= (body[position] & 0x7F) << (7 * (position - at))
-        if not body[position] & 0x80:
-            return number, position + 1
-    raise Undecodable(f"a number of more than {VARINT_BYTES} bytes", at, path)
-
-
-def _taken(body: bytes, at: int, count: int, path: str) -> tuple[bytes, int]:
-    if count > len(body) - at:
-        raise Undecodable(f"it ends where {count} bytes are due and {len(body) - at} are left", at, path)
-    return body[at : at + count], at + count
 
 
 def _shown(value: bytes) -> str:

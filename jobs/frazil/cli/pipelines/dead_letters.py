@@ -64,20 +64,18 @@ def list_(
     Exit codes: 0 listed, also if there are none; 2; 3 the catalog is unavailable
     """
     from frazil.dead_letters.listing import listing
+    from frazil.lake.read.scan import Where
     from frazil.lake.read.stored_tables import Lake
 
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
     secrets = command_secrets()
     lake = Lake(environments.environment(env), secrets.read)
-    found = listing(
-        pipeline,
-        lake,
-        reason=_reason(reason),
-        partition=partition,
-        since=_time("--since", since),
-        until=_time("--until", until),
-        limit=limit,
-    )
+    conditions = [
+        Where(column="reason", equal=_reason(reason)),
+        Where(column="partition", equal=partition),
+        Where(column="rejected_at", at_least=_time("--since", since), below=_time("--until", until)),
+    ]
+    found = listing(pipeline, lake, conditions, limit=limit)
     stop = _stop(pipeline, lake, env)
     if as_json:
         show_json({**found.document(), "stopped": stop})
@@ -216,10 +214,10 @@ def _header(value: bytes | None) -> str:
     return repr(value) if len(value) <= HEADER_BYTES else f"{value[:HEADER_BYTES]!r}… ({len(value)} bytes)"
 
 
-def _reason(text: str | None) -> Reason | None:
+def _reason(text: str | None) -> str | None:
     """Return the reason that was named. Raises `InvalidInput` with the nearest name for one that does not exist."""
     if text is None or text in list(Reason):
-        return Reason(text) if text else None
+        return text
     near = get_close_matches(text, list(Reason), n=1)
     guess = f"Did you mean {near[0]}? " if near else ""
     raise InvalidInput(f"there is no reason {text!r}", where="--reason", do=f"{guess}Name one of {', '.join(Reason)}")
