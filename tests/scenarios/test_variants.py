@@ -24,9 +24,8 @@ from frazil.errors import InvalidInput
 from frazil.ingest.proof_landing import replay
 from frazil.ingest.setup.table_setup import make_tables
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.read.older_metadata import lineage
 from frazil.lake.read.scan import rows
-from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.lake.read.stored_tables import Lake, StoredTable, lineage
 from frazil.local.query.answer import answer
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease

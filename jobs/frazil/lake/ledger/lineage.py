@@ -5,11 +5,18 @@ Expiry removes snapshots from the table's metadata. Older metadata files still n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entry import Entry
+
+if TYPE_CHECKING:
+    from frazil.lake.iceberg_java import Iceberg
+
+Java = Any
+S = TypeVar("S")
+Find = Callable[[Any], S | None]
 
 
 def ancestors(table: Java, snapshot_id: int) -> Iterator[Java]:
@@ -21,27 +28,33 @@ def ancestors(table: Java, snapshot_id: int) -> Iterator[Java]:
         snapshot = table.snapshot(parent) if parent is not None else None
 
 
-def lineage(iceberg: Iceberg, table: Java, snapshot_id: int) -> Iterator[Java]:
-    """Yield a snapshot and its ancestors, newest first.
+def walk(
+    first: S | None, known: list[Find[S]], older: Iterator[Find[S]], id_of: Find[int], parent_of: Find[int]
+) -> Iterator[S]:
+    """Yield a snapshot and its ancestors, newest first; `known` and `older` metadata find a snapshot by its id.
 
-    A parent that was expired is read from the older metadata files that the table lists (20 by default), newest file first.
-    The walk ends at a snapshot without a parent, or where no file that still exists names the parent.
+    A parent that was expired is looked up in `older` metadata, newest first. The walk ends at a snapshot without a parent, or where
+    no metadata has the parent. Some tools erase its id in the child when they expire it; older metadata still has it.
     """
-    known, older = [table.operations().current()], _older(iceberg, table)
-    snapshot = table.snapshot(snapshot_id)
+
+    def parent(child: S) -> S | None:
+        ids = (parent_of(same) for find in known if (same := find(id_of(child))) is not None)
+        number = next((one for one in ids if one is not None), None)
+        return next((s for find in known if (s := find(number)) is not None), None) if number is not None else None
+
+    snapshot = first
     while snapshot is not None:
         yield snapshot
-        child, snapshot = snapshot, _parent(snapshot, known)
-        while snapshot is None and (metadata := next(older, None)) is not None:
-            known.append(metadata)
-            snapshot = _parent(child, known)
+        child, snapshot = snapshot, parent(snapshot)
+        while snapshot is None and (find := next(older, None)) is not None:
+            known.append(find)
+            snapshot = parent(child)
 
 
-def _parent(child: Java, known: Sequence[Java]) -> Java | None:
-    """Return the parent. Some tools erase its id in the child when they expire it; older files still have it."""
-    found = (s.parentId() for m in known if (s := m.snapshot(child.snapshotId())) is not None)
-    parent = next((i for i in found if i is not None), None)
-    return next((s for m in known if (s := m.snapshot(parent)) is not None), None) if parent is not None else None
+def lineage(iceberg: Iceberg, table: Java, snapshot_id: int) -> Iterator[Java]:
+    """Yield a snapshot and its ancestors, newest first, also expired ones that older metadata files name (20 by default)."""
+    known, older = [table.operations().current().snapshot], _older(iceberg, table)
+    yield from walk(table.snapshot(snapshot_id), known, older, methodcaller("snapshotId"), methodcaller("parentId"))
 
 
 def head_follows(iceberg: Iceberg, table: Java, tagged: Entry | None) -> bool:
@@ -64,10 +77,10 @@ def head_follows(iceberg: Iceberg, table: Java, tagged: Entry | None) -> bool:
     return False
 
 
-def _older(iceberg: Iceberg, table: Java) -> Iterator[Java]:
+def _older(iceberg: Iceberg, table: Java) -> Iterator[Find[Java]]:
     """Yield the older metadata that the table lists, newest first, as far as the files exist."""
     io = table.io()
     for log in reversed(iceberg.metadata(table).get("metadata-log", ())):
         if not io.newInputFile(log["metadata-file"]).exists():
             return
-        yield iceberg.older_metadata(table, log["metadata-file"])
+        yield iceberg.older_metadata(table, log["metadata-file"]).snapshot

@@ -78,7 +78,7 @@ def contents(table: StoredTable, snapshot: Snapshot | None, columns: Sequence[st
     if listed is None:
         return Contents(lost=(snapshot.manifest_list,))
     paths = tuple(manifest.manifest_path for manifest in listed)
-    if any(manifest.content == ManifestContent.DELETES and manifest.has_live_files for manifest in map(_Live, listed)):
+    if any(manifest.content == ManifestContent.DELETES and _is_live(manifest) for manifest in listed):
         return _with_deletes(table, snapshot, columns, paths)
     ids = field_ids(table, columns)
 
@@ -103,20 +103,20 @@ def manifests(table: StoredTable, snapshot: Snapshot) -> list[Any] | None:
     """
     from pyiceberg.manifest import read_manifest_list
 
-    try:
-        with translated_errors(snapshot.manifest_list):
-            return list(read_manifest_list(table.iceberg.io.new_input(snapshot.manifest_list)))
-    except FileNotFoundError:
-        return None
-    except damage():
-        return None
+    location = snapshot.manifest_list
+    return _listed(location, lambda: read_manifest_list(table.iceberg.io.new_input(location)))
 
 
 def _entries(table: StoredTable, manifest: Any) -> list[Any] | None:
     """Return what a manifest lists; None if it does not exist or cannot be read."""
+    io = table.iceberg.io
+    return _listed(manifest.manifest_path, lambda: manifest.fetch_manifest_entry(io, discard_deleted=True))
+
+
+def _listed(location: str, read: Callable[[], Iterable[Any]]) -> list[Any] | None:
     try:
-        with translated_errors(manifest.manifest_path):
-            return list(manifest.fetch_manifest_entry(table.iceberg.io, discard_deleted=True))
+        with translated_errors(location):
+            return list(read())
     except FileNotFoundError:
         return None
     except damage():
@@ -163,13 +163,9 @@ def each(work: Callable[[A], B], items: Sequence[A], *, parallel: int = PARALLEL
             yield from threads.map(work, items[begin : begin + window])
 
 
-class _Live:
-    """A manifest, and whether any file in it still counts; unknown counts as yes."""
-
-    def __init__(self, manifest: Any) -> None:
-        self.content = manifest.content
-        counts = (manifest.added_files_count, manifest.existing_files_count)
-        self.has_live_files = any(count is None or count > 0 for count in counts)
+def _is_live(manifest: Any) -> bool:
+    """Return whether any file in a manifest still counts; unknown counts as yes."""
+    return any(count is None or count > 0 for count in (manifest.added_files_count, manifest.existing_files_count))
 
 
 def _with_deletes(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.lake.read.catalog_errors import translated_errors
 from frazil.lake.read.data_files import Bounds, DataFile, field_ids
-from frazil.lake.read.scan import batches
+from frazil.lake.read.scan import batches, flattened
 from frazil.lake.read.stored_tables import StoredTable
 
 if TYPE_CHECKING:
@@ -105,20 +105,12 @@ class _Parquet(OpenFile):
     def read(self, group: RowGroup) -> Iterator[pa.RecordBatch]:
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         at = group.first_row
         for batch in self._parquet.iter_batches(
             BATCH, row_groups=[group.index], columns=list(self._paths.values()), use_threads=False
         ):
-            arrays = []
-            for path in self._paths.values():
-                first, *rest = path.split(".")
-                array = batch.column(first)
-                for step in rest:
-                    array = pc.struct_field(array, step)
-                arrays.append(array)
-            found = pa.RecordBatch.from_arrays(arrays, names=list(self._paths))
+            found = flattened(batch, self._paths)
             if self._deleted is not None:
                 begin, end = np.searchsorted(self._deleted, [at, at + len(batch)])
                 kept = np.ones(len(batch), np.bool_)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from frazil.errors import CatalogUnavailable
@@ -58,8 +59,6 @@ def batches(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Itera
 
     Raises `FileNotFoundError`, and `pyarrow.ArrowInvalid` for a file that is no longer what it was.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.manifest import DataFile as IcebergFile
@@ -79,14 +78,17 @@ def batches(table: StoredTable, file: DataFile, columns: Sequence[str]) -> Itera
     scan = ArrowScan(iceberg.metadata, iceberg.io, iceberg.schema().select(*columns), AlwaysTrue())
     with translated_errors(file.path):
         for batch in scan.to_record_batches([FileScanTask(found, delete_files=set(file.deletes))]):
-            arrays = []
-            for name in columns:
-                first, *rest = name.split(".")
-                array = batch.column(first)
-                for step in rest:
-                    array = pc.struct_field(array, step)
-                arrays.append(array)
-            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+            yield flattened(batch, {name: name for name in columns})
+
+
+def flattened(batch: pa.RecordBatch, paths: Mapping[str, str]) -> pa.RecordBatch:
+    """Return columns by name, each from its path in the batch, which has dots where it is nested."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    steps = (path.split(".") for path in paths.values())
+    arrays = [reduce(pc.struct_field, inner, batch.column(first)) for first, *inner in steps]
+    return pa.RecordBatch.from_arrays(arrays, names=list(paths))
 
 
 def _literal(value: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +22,13 @@ from frazil.lake.catalogs import Resolve, pyiceberg_properties
 from frazil.lake.layout import Layout
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
+from frazil.lake.ledger.lineage import Find, walk
 from frazil.lake.read.catalog_errors import damage, translated_errors
-from frazil.lake.read.older_metadata import lineage
 from frazil.schemas.iceberg import FIELD_IDS, row_type
 from frazil.schemas.types import Struct
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
-    from pyiceberg.schema import Schema as IcebergSchema
     from pyiceberg.table import Table as IcebergTable
     from pyiceberg.table.snapshots import Snapshot as IcebergSnapshot
 
@@ -105,7 +105,9 @@ class StoredTable:
     @cached_property
     def schema(self) -> dict[str, Any]:
         """The table's current schema as Iceberg's JSON."""
-        return _json(self.iceberg.schema())
+        from frazil.lake.read.variant_metadata import restored
+
+        return dict(restored(json.loads(self.iceberg.schema().model_dump_json())))
 
     @cached_property
     def columns(self) -> Struct:
@@ -129,9 +131,7 @@ class StoredTable:
         return self.snapshots.get(ref.snapshot_id) if ref is not None else None
 
     def newest(self, pipeline: str) -> Snapshot | None:
-        """Return a pipeline's newest commit by the rule of `publish.entry`: the tagged one, or what came after it; without a tag
-        at one of its commits, the newest of all snapshots. None if there is none.
-        """
+        """Return a pipeline's newest commit by the rule of `entries.entry`; None if there is none."""
         tagged = self.tagged(pipeline)
         if tagged is None or not tagged.belongs_to(pipeline):
             return next((s for s in reversed([*self.snapshots.values()]) if s.belongs_to(pipeline)), None)
@@ -182,6 +182,26 @@ class StoredTable:
             return stream.read().decode()
 
 
+def lineage(table: IcebergTable) -> Iterator[IcebergSnapshot]:
+    """Yield the head and its ancestors, newest first, also expired ones that older metadata files name.
+
+    Raises what the table's `FileIO` raises if such a file exists and cannot be read.
+    """
+    known: list[Find[IcebergSnapshot]] = [{s.snapshot_id: s for s in table.metadata.snapshots}.get]
+    ids = attrgetter("snapshot_id"), attrgetter("parent_snapshot_id")
+    yield from walk(table.current_snapshot(), known, _older(table), *ids)
+
+
+def _older(table: IcebergTable) -> Iterator[Find[IcebergSnapshot]]:
+    from pyiceberg.serializers import FromInputFile
+
+    for log in reversed(table.metadata.metadata_log):
+        file = table.io.new_input(log.metadata_file)
+        if not file.exists():
+            return
+        yield {snapshot.snapshot_id: snapshot for snapshot in FromInputFile.table_metadata(file).snapshots}.get
+
+
 class Lake:
     """The tables of an environment's catalog."""
 
@@ -200,17 +220,10 @@ class Lake:
             except NoSuchTableError:
                 return None
             except FileNotFoundError as error:
-                raise CatalogUnavailable(
-                    f"the catalog names a metadata file that does not exist: {error}",
-                    where=f"table {identifier}",
-                    do=_RESTORE,
-                ) from None
+                what = f"the catalog names a metadata file that does not exist: {error}"
             except damage() as error:
-                raise CatalogUnavailable(
-                    f"the table's metadata file cannot be read: {(str(error).splitlines() or [''])[0]}",
-                    where=f"table {identifier}",
-                    do=_RESTORE,
-                ) from None
+                what = f"the table's metadata file cannot be read: {(str(error).splitlines() or [''])[0]}"
+        raise CatalogUnavailable(what, where=f"table {identifier}", do=_RESTORE)
 
     def has_namespace(self, namespace: str) -> bool:
         """Return whether the catalog has a namespace. Raises `CatalogUnavailable`."""
@@ -258,9 +271,3 @@ def _snapshot(snapshot: IcebergSnapshot) -> Snapshot:
         summary=dict(summary.additional_properties) if summary else {},
         manifest_list=snapshot.manifest_list,
     )
-
-
-def _json(schema: IcebergSchema) -> dict[str, Any]:
-    from frazil.lake.read.variant_metadata import restored
-
-    return dict(restored(json.loads(schema.model_dump_json())))
