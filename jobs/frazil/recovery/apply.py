@@ -21,9 +21,8 @@ from frazil.lake.commit.dead_letters.decide import decide, finish_open, open_doc
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, look
 from frazil.lake.commit.request import CommitRequest, Extra
-from frazil.lake.layout import prefix_of
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.next_offsets import Offsets, canonical
+from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.stage import empty_commit
@@ -125,6 +124,7 @@ class _Accepting:
     def _write(self, found: Look, decided: Acceptance, parts: Sequence[Mapping[str, Any]]) -> None:
         """Commit the decision to the table with an empty snapshot, and have the dead-letter table follow."""
         job, last = self.job, found.last
+        committed = last.end if last else None
         at = datetime.fromtimestamp(job.clock(), UTC).isoformat()
         lost = {str(p): n for p, n in decided.lost.items()}
         until = decided.windows.get(ledger.window_of(self.event))
@@ -136,8 +136,8 @@ class _Accepting:
             run=job.run,
             version=job.version,
             start=decided.before,
-            end=self._with_last(decided.after, last.end if last else None),
-            committed=last.end if last else None,
+            end=decided.after,
+            committed=committed,
             topic_id=decided.after.topic_id,
             counts=Counts(gaps=decided.lost),
             accepted=canonical({"event": self.event.value, "reason": self.reason, "at": at, "lost": lost, **more}),
@@ -153,17 +153,11 @@ class _Accepting:
             extra[ledger.REMEMBERED_DELETES] = str(decided.remembered)
         if decided.records is not None:
             extra[ledger.ACCEPTED_RECORDS] = canonical({str(p): ranges for p, ranges in decided.records.items()})
-        if not parts:
+        if parts:
+            numbered_from = found.newest.number if found.newest is not None else 0
+            decide(job, staged, parts, request, Extra(summary=extra, numbered_from=numbered_from))
+        else:
             commit(job, staged, request, Extra(summary=extra))
-            return
-        numbered_from = found.newest.number if found.newest is not None else 0
-        decide(job, staged, parts, request, Extra(summary=extra, numbered_from=numbered_from))
-
-    def _with_last(self, after: Offsets, before: Offsets | None) -> Offsets:
-        """Return the offsets of a decision with what is known of the last records, and of when a state was complete last."""
-        if self.event is not Accepted.OFFSETS_LOST or before is None:
-            return after
-        return replace(after, last=before.last)
 
     def _part(self) -> dict[str, Any]:
         """Return a decision's part for the dead-letter table as it is now: its ledger follows, its rows stay."""
@@ -175,7 +169,7 @@ class _Accepting:
         return look(self.job.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
 
     def _recovery(self, found: Look) -> Recovery:
-        return Recovery(self.pipeline, self.job, found, prefix_of(self.pipeline))
+        return Recovery(self.pipeline, self.job, found)
 
     def _finished_or_rolled_back(self, found: Look) -> Look:
         """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
 
@@ -29,13 +29,13 @@ class Accepted(StrEnum):
 
     `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: continue from the ledger's offsets, or from the
     topic's end where it is before them; records that replaced others before it are not read. `LOG_TRUNCATED_REPLAY`: land these,
-    from the first that is another one. `OFFSETS_LOST`: record the gap that retention made and continue behind it.
+    from the first that is another one. `OFFSETS_LOST`: record the gap that retention made and continue after it.
     `ROLLED_BACK_REPLAY`: the rollback was meant to land the records again. `ROLLED_BACK_HOLD`: it was meant to remove the
     rows; continue from the ledger's offsets. The same two after a rollback of the dead-letter table: put its dead letters back, or
     give them up. `LEDGER_LOST`: take the offsets from the rows themselves. `SIDE_TABLE_REPLACED`: give up the dead letters that
     the dead-letter table lacks. `REJECTED_RECORDS`: keep the rejected records that the stop named as dead letters. Up to the
-    topic's ends now, `REJECTED_SHARE` lands batches however much is rejected, `LATE_RECORDS` leaves out late records however many
-    they are, `KEYS_MOVED` takes a key's records from several partitions, and behind these each key may have another one than
+    topic's ends now, `REJECTED_SHARE` lands batches however much is rejected, `LATE_RECORDS` omits late records however many
+    they are, `KEYS_MOVED` takes a key's records from several partitions, and after these each key may have another one than
     before, `DELETES_LOST` continues, though the deletes of some rows may be lost, and `SOURCE_TRUNCATED` keeps the rows that the
     source has truncated: truncates are dead letters. `REMEMBERED_DELETES_LOST` continues without the deleted keys whose files are
     gone or damaged.
@@ -121,7 +121,7 @@ def log_truncated(
 def log_truncated_replay(
     committed: Offsets, topic_id: str, spans: Mapping[int, Span], same_up_to: Mapping[int, int]
 ) -> Acceptance:
-    """Return the ledger, with the offset up to which the log is the one that was read, where it is another one behind it."""
+    """Return the ledger, with the offset up to which the log is the one that was read, where it is another one after it."""
     _happened(committed.topic_id == topic_id and bool(same_up_to), Accepted.LOG_TRUNCATED_REPLAY, committed)
     at = {p: committed.at.get(p, 0) for p in sorted(spans)} | dict(same_up_to)
     return Acceptance(Accepted.LOG_TRUNCATED_REPLAY, committed, _forgotten(committed, at, same_up_to.keys()))
@@ -140,13 +140,14 @@ def _forgotten(committed: Offsets, at: Mapping[int, int], partitions: Collection
 def offsets_lost(committed: Offsets, topic_id: str, spans: Mapping[int, Span]) -> Acceptance:
     """Go on from the topic's first offsets where the ledger is before them; what lies between is lost.
 
-    A partition that the ledger does not name was added after it began, so it is lost from offset 0.
+    A partition that the ledger does not name was added after it began, so it is lost from offset 0. The last records stay known.
     """
     lost = {p: n for p, span in sorted(spans.items()) if (n := span.earliest - committed.at.get(p, 0)) > 0}
     _happened(committed.topic_id == topic_id and bool(lost), Accepted.OFFSETS_LOST, committed)
     before = {**dict.fromkeys(lost, 0), **committed.at}
     at = {**committed.at, **{p: spans[p].earliest for p in lost}}
-    start, end = (Offsets(committed.topic, topic_id, dict(sorted(offsets.items()))) for offsets in (before, at))
+    start = Offsets(committed.topic, topic_id, dict(sorted(before.items())))
+    end = replace(start, at=dict(sorted(at.items())), last=committed.last)
     return Acceptance(Accepted.OFFSETS_LOST, start, end, lost)
 
 
@@ -174,11 +175,6 @@ def remembered_deletes_lost(committed: Offsets, known: RememberedDeletes, gone: 
     """Return the ledger as it is, with the remembered deletes but for those in the files that are `gone`, or damaged."""
     _happened(bool(gone), Accepted.REMEMBERED_DELETES_LOST, committed)
     return Acceptance(Accepted.REMEMBERED_DELETES_LOST, committed, committed, remembered=known.without(gone))
-
-
-def rolled_back_replay(head: Offsets, lost: Mapping[int, int]) -> Acceptance:
-    """Return the ledger of the table's head: what came after it is landed again."""
-    return Acceptance(Accepted.ROLLED_BACK_REPLAY, head, head, lost)
 
 
 def rolled_back_hold(committed: Offsets, head: Offsets, kept: Mapping[int, int]) -> Acceptance:

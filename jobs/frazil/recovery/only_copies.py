@@ -64,23 +64,18 @@ def check_lands_again(
         raise InvalidInput(what, where=f"topic {topic}", do=do)
     if found.side is None or not batches:
         return
+    what = ""
     first = {p: span.earliest for p, span in job.kafka.offsets(topic, pipeline.isolation).items()}
     is_gone = F.lit(False)
     for partition, offset in first.items():
         is_gone |= (F.col("partition") == partition) & (F.col("offset") < offset)
     removed = job.spark.table(f"{job.iceberg.name}.{table}").where(letters.condition(batches))
-    if (number := removed.where(is_gone).count()) > 0:
-        raise InvalidInput(
-            f"Kafka does not have the records of {number} dead letters any more, which a replay would remove",
-            where=f"table {table}",
-            do=do,
-        )
-    replaced = first_replaced(pipeline, job.kafka, removed)
-    if replaced is not None:
-        partition, offset = replaced
-        raise InvalidInput(
+    if number := removed.where(is_gone).count():
+        what = f"Kafka does not have the records of {number} dead letters any more, which a replay would remove"
+    elif (replaced := first_replaced(pipeline, job.kafka, removed)) is not None:
+        what = (
             "the topic's log was truncated, so Kafka does not have the records of dead letters that a replay would remove, "
-            f"as that at offset {offset} of partition {partition}",
-            where=f"table {table}",
-            do=do,
+            f"as that at offset {replaced[1]} of partition {replaced[0]}"
         )
+    if what:
+        raise InvalidInput(what, where=f"table {table}", do=do)

@@ -14,6 +14,7 @@ from frazil.lake.commit.dead_letters import of_batches as letters
 from frazil.lake.commit.dead_letters.decide import open_document
 from frazil.lake.commit.dead_letters.side_state import SideState, belongs
 from frazil.lake.commit.dead_letters.side_table import Look
+from frazil.lake.layout import prefix_of
 from frazil.lake.ledger.entries import entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows, lineage
@@ -38,34 +39,24 @@ from frazil.schemas.iceberg import field_ids
 def missing(pipeline: Pipeline, entry: Entry, end: Offsets, counted: Iterable[Mapping[int, int]]) -> dict[int, int]:
     """Return how many records up to `end` are in neither table, by partition, by the totals that `entry` has.
 
-    `counted` are rows and dead letters by partition, of one source each. Raises `InvalidInput` if the ledger has no totals, or if
-    more was counted than the totals account for.
+    `counted` are rows and dead letters by partition, of one source each. Of an upsert table they are dead letters only: its commits
+    carry on how many records landed, for all partitions together. So what is lost is named for the first partitions that can lack
+    so much. Raises `InvalidInput` if the ledger has no totals, or if more was counted than the totals account for.
     """
     counts = list(counted)
     lost = {p: n - sum(rows.get(p, 0) for rows in counts) for p, n in _expected(pipeline, entry, end).items()}
-    if any(n < 0 for n in lost.values()):
-        raise _too_many(pipeline, lost)
-    return {p: n for p, n in sorted(lost.items()) if n}
-
-
-def missing_of_state(
-    pipeline: Pipeline, entry: Entry, end: Offsets, counted: Iterable[Mapping[int, int]]
-) -> dict[int, int]:
-    """Return the same for an upsert table, where `counted` are dead letters only: its commits carry on how many landed.
-
-    They do so for all partitions together. What is lost is therefore named for the first partitions that can lack so much.
-    """
-    assert entry.keys is not None
-    counts = list(counted)
-    may_lack = {p: n - sum(rows.get(p, 0) for rows in counts) for p, n in _expected(pipeline, entry, end).items()}
-    left = sum(may_lack.values()) - entry.keys.records
-    if left < 0 or any(n < 0 for n in may_lack.values()):
-        raise _too_many(pipeline, may_lack)
-    lost = dict[int, int]()
-    for p, n in sorted(may_lack.items()):
+    left = sum(lost.values()) - (entry.keys.records if entry.keys is not None else 0)
+    if left < 0 or any(n < 0 for n in lost.values()):
+        table = pipeline.table
+        raise InvalidInput(
+            f"there are more rows and dead letters than the ledger accounts for, by partition: {lost}",
+            where=f"tables {table.identifier} and {table.dead_letters}",
+            do=f"`frazil verify {pipeline.name} --deep` says what is wrong; repair that first",
+        )
+    for p, n in sorted(lost.items()):
         lost[p] = min(n, left)
         left -= lost[p]
-    return {p: n for p, n in lost.items() if n}
+    return {p: n for p, n in sorted(lost.items()) if n}
 
 
 def _expected(pipeline: Pipeline, entry: Entry, end: Offsets) -> dict[int, int]:
@@ -86,21 +77,13 @@ def _expected(pipeline: Pipeline, entry: Entry, end: Offsets) -> dict[int, int]:
     return expected
 
 
-def _too_many(pipeline: Pipeline, lost: Mapping[int, int]) -> InvalidInput:
-    table = pipeline.table
-    what = f"there are more rows and dead letters than the ledger accounts for, by partition: {dict(lost)}"
-    do = f"`frazil verify {pipeline.name} --deep` says what is wrong; repair that first"
-    return InvalidInput(what, where=f"tables {table.identifier} and {table.dead_letters}", do=do)
-
-
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """A pipeline's tables as they were found; `prefix` is what the columns of a row's place begin with."""
+    """A pipeline's tables as they were found."""
 
     pipeline: Pipeline
     job: JobContext
     found: Look
-    prefix: str
 
     def rolled_back(self, event: Accepted) -> tuple[Acceptance, dict[str, Any] | None]:
         """Return the decision after a rollback, and what it adds to the dead-letter table's part; None for no part.
@@ -115,7 +98,7 @@ class Recovery:
             check_was_one_log(self.pipeline, self.found)
             batches, lost = self._undecided(last)
             check_lands_again(self.pipeline, self.job, self.found, self._committed, batches, do=restored(self.pipeline))
-            return decisions.rolled_back_replay(self._committed, lost), {"remove": batches}
+            return Acceptance(event, self._committed, self._committed, lost), {"remove": batches}
         if state is not SideState.ROLLED_BACK:
             raise not_happened(event, f"table {self.pipeline.table.identifier}")
         pending = self._open_part()
@@ -162,9 +145,11 @@ class Recovery:
             is_known = is_complete and found.are_exact and not found.gave_up
             lost = {} if is_known else self._lacking(head, head.end, pending={}, without=found.batches)
             if is_complete and lost and not (is_safe and found.gave_up):  # some are of commits that stay
-                what = f"without the dead letters behind the table's offsets records would be missing, by partition: {lost}"
+                what = (
+                    f"without the dead letters after the table's offsets records would be missing, by partition: {lost}"
+                )
                 raise InvalidInput(what, where=f"table {self.pipeline.table.dead_letters}", do=do)
-            decided = decisions.rolled_back_replay(head.end, lost)
+            decided = Acceptance(event, head.end, head.end, lost)
             return decided, {"remove": found.batches, "over_rollback": True} if has_part else None
         if is_complete and not found.gave_up and (is_safe or not has_part):
             kept = letters.counted(self._letters(), found.batches) if has_part else {}
@@ -211,7 +196,7 @@ class Recovery:
         lost = self._lacking(last, self._committed, pending={}, without=batches)
         if lost:
             raise InvalidInput(
-                "commits to the dead-letter table have expired, and without the dead letters behind the table's offsets "
+                "commits to the dead-letter table have expired, and without the dead letters after the table's offsets "
                 f"it lacks records, by partition: {lost}",
                 where=f"table {self.pipeline.table.dead_letters}",
                 do=restored(self.pipeline),
@@ -259,8 +244,9 @@ class Recovery:
         totals, table, spark = entry.totals, self.pipeline.table, self.job.spark
         closed = totals.closed if totals is not None else ()
         topics = {self.pipeline.topic.name, end.topic, *(c.topic for c in closed)}
-        is_state = entry.keys is not None  # whose rows say nothing of the records that they superseded
-        counted = [] if is_state else [row_offsets.rows_of(spark, self._named(table.identifier), topics, self.prefix)]
+        counted = []
+        if entry.keys is None:  # the rows of an upsert table say nothing of the records that they superseded
+            counted.append(row_offsets.rows_of(spark, self._named(table.identifier), topics, prefix_of(self.pipeline)))
         if self.found.side is not None:
             counted.append(row_offsets.rows_of(spark, self._named(table.dead_letters), topics, LETTERS))
             if without:
@@ -270,7 +256,7 @@ class Recovery:
             counted.append(
                 row_offsets.rows_of_files(self.job.iceberg, side, pending["files"], LETTERS, unique_id=unique_id)
             )
-        return (missing_of_state if is_state else missing)(self.pipeline, entry, end, counted)
+        return missing(self.pipeline, entry, end, counted)
 
     def _letters(self) -> Any:
         return self.job.spark.table(self._named(self.pipeline.table.dead_letters))

@@ -10,13 +10,12 @@ from frazil.errors import InvalidInput
 from frazil.lake.commit.dead_letters.side_state import SideState
 from frazil.lake.commit.dead_letters.side_table import Look, side_lineage
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java, items
+from frazil.lake.java_classes import items
 from frazil.lake.ledger.entries import of
-from frazil.lake.ledger.entry import EVENTS, PIPELINE, TABLE, Entry
+from frazil.lake.ledger.entry import PIPELINE, TABLE, Entry
 from frazil.lake.ledger.lineage import ancestors, lineage
-from frazil.lake.ledger.totals import Closed
 from frazil.recovery.decisions import ENDS_OF_LOGS
-from frazil.recovery.undone_batches import is_later, restored
+from frazil.recovery.undone_batches import event_of, is_later, restored
 
 
 def check_is_one_log(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: Entry) -> None:
@@ -56,8 +55,8 @@ def check_was_one_log(pipeline: Pipeline, found: Look) -> None:
     last = found.last
     assert last is not None
     table = pipeline.table
-    is_of_another_topic = any(_is_of_another_topic(last, entry) for entry in _delivered_since(found, pipeline, last))
-    if is_of_another_topic or any(_delivered_ends(found, pipeline, last)):
+    topics = {entry.end.topic_id for entry in (last, *_delivered_since(found, pipeline, last)) if entry.end is not None}
+    if len(topics) > 1 or any(_delivered_ends(found, pipeline, last)):
         raise InvalidInput(
             "the table was set back to before the topic was re-created or truncated: dead letters since are of two logs",
             where=f"table {table.dead_letters}",
@@ -72,7 +71,8 @@ def is_one_log(earlier: Entry, later: Entry) -> bool:
     """
     if earlier.end is None or later.end is None:
         return False
-    return later.end.reaches(earlier.end) and _closed(earlier) == _closed(later)
+    before, after = (entry.totals.closed if entry.totals is not None else () for entry in (earlier, later))
+    return later.end.reaches(earlier.end) and before == after
 
 
 def _last_end(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: Entry) -> int | None:
@@ -90,14 +90,7 @@ def _last_end(pipeline: Pipeline, iceberg: Iceberg, found: Look, head: Entry) ->
             break
     undone = takewhile(lambda s: int(s.snapshotId()) not in kept, lineage(iceberg, main, last.snapshot_id))
     later = (s for s in chain(items(main.snapshots()), undone) if int(s.sequenceNumber()) > since)
-    return max((int(s.sequenceNumber()) for s in later if _ends_a_log(s, pipeline.name)), default=None)
-
-
-def _ends_a_log(snapshot: Java, pipeline: str) -> bool:
-    if snapshot.summary().get(EVENTS) is None:
-        return False
-    entry = of(snapshot)
-    return entry.summary.get(PIPELINE) == pipeline and entry.event in ENDS_OF_LOGS
+    return max((int(s.sequenceNumber()) for s in later if event_of(s, pipeline.name) in ENDS_OF_LOGS), default=None)
 
 
 def _delivered_ends(found: Look, pipeline: Pipeline, since: Entry) -> Iterator[Entry]:
@@ -110,7 +103,7 @@ def _delivered_ends(found: Look, pipeline: Pipeline, since: Entry) -> Iterator[E
         return
     for snapshot in items(found.side.snapshots()):
         is_of = snapshot.summary().get(TABLE) == str(found.main.uuid())
-        if is_of and _ends_a_log(snapshot, pipeline.name) and is_later(entry := of(snapshot), since):
+        if is_of and event_of(snapshot, pipeline.name) in ENDS_OF_LOGS and is_later(entry := of(snapshot), since):
             yield entry
 
 
@@ -122,11 +115,3 @@ def _delivered_since(found: Look, pipeline: Pipeline, since: Entry) -> Iterator[
         if not is_later(entry, since):
             return
         yield entry
-
-
-def _closed(entry: Entry) -> tuple[Closed, ...]:
-    return entry.totals.closed if entry.totals is not None else ()
-
-
-def _is_of_another_topic(last: Entry, entry: Entry) -> bool:
-    return last.end is not None and entry.end is not None and entry.end.topic_id != last.end.topic_id

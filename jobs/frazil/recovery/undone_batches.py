@@ -96,14 +96,14 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
             do=head_or_hold(pipeline, last),
         )
     if is_hold or not reached:
-        batches = behind(pipeline, job, found, head.end)
         # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
         gave_up = gave_up or (is_replay and not reached)
-        return Batches(batches, are_exact=False, gave_up=gave_up, offsets_lost=tuple(gone))
+        return Batches(
+            behind(pipeline, job, found, head.end), are_exact=False, gave_up=gave_up, offsets_lost=tuple(gone)
+        )
     batches = [letters.batch_of(commit) for commit in commits]
-    if _are_unnamed(pipeline, job, found, commits, batches):
-        return Batches(batches, are_exact=False, gave_up=True, offsets_lost=tuple(gone))
-    return Batches(batches, are_exact=True, gave_up=gave_up, offsets_lost=tuple(gone))
+    is_unnamed = _are_unnamed(pipeline, job, found, commits, batches)
+    return Batches(batches, are_exact=not is_unnamed, gave_up=gave_up or is_unnamed, offsets_lost=tuple(gone))
 
 
 def _are_unnamed(
@@ -138,13 +138,13 @@ def check_was_not_replayed(pipeline: Pipeline, iceberg: Iceberg, found: Look, he
     number = {int(snapshot.snapshotId()): n for n, snapshot in enumerate(history)}
     every = {int(s.snapshotId()): s for s in chain(items(main.snapshots()), lineage(iceberg, main, last.snapshot_id))}
     for snapshot_id, replay in every.items():
-        if snapshot_id in number or not _is_replay(replay, pipeline.name):
+        if snapshot_id in number or event_of(replay, pipeline.name) != Accepted.ROLLED_BACK_REPLAY:
             continue
         fork = next(
             (n for s in lineage(iceberg, main, snapshot_id) if (n := number.get(int(s.snapshotId()))) is not None), 0
         )
         before = [s for s in history[:fork] if int(s.sequenceNumber()) < int(replay.sequenceNumber())]
-        if any(_is_own(s, pipeline.name) and of(s).end is not None for s in before):
+        if any(s.summary().get(ledger.PIPELINE) == pipeline.name and of(s).end is not None for s in before):
             raise InvalidInput(
                 "the table's head has commits that were undone and landed again since: their dead letters were removed",
                 where=f"table {pipeline.table.identifier}, snapshot {head.snapshot_id}",
@@ -152,16 +152,11 @@ def check_was_not_replayed(pipeline: Pipeline, iceberg: Iceberg, found: Look, he
             )
 
 
-def _is_own(snapshot: Java, pipeline: str) -> bool:
-    return bool(snapshot.summary().get(ledger.PIPELINE) == pipeline)
-
-
-def _is_replay(snapshot: Java, pipeline: str) -> bool:
-    return (
-        snapshot.summary().get(ledger.EVENTS) is not None
-        and _is_own(snapshot, pipeline)
-        and of(snapshot).event == Accepted.ROLLED_BACK_REPLAY
-    )
+def event_of(snapshot: Java, pipeline: str) -> str | None:
+    """Return the decision of a pipeline's operator that a snapshot records; None if it records none."""
+    summary = snapshot.summary()
+    is_decision = summary.get(ledger.EVENTS) is not None and summary.get(ledger.PIPELINE) == pipeline
+    return of(snapshot).event if is_decision else None
 
 
 def behind(pipeline: Pipeline, job: JobContext, found: Look, held: Offsets) -> list[dict[str, Any]]:
@@ -182,9 +177,8 @@ def undecided(job: JobContext, found: Look, pipeline: str) -> Batches | None:
         if not is_later(entry, last):
             break
         oldest = entry
-        gave_up = (
-            gave_up or ledger.EVENTS in entry.summary
-        )  # it may also have removed dead letters that are expected again
+        # A decision may also have removed dead letters that are expected again.
+        gave_up = gave_up or ledger.EVENTS in entry.summary
         if ledger.UPKEEP not in entry.summary:
             batches += letters.batches_added(job.iceberg, found.side, entry, new_id=job.new_id)
     else:
