@@ -101,7 +101,7 @@ def test_skips_and_gaps_are_what_the_commits_say(tmp_path: Path) -> None:
     lake.land({0: 100, 1: 50}, skipped=[(0, 5), (0, 6)], gaps=[(1, 49)])
     found = lake.verify()
     assert found.outcome is Outcome.PROVEN
-    assert [(one.skipped, one.explained) for one in found.partitions] == [(2, 0), (0, 1)]
+    assert [(one.skipped, one.gaps) for one in found.partitions] == [(2, 0), (0, 1)]
 
 
 def test_a_pipeline_that_began_late_reads_from_there(tmp_path: Path) -> None:
@@ -373,7 +373,7 @@ def test_figures_survive_the_snapshots_they_were_made_of(tmp_path: Path) -> None
     lake.expire(keep=2)
     found = lake.verify()
     assert (found.outcome, found.commits) == (Outcome.PROVEN, 2)
-    assert [(one.read, one.skipped, one.explained) for one in found.partitions] == [(140, 1, 0), (50, 0, 1)]
+    assert [(one.read, one.skipped, one.gaps) for one in found.partitions] == [(140, 1, 0), (50, 0, 1)]
 
 
 def test_a_ledger_from_before_there_were_totals_is_summed_up(tmp_path: Path) -> None:
@@ -477,7 +477,7 @@ def test_a_gap_that_an_operator_accepted_is_explained(landed: Landed) -> None:
     landed.commit({0: 500}, Counts(gaps={0: 300}), {}, accepted=accepted)
     landed.land({0: 510, 1: 60})
     found = landed.verify()
-    assert (found.outcome, found.partitions[0].explained) == (Outcome.PROVEN, 300)
+    assert (found.outcome, found.partitions[0].gaps) == (Outcome.PROVEN, 300)
     assert any("offsets-lost" in note for note in found.notes)
 
 

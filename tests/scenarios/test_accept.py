@@ -132,7 +132,7 @@ def test_lost_offsets_are_recorded_and_never_taken_for_read(one: Shop) -> None:
     assert one.drain().written == 2
     assert_proven(one)
     (account,) = verified(one).partitions
-    assert (account.read, account.landed, account.dead_lettered, account.explained) == (23, 14, 6, 3)
+    assert (account.read, account.landed, account.dead_lettered, account.gaps) == (23, 14, 6, 3)
 
 
 @pytest.mark.long
@@ -194,7 +194,7 @@ def test_a_rollback_to_hold_gives_up_the_rows_of_a_partition_that_was_added_afte
     decided = accepted(one, Accepted.ROLLED_BACK_HOLD)
     assert (decided.after.at, decided.lost) == ({0: 18, 1: 5}, {1: 3})
     assert_proven(one)
-    assert [(a.read, a.landed, a.dead_lettered, a.explained) for a in verified(one).partitions][1] == (5, 0, 2, 3)
+    assert [(a.read, a.landed, a.dead_lettered, a.gaps) for a in verified(one).partitions][1] == (5, 0, 2, 3)
 
 
 @pytest.mark.long

@@ -47,7 +47,7 @@ def assert_account(shop: Shop, *, landed: int, explained: int, dead_lettered: in
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
     assert found.outcome == "proven", [str(f) for f in found.findings]
     (account,) = found.partitions
-    assert (account.landed, account.dead_lettered, account.explained) == (landed, dead_lettered, explained)
+    assert (account.landed, account.dead_lettered, account.gaps) == (landed, dead_lettered, explained)
 
 
 def test_records_that_vanish_after_they_were_read_are_no_gaps(compacted: Shop) -> None:

@@ -96,7 +96,7 @@ def test_records_of_an_added_partition_that_retention_took_unread_stop_the_pipel
     assert shop.drain().written == 4
     found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
     assert found.outcome == "proven", [str(f) for f in found.findings]
-    assert [(a.read, a.landed, a.explained) for a in found.partitions] == [(4, 4, 0), (10, 4, 6)]
+    assert [(a.read, a.landed, a.gaps) for a in found.partitions] == [(4, 4, 0), (10, 4, 6)]
 
 
 def transactional(shop: Shop, name: str) -> Producer:
@@ -152,7 +152,7 @@ def test_a_state_has_the_records_of_committed_transactions_only(shop_of: ShopOf)
     for deep in (False, True):
         proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
         assert proof.outcome == "proven", [str(f) for f in proof.findings]
-        assert [(a.read, a.landed, a.explained) for a in proof.partitions] == [(10, 4, 6)]
+        assert [(a.read, a.landed, a.gaps) for a in proof.partitions] == [(10, 4, 6)]
 
 
 @pytest.mark.long

@@ -556,4 +556,4 @@ def test_a_decision_without_new_offsets_between_the_loads_of_both_tables_is_no_f
     lake = BusyLake(stock.environment, [lambda: stock.accept(Accepted.SIDE_TABLE_REPLACED)])
     found = verify(stock.pipeline, lake, wait=no_wait)
     assert found.outcome == "proven", [str(f) for f in found.findings]
-    assert found.sum_of("explained") == 4
+    assert found.sum_of("gaps") == 4

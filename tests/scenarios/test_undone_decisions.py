@@ -95,7 +95,7 @@ def test_a_hold_before_the_pipelines_first_commit_counts_all_that_is_gone(stock:
     stock.roll_back(3)
     assert stock.accept(Accepted.ROLLED_BACK_HOLD).lost == {0: 20}
     found = stock.verified(deep=True)
-    assert (found.outcome, found.sum_of("read"), found.sum_of("explained")) == ("proven", 20, 20)
+    assert (found.outcome, found.sum_of("read"), found.sum_of("gaps")) == ("proven", 20, 20)
     stock.land_with_dead_letters()
     stock.assert_proven()
 

@@ -73,5 +73,4 @@ class Verification:
 
     def document(self) -> dict[str, Any]:
         """Return the verification as JSON."""
-        partitions = [{**asdict(one), "gaps": one.gaps} for one in self.partitions]
-        return {**asdict(self), "outcome": self.verdict, "partitions": partitions, "exit_code": self.exit_code}
+        return {**asdict(self), "outcome": self.verdict, "exit_code": self.exit_code}

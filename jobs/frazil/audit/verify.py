@@ -67,12 +67,10 @@ def verify(
     began = clock()
     for _ in range(TRIES):
         tables = load_tables(pipeline, lake, wait)
-        audit = _prepared(pipeline, tables, deep=deep, keys=keys, proofs=None if fresh else proofs, clock=clock)
+        audit = _prepared(pipeline, tables, deep=deep, keys=keys, proofs=None if fresh else proofs)
         if isinstance(audit, _Audit):
             announce(audit.estimate)
-            found = audit.run(proofs)
-        else:
-            found = audit
+        found = audit.run(proofs) if isinstance(audit, _Audit) else audit
         if not VANISHED & {finding.flaw for finding in found.findings} or tables.are_current(lake):
             break  # else what is gone may only have expired since the tables were loaded
     return replace(found, seconds=round(clock() - began, 3))
@@ -86,18 +84,16 @@ def plan(
     Raises as `verify` does.
     """
     tables = load_tables(pipeline, lake, lambda seconds: None)
-    audit = _prepared(pipeline, tables, deep=deep, keys=False, proofs=None if fresh else proofs, clock=time.monotonic)
+    audit = _prepared(pipeline, tables, deep=deep, keys=False, proofs=None if fresh else proofs)
     return audit.estimate if isinstance(audit, _Audit) else audit
 
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    """A verification whose files are known and not read yet."""
+    """A verification whose files are known and not read yet; `parts` are of one topic each, the ledger's own first."""
 
     result: Verification
-    counting: Counting
-    totals: Totals
-    end: Offsets
+    parts: tuple[tuple[Totals, Offsets, Counting], ...]
     decision: Entry | None
     snapshots: Mapping[Role, int | None]
     key: Mapping[str, Any]
@@ -105,14 +101,13 @@ class _Audit:
     reads_keys: bool
     is_changed: bool
     sources: tuple[Source, ...]
-    remembered_deletes: tuple[str, ...] = ()
-    former: tuple[tuple[Totals, Offsets, Counting], ...] = ()
-    state: State | None = None
+    remembered_deletes: tuple[str, ...]
+    state: State | None
 
     @property
     def estimate(self) -> Estimate:
         """The rows to read: all keys of an upsert table, and all bytes for a deep verification."""
-        found = self.counting.estimate
+        found = self.parts[0][2].estimate
         if self.state is not None and self.reads_keys:
             files = self.state.source.files
             found = replace(found, files=found.files + len(files), rows=found.rows + sum(file.rows for file in files))
@@ -122,20 +117,16 @@ class _Audit:
 
     def run(self, proofs: ProofFolder | None) -> Verification:
         """Read the files and compare."""
-        counted = self.counting.run()
+        found = [(totals, end, counting.run()) for totals, end, counting in self.parts]
+        counted = found[0][2]
         findings = [*self.result.findings, *counted.findings, *self._unfinished(counted)]
+        is_countable = not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings)
         accounts: tuple[PartitionAccount, ...] = ()
-        all_reads = list(counted.reads.values())
-        if not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings):
-            names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
-            accounts, wrong = account(self.totals, self.end, counted, names)
-            findings += wrong
-            for totals, end, counting in self.former:
-                again = counting.run()
-                all_reads += again.reads.values()
-                more, wrong = account(totals, end, again, names)
-                accounts = (*accounts, *more)
-                findings += [f for f in (*again.findings, *wrong) if f not in findings]
+        names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
+        for totals, end, part in found if is_countable else ():
+            more, wrong = account(totals, end, part, names)
+            accounts = (*accounts, *more)
+            findings += [one for one in (*part.findings, *wrong) if one not in findings]
         reads, live = dict(counted.reads), None
         if self.state is not None:
             accounts, findings = self.state.accounts(accounts, findings)
@@ -145,8 +136,9 @@ class _Audit:
         if self.is_changed and findings and {finding.flaw for finding in findings} == {Flaw.MISSING}:
             command = f"`frazil accept {self.result.pipeline} {ledger.ROWS_DELETED} --reason …`"
             lacking = (*lacking, f"if another engine deleted these rows on purpose, {command} counts them as deleted")
+        all_reads = [read for _, _, part in found for read in part.reads.values()]
         outcome, depth = worst(tuple(findings)), self._depth([*all_reads, *reads.values()])
-        if proofs is not None and not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings):
+        if proofs is not None and is_countable:
             at = {role.value: number for role, number in self.snapshots.items() if number is not None}
             is_read = outcome is Outcome.PROVEN and (self.reads_keys or depth is not Depth.COUNTED)
             proofs.store(self.key, replace(counted.remembered, read_at=at if is_read else self.before.read_at))
@@ -207,114 +199,97 @@ class _Audit:
 
 
 def _prepared(
-    pipeline: Pipeline,
-    tables: Tables,
-    *,
-    deep: bool,
-    keys: bool,
-    proofs: ProofFolder | None,
-    clock: Callable[[], float],
+    pipeline: Pipeline, tables: Tables, *, deep: bool, keys: bool, proofs: ProofFolder | None
 ) -> _Audit | Verification:
     """Return what is to be counted; or the verification, if there is nothing to compare with."""
     table, side, commits = tables.table, tables.side, tables.commits
-    identifier, topic = pipeline.table.identifier, pipeline.topic.name
+    known: dict[str, Any] = {}
 
-    def verification(findings: Sequence[Finding], **known: Any) -> Verification:
+    def verification(findings: Sequence[Finding], flaw: Flaw | None = None, what: str = "") -> Verification:
+        where = f"table {pipeline.table.identifier}"
+        found = (*findings, *([] if flaw is None else [Finding(flaw=flaw, where=where, what=what)]))
         return Verification(
             pipeline=pipeline.name,
-            table=identifier,
+            table=pipeline.table.identifier,
             dead_letters=pipeline.table.dead_letters,
-            topic=topic,
-            outcome=worst(tuple(findings)),
+            topic=pipeline.topic.name,
+            outcome=worst(found),
             is_deep=deep,
-            findings=tuple(findings),
+            findings=found,
             **known,
         )
 
-    def unchecked(flaw: Flaw, what: str) -> Finding:
-        return Finding(flaw=flaw, where=f"table {identifier}", what=what)
-
     if table is None:
-        what = "the table does not exist: nothing was read yet, or it was dropped"
-        return verification([unchecked(Flaw.NO_TABLE, what)])
-    stale = commits[0].entry.stale_keys if commits else None
+        return verification([], Flaw.NO_TABLE, "the table does not exist: nothing was read yet, or it was dropped")
+    newest = commits[0].entry if commits else None
+    stale = newest.stale_keys if newest is not None else None
     others = [note for one in (table, side) if one is not None for note in manifests.of_others(one)]
     cautions = (*gaps_of_state(pipeline), *(stale.notes if stale is not None else ()), *others)
-    notes = (*manifests.notes(table, pipeline.name, commits), *cautions)
-    findings = commit_chain.check(table, pipeline.name, commits)
-    end, totals = commits[0].entry.end if commits else None, commit_chain.totals(table, commits)
-    if end is None:
+    known |= {"notes": (*manifests.notes(table, pipeline.name, commits), *cautions), "cautions": cautions}
+    findings, totals = commit_chain.check(table, pipeline.name, commits), commit_chain.totals(table, commits)
+    if newest is None or newest.end is None:
         is_ours = table.layout.is_ours
         what = "no snapshot says which offsets the table holds" if is_ours else "Frazil did not make this table"
         if table.layout.writers:
             what = OtherPipeline.said(table.layout.writers)[0]
-        return verification([*findings, unchecked(Flaw.NO_LEDGER, what)], notes=notes, cautions=cautions)
+        return verification(findings, Flaw.NO_LEDGER, what)
     if totals is None:
         what = "its commits carry no totals, and the first of them have expired"
-        return verification([*findings, unchecked(Flaw.NO_TOTALS, what)], notes=notes, cautions=cautions)
+        return verification(findings, Flaw.NO_TOTALS, what)
 
     if tables.ahead is not None:
-        what = f"snapshot {tables.ahead.id} has dead letters of offsets that table {identifier} has not come to"
+        what = f"snapshot {tables.ahead.id} has dead letters of offsets that table {table.identifier} has not come to"
         findings.append(Finding(flaw=Flaw.SIDE_AHEAD, where=f"table {pipeline.table.dead_letters}", what=what))
     if tables.ahead is None or tables.state is not SideState.AHEAD:
         findings += wrong_state(tables.state, pipeline.table.dead_letters)
-    for one in (table, side):
-        findings += manifests.lost_manifests(one) if one is not None else []
-    columns = place_columns(pipeline)
     check_metadata_columns(pipeline, table.layout)
-    check_columns(pipeline, identifier, table.layout, columns.all)
-    landed, wrong = files_of(Role.TABLE, table, table.head, columns)
-    of_keys, deleted_keys = commits[0].entry.keys, commits[0].entry.remembered_deletes
-    if of_keys is not None:
-        wrong = [*wrong, *of_remembered_deletes(table, pipeline.name, deleted_keys)]
-    if of_keys is not None and of_keys.late:
-        notes += (f"{of_keys.late:,} of the records came late: their keys had later rows, so they changed nothing",)
-    sources, findings = [] if of_keys is not None else [landed], [*findings, *wrong]
-    snapshots: dict[Role, int | None] = {Role.TABLE: table.head.id if table.head else None}
-    identities, loaded = [_identity(table, columns)], {Role.TABLE: table}
+    loaded = {Role.TABLE: (table, table.head, place_columns(pipeline))}
     if side is not None:
-        check_columns(pipeline, pipeline.table.dead_letters, side.layout, DEAD_LETTERS.all)
-        snapshot = as_of(side, commits, pipeline.name)
-        dead, wrong = files_of(Role.DEAD_LETTERS, side, snapshot, DEAD_LETTERS)
-        sources, findings = [*sources, dead], [*findings, *wrong]
-        snapshots[Role.DEAD_LETTERS] = snapshot.id if snapshot else None
-        identities.append(_identity(side, DEAD_LETTERS))
-        loaded[Role.DEAD_LETTERS] = side
+        loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), DEAD_LETTERS)
+    sources: dict[Role, Source] = {}
+    for role, (stored, snapshot, columns) in loaded.items():
+        check_columns(pipeline, stored.identifier, stored.layout, columns.all)
+        sources[role], wrong = files_of(role, stored, snapshot, columns)
+        findings += [*manifests.lost_manifests(stored), *wrong]
     pending, wrong = pending_files(table, side, tables.decision, pipeline, DEAD_LETTERS)
-    (totals, end), *former = by_topic(totals, end)
-    key = {"rule": RULE, "pipeline": pipeline.name, "topic": end.topic, "tables": identities}
-
+    findings += wrong
+    if newest.keys is not None:
+        findings += of_remembered_deletes(table, pipeline.name, newest.remembered_deletes)
+    if newest.keys is not None and newest.keys.late:
+        late = f"{newest.keys.late:,} of the records came late: their keys had later rows, so they changed nothing"
+        known["notes"] = (*known["notes"], late)
+    topics = by_topic(totals, newest.end)
+    key = {
+        "rule": RULE,
+        "pipeline": pipeline.name,
+        "topic": topics[0][1].topic,
+        "tables": [_identity(stored, columns) for stored, _, columns in loaded.values()],
+    }
     before = proofs.load(key) if proofs is not None else Remembered()
-    newer = [manifests.foreign_commits(one, before.read_at.get(role)) for role, one in loaded.items()]
+    newer = [manifests.foreign_commits(stored, before.read_at.get(role)) for role, (stored, *_) in loaded.items()]
     reads_keys = deep or keys or any(newer)
-    state = State(landed, of_keys, reads_keys) if of_keys is not None else None
-
-    def counting_of(totals: Totals, end: Offsets, remembered: Remembered | None = None) -> Counting:
-        return Counting(
-            [*sources, *pending],
-            ranges_read(totals, end),
-            topic=end.topic,
-            deep=reads_keys,
-            remembered=remembered,
-            clock=clock,
-        )
-
-    counted = {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
-    result = verification([*findings, *wrong], notes=notes, cautions=cautions, commits=len(commits), **counted)
+    state = State(sources[Role.TABLE], newest.keys, reads_keys) if newest.keys is not None else None
+    counted = [*(of for role, of in sources.items() if state is None or role is not Role.TABLE), *pending]
+    believed = None if deep or keys or (reads_keys and state is not None) else before
+    parts = []
+    for totals, end in topics:
+        remembered = None if parts else believed
+        read = ranges_read(totals, end)
+        counting = Counting(counted, read, topic=end.topic, deep=reads_keys, remembered=remembered)
+        parts.append((totals, end, counting))
+    known |= {"stale_keys": stale.keys, "unknown_keys": stale.unknown} if stale is not None else {}
+    known["commits"] = len(commits)
     return _Audit(
-        result=result,
-        counting=counting_of(totals, end, None if deep or keys or (reads_keys and state is not None) else before),
-        totals=totals,
-        end=end,
+        result=verification(findings),
+        parts=tuple(parts),
         decision=tables.decision,
-        snapshots=snapshots,
+        snapshots={role: snapshot.id if snapshot else None for role, (_, snapshot, _) in loaded.items()},
         key=key,
         before=before,
         reads_keys=reads_keys,
-        is_changed=any(manifests.undecided_commits(one) for one in loaded.values()),
-        sources=(landed, *(source for source in [*sources, *pending] if source is not landed)),
-        remembered_deletes=deleted_keys.locations,
-        former=tuple((*part, counting_of(*part)) for part in former),
+        is_changed=any(manifests.undecided_commits(stored) for stored, *_ in loaded.values()),
+        sources=(*sources.values(), *pending),
+        remembered_deletes=newest.remembered_deletes.locations,
         state=state,
     )
 

@@ -160,19 +160,6 @@ def test_what_takes_long_is_announced(ask: Ask, monkeypatch: pytest.MonkeyPatch)
     assert ask("--fresh").stderr.startswith("orders: 3 files to read, 6,004 rows, ")
 
 
-def test_an_estimate_uses_the_measured_rate(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.audit.files.count.MEASURED_ROWS", 1_000)
-    ask()
-    (file,) = Path(".frazil/proofs/test").glob("*.json")
-    assert json.loads(file.read_bytes())["body"]["rows_per_second"] > 1_000
-
-
-def test_json_keeps_the_older_name_of_gaps(lake: Landed, ask: Ask) -> None:
-    lake.land({0: 5_010, 1: 1_004}, gaps=[(0, 5_003)])
-    (first, _) = json.loads(ask("--json").stdout)["partitions"]
-    assert (first["gaps"], first["explained"]) == (1, 1)
-
-
 def shown(found: Verification, width: int) -> list[str]:
     screen = io.StringIO()
     print_result(found, Console(file=screen, width=width, highlight=False), verbose=True)

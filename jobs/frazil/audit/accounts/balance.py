@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frazil.audit.files.count import Counted
-from frazil.audit.files.window import NONE, Found, Role, Tally, total
+from frazil.audit.files.window import NONE, Found, Role, Tally
 from frazil.audit.finding import Finding, Flaw, Range
 from frazil.lake.ledger.next_offsets import Offsets
-from frazil.lake.ledger.totals import Closed, Totals
+from frazil.lake.ledger.totals import Closed, Total, Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class PartitionAccount:
     """The offsets of one partition that were read since the pipeline began, and what each of them is.
 
     `start` and `end` are those of the stretch that the ledger is in; `read` counts the offsets of stretches that an
-    operator's decision closed too. `explained` counts gaps, which are offsets that hold no record: those that Kafka's
+    operator's decision closed too. `gaps` are offsets that hold no record: those that Kafka's
     compaction and transactions leave, and those that an operator accepted. `pending` are dead letters that are decided
     and not appended yet. `deleted` are rows that other engines deleted, as an operator accepted. `topic` is the partition's
     topic: a pipeline that was moved has accounts of each.
@@ -34,22 +34,15 @@ class PartitionAccount:
     landed: int
     dead_lettered: int
     skipped: int
-    explained: int
+    gaps: int
     pending: int = 0
     deleted: int = 0
     topic: str = ""
 
     @property
-    def gaps(self) -> int:
-        """The offsets that hold no record; `explained` is the older name, which JSON keeps."""
-        return self.explained
-
-    @property
     def adds_up(self) -> bool:
         """The equation."""
-        return (
-            self.read == self.landed + self.dead_lettered + self.skipped + self.explained + self.pending + self.deleted
-        )
+        return self.read == self.landed + self.dead_lettered + self.skipped + self.gaps + self.pending + self.deleted
 
 
 def by_topic(totals: Totals, end: Offsets) -> tuple[tuple[Totals, Offsets], ...]:
@@ -82,7 +75,7 @@ def account(
         tallies.setdefault(part.partition, []).append(tally)
     for partition in sorted({*read, *(partition for _, partition in counted.outside)}):
         outside = {role: counted.outside.get((role, partition), NONE) for role in Role}
-        tally = total(tallies.get(partition, ()))
+        tally = sum(tallies.get(partition, ()), Tally())
         one, wrong = _account(partition, read.get(partition, []), totals, tally, outside, tables)
         accounts.append(replace(one, topic=end.topic))
         findings += wrong
@@ -100,17 +93,11 @@ def _account(
     findings: list[Finding] = []
 
     def note(flaw: Flaw, role: Role, what: str, found: Found, number: int | None = None) -> None:
-        number = found.number if number is None else number
-        if number:
+        if number := found.number if number is None else number:
+            where, what = f"table {tables[role]}, partition {partition}", f"{number} {what}{found.describe()}"
+            ranges = found.ranges
             findings.append(
-                Finding(
-                    flaw=flaw,
-                    where=f"table {tables[role]}, partition {partition}",
-                    what=f"{number} {what}{found.describe()}",
-                    partition=partition,
-                    ranges=found.ranges,
-                    count=number,
-                )
+                Finding(flaw=flaw, where=where, what=what, partition=partition, ranges=ranges, count=number)
             )
 
     for role in Role:
@@ -119,19 +106,11 @@ def _account(
     note(Flaw.DOUBLED, Role.DEAD_LETTERS, "rows too many, of ", tally.doubled_dead)
     note(Flaw.IN_BOTH, Role.TABLE, "records are rows and dead letters too: ", tally.both)
 
-    now, closed = totals.at.get(partition), [c for c in totals.closed if c.partition == partition]
-    offsets = sum(map(len, read))
-    skipped = sum(c.skipped for c in closed) + (now.skipped if now else 0)
-    gaps = sum(c.gaps for c in closed) + (now.gaps if now else 0)
-    deleted = sum(c.deleted for c in closed) + (now.deleted if now else 0)
-    found = tally.landed + tally.dead_lettered + tally.pending
-    missing = (
-        offsets
-        - (found - tally.doubled.number - tally.doubled_dead.number - tally.both.number)
-        - skipped
-        - gaps
-        - deleted
-    )
+    parts = [totals.at.get(partition, Total(0)), *(c for c in totals.closed if c.partition == partition)]
+    skipped, gaps, deleted = (sum(getattr(part, of) for part in parts) for of in ("skipped", "gaps", "deleted"))
+    offsets, twice = sum(map(len, read)), tally.doubled.number + tally.doubled_dead.number + tally.both.number
+    found = tally.landed + tally.dead_lettered + tally.pending - twice
+    missing = offsets - found - skipped - gaps - deleted
     if missing > 0:
         what = "records are in neither table"
         if skipped + gaps + deleted:
@@ -149,7 +128,7 @@ def _account(
         landed=tally.landed + outside[Role.TABLE].number,
         dead_lettered=tally.dead_lettered + outside[Role.DEAD_LETTERS].number,
         skipped=skipped,
-        explained=gaps,
+        gaps=gaps,
         pending=tally.pending + outside[Role.PENDING].number,
         deleted=deleted,
     ), findings

@@ -32,7 +32,8 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
         is_corrected = is_corrected or entry.event == ledger.RECOUNT
     for newer, older in pairwise(entries):
         findings += _between(newer, older, where)
-    is_first = bool(entries) and has_full_history(table, commits) and not _continues_undone(entries[-1])
+    # An operator who held a table that was rolled back to before its first commit continued its account.
+    is_first = bool(entries) and has_full_history(table, commits) and entries[-1].event != "rolled-back-hold"
     if is_first and not _carries_on(entries[-1], Totals()):
         what = "it is the first, and its totals are not what it counts"
         findings.append(_finding(Flaw.MISCOUNTED, where, entries[-1].snapshot_id, what))
@@ -116,7 +117,7 @@ def _gaps(entry: Entry) -> list[str]:
 
 def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
     findings: list[Finding] = []
-    if newer.start is None or older.end is None or _starts_over(newer):
+    if newer.start is None or older.end is None or newer.event == "ledger-lost":  # then the account begins there
         return findings
     apart = sorted(p for p, end in older.end.at.items() if newer.start.at.get(p) != end)
     late = {p: o for p, o in sorted(newer.start.at.items()) if p not in older.end.at and o > 0}
@@ -161,16 +162,6 @@ def _keys(newer: Entry, older: Entry) -> str | None:
     if (now.rows, now.records, now.late, now.removed) != expected:
         return "it does not carry on the account of the keys before it"
     return None
-
-
-def _starts_over(entry: Entry) -> bool:
-    """Return whether an operator rebuilt the ledger from the rows: the account begins there, whatever was committed before."""
-    return entry.event == "ledger-lost"
-
-
-def _continues_undone(entry: Entry) -> bool:
-    """Return whether an operator held a table that was rolled back to before its first commit: the account goes on."""
-    return entry.event == "rolled-back-hold"
 
 
 def _finding(flaw: Flaw, where: str, snapshot_id: int, what: str) -> Finding:

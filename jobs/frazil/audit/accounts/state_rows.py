@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,14 +52,14 @@ def by_manifest(source: Source, problems: list[Finding]) -> StateRows:
 
     files = source.files
     vectors = {file.path: [delete for delete in file.deletes if _is_vector(delete)] for file in files}
-    shared: dict[str, tuple[object, list[str]]] = {}
+    shared: dict[str, tuple[Any, list[str]]] = {}
     for file in files:
         for delete in file.deletes if not vectors[file.path] else ():
             shared.setdefault(delete.file_path, (delete, []))[1].append(file.path)
 
-    def of(named: tuple[object, list[str]]) -> list[tuple[str, BitMap64]]:
+    def of(named: tuple[Any, list[str]]) -> list[tuple[str, BitMap64]]:
         delete, paths = named
-        with noted(source, str(getattr(delete, "file_path", "")), problems):
+        with noted(source, delete.file_path, problems):
             positions = deletes_by_file(source.table, delete)
             return [(path, BitMap64(positions[path].to_numpy())) for path in paths if path in positions]
         return []
@@ -67,13 +68,9 @@ def by_manifest(source: Source, problems: list[Finding]) -> StateRows:
     for found in each(of, list(shared.values()), parallel=READERS):
         for path, positions in found:
             deleted[path] = deleted[path] | positions if path in deleted else positions
-    rows = sum(file.rows for file in files)
     of_vectors = sum(delete.record_count for found in vectors.values() for delete in found)
-    return StateRows(
-        rows
-        - of_vectors
-        - sum(deleted[file.path].range_cardinality(0, file.rows) for file in files if file.path in deleted)
-    )
+    of_files = sum(deleted[file.path].range_cardinality(0, file.rows) for file in files if file.path in deleted)
+    return StateRows(sum(file.rows for file in files) - of_vectors - of_files)
 
 
 def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> StateRows:
@@ -84,11 +81,10 @@ def read_keys(source: Source, key: Sequence[str], problems: list[Finding]) -> St
     shared = list[U64]()
     for number in range(passes):
         kept, wrong = [], list[Finding]()
-        for found in _keys(source, key, number, passes, wrong):
-            kept += found.kept
+        for of_file, hash_of_file, kept_of_file in _keys(source, key, number, passes, wrong):
+            kept += kept_of_file
             if number == 0:
-                rows += found.rows
-                total += found.hash
+                rows, total = rows + of_file, total + hash_of_file
         every = np.concatenate(kept) if kept else np.empty(0, np.uint64)
         each_once, numbers = np.unique(every, return_counts=True)
         doubled += len(every) - len(each_once)
@@ -123,17 +119,12 @@ def _comparable(column: pa.Array) -> pa.Array:
     return column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
 
 
-@dataclass(frozen=True, slots=True)
-class _Keys:
-    """The keys of a file: number and sum of all their hashes, and the hashes that one pass compares."""
+def _keys(
+    source: Source, key: Sequence[str], number: int, passes: int, problems: list[Finding]
+) -> Iterator[tuple[int, int, list[U64]]]:
+    """Yield of each file the number and sum of its keys' hashes, and those that one pass compares."""
 
-    rows: int
-    hash: int
-    kept: list[U64]
-
-
-def _keys(source: Source, key: Sequence[str], number: int, passes: int, problems: list[Finding]) -> Iterator[_Keys]:
-    def of(file: DataFile) -> _Keys:
+    def of(file: DataFile) -> tuple[int, int, list[U64]]:
         rows = total = 0
         kept: list[U64] = []
         with noted(source, file.path, problems), open_file(source.table, file, key) as opened:
@@ -143,13 +134,13 @@ def _keys(source: Source, key: Sequence[str], number: int, passes: int, problems
                 total += int(found.sum(dtype=np.uint64))
                 # Here and not where they are compared: the keys of many files wait there, with all of their hashes.
                 kept.append(found if passes == 1 else found[found % np.uint64(passes) == number])
-        return _Keys(rows, total, kept)
+        return rows, total, kept
 
     yield from each(of, source.files, parallel=READERS)
 
 
-def _is_vector(delete: object) -> bool:
-    return str(getattr(delete, "file_format", "")).upper().endswith("PUFFIN")
+def _is_vector(delete: Any) -> bool:
+    return str(delete.file_format).upper().endswith("PUFFIN")
 
 
 _OF_RECORDS = (Flaw.MISSING, Flaw.EXCESS)
@@ -171,7 +162,7 @@ class State:
         `partitions` and `findings` are of a count that saw no row, so to which all landed records are missing.
         """
         found = tuple(
-            replace(one, landed=one.read - one.dead_lettered - one.pending - one.skipped - one.explained)
+            replace(one, landed=one.read - one.dead_lettered - one.pending - one.skipped - one.gaps)
             for one in partitions
         )
         wrong = [finding for finding in findings if finding.flaw not in _OF_RECORDS]

@@ -6,9 +6,8 @@ window, whatever the number of rows and files.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from frazil.audit.files.bitmap import joined
 from frazil.audit.files.file_scan import Columns, Scan, Scanned, Source, is_dense, is_foreign, unlike
@@ -31,10 +30,6 @@ SEGMENT = 1 << 26
 
 PROOFS = 64
 """Proofs that are kept apart; above it, neighbours are joined."""
-
-
-MEASURED_ROWS = 1_000_000
-"""Rows from which on a verification's rate is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +72,11 @@ class Counting:
         read: dict[int, list[Range]],
         *,
         topic: str,
-        deep: bool = False,
-        remembered: Remembered | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        deep: bool,
+        remembered: Remembered | None,
     ) -> None:
         self._before = remembered or Remembered()
-        self._sources, self._clock = tuple(with_claims(source, self._before) for source in sources), clock
+        self._sources = tuple(with_claims(source, self._before) for source in sources)
         self._read = stretches(read)
         self._digests = Digests(self._sources)
         self._known = tuple(proof for proof in self._before.proofs if self._holds(proof))
@@ -101,7 +95,6 @@ class Counting:
 
     def run(self) -> Counted:
         """Read the files, window by window."""
-        began = self._clock()
         tallies = [one for proof in self._known for one in proof.tallies]
         outside: dict[tuple[Role, int], Found] = {}
         scans: list[tuple[Role, Scanned]] = []
@@ -131,17 +124,13 @@ class Counting:
             for segment in window.tallies():
                 tallies += segment
                 proofs.append(Proof("", tuple(segment)))
-        seconds = self._clock() - began
-        rows = sum(scanned.rows for _, scanned in scans)
         return Counted(
             tallies=tuple(tallies),
             outside=outside,
             reads={source.role: self._read_of(source, scans) for source in self._sources},
             findings=_findings(self._sources, scans),
             remembered=Remembered(
-                self._kept(proofs, doubtful),
-                rows / seconds if rows >= MEASURED_ROWS and seconds else self._before.rows_per_second,
-                {source.role: source.claims for source in self._sources},
+                self._kept(proofs, doubtful), {source.role: source.claims for source in self._sources}
             ),
         )
 
@@ -177,12 +166,11 @@ class Counting:
     def _estimate(self) -> Estimate:
         files = {(source.role, file.path): file for _, wanted in self._jobs for source, file in wanted}
         rows = sum(file.rows for _, wanted in self._jobs for _, file in wanted)
-        rate = self._before.rows_per_second or ROWS_PER_SECOND
         return Estimate(
             files=len(files),
             rows=sum(file.rows for file in files.values()),
             bytes=sum(file.column_bytes for file in files.values()),
-            seconds=round(max(rows / rate, len(files) * SECONDS_PER_FILE / READERS), 1),
+            seconds=round(max(rows / ROWS_PER_SECOND, len(files) * SECONDS_PER_FILE / READERS), 1),
             files_known=sum(len(source.files) for source in self._sources) - len(files),
             windows=len(self._windows),
         )
@@ -247,10 +235,10 @@ def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) 
 
 
 ROWS_PER_SECOND = 10_000_000.0
-"""What one machine reads of compacted files, until a verification has measured it (docs/benchmarks.md)."""
+"""What one machine reads of compacted files (docs/benchmarks.md)."""
 
 SECONDS_PER_FILE = 0.02
-"""What it takes to open a file, beside its rows."""
+"""What it takes to open a file, without its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,10 +253,6 @@ class Estimate:
     seconds: float = 0.0
     files_known: int = 0
     windows: int = 0
-
-    def document(self) -> dict[str, float]:
-        """Return the estimate as JSON."""
-        return asdict(self)
 
 
 def claims_of(source: Source) -> dict[int, Claim]:

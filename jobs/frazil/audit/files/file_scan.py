@@ -113,8 +113,9 @@ class Source:
 
 @dataclass(slots=True)
 class Scanned:
-    """What a scan met. `rows` are those read for the first time, `others` of other topics, `unplaced` without partition or
-    offset, `outside` of offsets that were never read, by partition.
+    """The result of a scan: `rows` read for the first time, of which `others` are of other topics and `unplaced` lack their place.
+
+    `outside` are of offsets that were never read, by partition.
     """
 
     rows: int = 0
@@ -191,30 +192,20 @@ class Scan:
             lies = lies or (claimed is not None and bool((claimed.place(partitions, offsets) < 0).any()))
             if own_rows is not placed:
                 partitions, offsets = (np.asarray(own_rows.column(i)) for i in (0, 1))
+            offsets = offsets.astype(np.int64, copy=False)
+            addresses = window.placement.place(partitions, offsets)
+            is_inside = addresses >= 0
+            window.mark(source.role, addresses if bool(is_inside.all()) else addresses[is_inside])
             if is_first:
                 scanned.rows += len(batch)
                 scanned.unplaced += len(batch) - len(placed)
                 scanned.others += len(placed) - len(own_rows)
-            self._rows(
-                source.role, partitions, offsets.astype(np.int64, copy=False), window, scanned, is_first=is_first
-            )
+                elsewhere = partitions[~is_inside], offsets[~is_inside]
+                is_strange = self._domain.place(*elsewhere) < 0
+                outside(scanned.outside, elsewhere[0][is_strange], elsewhere[1][is_strange])
         if lies:
             what = "has records outside of the bounds that its manifest, its footer or its commit states"
             scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file.path, what))
-
-    def _rows(
-        self, role: Role, partitions: Ints, offsets: Ints, window: Window, scanned: Scanned, *, is_first: bool
-    ) -> None:
-        addresses = window.placement.place(partitions, offsets)
-        elsewhere = addresses < 0
-        if not bool(elsewhere.any()):
-            window.mark(role, addresses)
-            return
-        window.mark(role, addresses[~elsewhere])
-        if is_first:
-            partitions, offsets = partitions[elsewhere], offsets[elsewhere]
-            strange = self._domain.place(partitions, offsets) < 0
-            outside(scanned.outside, partitions[strange], offsets[strange])
 
 
 def outside(found: dict[int, Found], partitions: Ints, offsets: Ints) -> None:

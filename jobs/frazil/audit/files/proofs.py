@@ -44,14 +44,13 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a verification leaves for the next: proofs, and how many rows it read in a second, if it was many.
+    """What a verification leaves for the next.
 
     `claims` are what commits said of files that are still there, by role and snapshot: their snapshots may expire. `read_at` is, by
     role, the snapshot at which the keys of all rows were read last, and were right.
     """
 
     proofs: tuple[Proof, ...] = ()
-    rows_per_second: float | None = None
     claims: Mapping[str, Mapping[int, Claim]] = field(default_factory=dict)
     read_at: Mapping[str, int] = field(default_factory=dict)
 
@@ -93,7 +92,7 @@ class ProofFolder:
                 role: {int(id_): {p: Range(a, b) for p, a, b in parts} for id_, parts in of.items()}
                 for role, of in body["claims"].items()
             }
-            return Remembered(proofs, body["rows_per_second"], claims, dict(body["read_at"]))
+            return Remembered(proofs, claims, dict(body["read_at"]))
         except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             return Remembered()
 
@@ -102,7 +101,6 @@ class ProofFolder:
         body = {
             "key": dict(key),
             "proofs": [_document(proof) for proof in remembered.proofs],
-            "rows_per_second": remembered.rows_per_second,
             "claims": {
                 role: {str(id_): [[p, r.start, r.end] for p, r in claim.items()] for id_, claim in of.items()}
                 for role, of in remembered.claims.items()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 import numpy as np
@@ -77,7 +77,7 @@ class Layers:
 
 
 class Window:
-    """The offsets of some stretches, and the rows that were met in them. Threads may share it."""
+    """The offsets of some stretches, and the rows that were seen in them. Threads may share it."""
 
     def __init__(self, spans: Sequence[Stretch], segments: Sequence[Sequence[Stretch]]) -> None:
         self.placement = Placement(spans)
@@ -192,28 +192,15 @@ class Tally:
     landed: int = 0
     dead_lettered: int = 0
     pending: int = 0
-    absent: Found = field(default=NONE)
-    doubled: Found = field(default=NONE)
-    doubled_dead: Found = field(default=NONE)
-    both: Found = field(default=NONE)
+    absent: Found = NONE
+    doubled: Found = NONE
+    doubled_dead: Found = NONE
+    both: Found = NONE
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            landed=self.landed + other.landed,
-            dead_lettered=self.dead_lettered + other.dead_lettered,
-            pending=self.pending + other.pending,
-            absent=self.absent + other.absent,
-            doubled=self.doubled + other.doubled,
-            doubled_dead=self.doubled_dead + other.doubled_dead,
-            both=self.both + other.both,
-        )
+        return Tally(**{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
     @property
     def is_clean(self) -> bool:
         """Return whether each offset has one row, one dead letter, or nothing, and nothing is pending."""
         return not (self.pending or self.doubled.number or self.doubled_dead.number or self.both.number)
-
-
-def total(tallies: Iterable[Tally]) -> Tally:
-    """Return the sum of tallies."""
-    return sum(tallies, Tally())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -152,7 +153,7 @@ def verify(
             documents.append({"pipeline": pipeline.name, "error": str(error)})
             continue
         if isinstance(found, Estimate):
-            documents.append({"pipeline": pipeline.name, "estimate": found.document()})
+            documents.append({"pipeline": pipeline.name, "estimate": asdict(found)})
             if not as_json:
                 say(f"{pipeline.name}: {planned(found)}")
             continue
