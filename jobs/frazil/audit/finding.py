@@ -1,4 +1,4 @@
-"""What a verification can find, as values."""
+"""The findings of a verification, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = 20  # ranges that a finding names; it counts all
 
 
 class Outcome(StrEnum):
-    """What a verification comes to.
+    """The result of a verification.
 
     `PROVEN`: each record that was read is where sentence 3 of the design says, as far as `Depth` goes. `NOT_PROVEN`: something is
     found that contradicts it. `UNCHECKED`: nothing contradicts it, and something that the proof needs could not be known.
@@ -41,7 +41,7 @@ class Depth(StrEnum):
 
 
 class Flaw(StrEnum):
-    """What can be wrong; public, as `--json` prints it.
+    """The kinds of findings; public, as `--json` prints them.
 
     Records: `MISSING` ones are in neither table, nor skipped, nor explained; `EXCESS` ones are, and were also counted
     as skipped or explained; `DOUBLED` ones are twice in one table, `IN_BOTH` ones in the table and in its dead
@@ -97,7 +97,7 @@ class Flaw(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """What one such finding makes of the verification."""
+        """The outcome of a verification with such a finding."""
         unknown = (Flaw.NO_TABLE, Flaw.NO_LEDGER, Flaw.NO_TOTALS, Flaw.EQUALITY_DELETES, Flaw.NOT_REPLAYED)
         return Outcome.UNCHECKED if self in unknown else Outcome.NOT_PROVEN
 

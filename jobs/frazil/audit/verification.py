@@ -22,7 +22,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was compared, and the result.
+    """The result of a verification, and what was compared.
 
     `reads` say for each table how its files were counted, `estimate` what was to be read; `notes` is what a reader of the
     proof should know, and `cautions` are those of them that are always printed. `is_deep` says that every file was to be read,

@@ -271,7 +271,7 @@ def _prepared(
     state = State(sources[Role.TABLE], newest.keys, reads_keys) if newest.keys is not None else None
     counted = [*(of for role, of in sources.items() if state is None or role is not Role.TABLE), *pending]
     believed = None if deep or keys or (reads_keys and state is not None) else before
-    parts = []
+    parts = list[tuple[Totals, Offsets, Counting]]()
     for totals, end in topics:
         remembered = None if parts else believed
         read = ranges_read(totals, end)

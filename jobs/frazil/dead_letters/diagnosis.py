@@ -17,7 +17,7 @@ VARINT_BYTES = 10  # the longest varint of a 64-bit number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What decoding comes to: a sentence, and where it failed.
+    """The result of decoding: a sentence, and where it failed.
 
     `at` is the byte of the body (what follows the frame), `path` the field, as far as they are known. `decoded` is the
     value as JSON text, cut if it is long, when it could be decoded, and `value` the field's, shorter.

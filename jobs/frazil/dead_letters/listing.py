@@ -53,7 +53,7 @@ class Listing:
 
     @property
     def total(self) -> int:
-        """How many dead letters there are of what was asked for, listed or not."""
+        """The number of dead letters that meet the conditions, listed or not."""
         return sum(self.counts.values())
 
     def document(self) -> dict[str, Any]:

@@ -20,11 +20,11 @@ _JSON = "shaded.com.fasterxml.jackson.databind."
 _STRING = "java.lang.String"
 
 DAMAGED = ("ChecksumException", "EOFException")
-"""What Java throws for a file that has other bytes than were written, or fewer; no outage of a store."""
+"""Java's exceptions for a file that has other bytes than were written, or fewer; no outage of a store."""
 
 
 def thrown(error: Py4JJavaError) -> str:
-    """Return the simple class name of the Java exception behind a py4j error: `CommitFailedException`."""
+    """Return the simple class name of a py4j error's Java exception: `CommitFailedException`."""
     return str(error.java_exception.getClass().getSimpleName())
 
 
@@ -68,8 +68,7 @@ def error_text(error: Py4JJavaError | PySparkException) -> str:
 
 
 class Iceberg:
-    """One catalog of a Spark session, through Iceberg's own API. Safe to share between threads.
-    Raises `CatalogUnavailable` if the catalog cannot be opened."""
+    """One catalog of a Spark session, safe to share between threads. Raises `CatalogUnavailable` if it cannot be opened."""
 
     def __init__(self, spark: SparkSession, catalog: str = "lake") -> None:
         self.spark = spark
@@ -166,31 +165,6 @@ class Iceberg:
     def task_sets(self) -> Java:
         """Return the task sets that hold the files which `staged.<id>` reads; only lake/rewrite.py and row_offsets.py use it."""
         return self.classes.static("spark.ScanTaskSetManager", "get")
-
-    def rewrite_planner(self, table: Java, options: Mapping[str, str]) -> Java:
-        """Return Iceberg's own planner of bin-packing, used in lake/rewrite.py only."""
-        planner = self.classes.new("actions.BinPackRewriteFilePlanner", ("Table", table))
-        planner.init(dict(options))
-        return planner
-
-    def rewrite_commit(self, table: Java, snapshot_id: int, summary: Mapping[str, str]) -> Java:
-        """Return what commits rewritten groups, and cleans up those it could not commit; used in lake/rewrite.py only."""
-        return self.classes.new(
-            "actions.RewriteDataFilesCommitManager",
-            ("Table", table),
-            ("long", snapshot_id),
-            ("boolean", True),
-            ("java.util.Map", self.classes.map_of(summary)),
-        )
-
-    # ── Expiry ──────────────────────────────────────────────────────────────────────────────────
-    def metadata_only(self) -> Java:
-        """Return the level of clean-up that deletes manifests and their lists, and no data file."""
-        return self.classes.static("ExpireSnapshots$CleanupLevel", "valueOf", (_STRING, "METADATA_ONLY"))
-
-    def spark_actions(self) -> Java:
-        """Return Iceberg's actions that run as Spark jobs."""
-        return self.classes.static("spark.actions.SparkActions", "get")
 
     # ── Files as JSON ───────────────────────────────────────────────────────────────────────────
     def file_json(self, table: Java, file: Java) -> dict[str, Any]:

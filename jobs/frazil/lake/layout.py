@@ -142,7 +142,7 @@ class Layout:
 
     @property
     def is_ours(self) -> bool:
-        """Whether Frazil made the table: it has, or had, the columns of a record's place, or a property of Frazil's."""
+        """Return whether Frazil made the table: it has, or had, the columns of a record's place, or a property of Frazil's."""
         names = {"_kafka_offset", "_kafka.offset"}
         return not names.isdisjoint({*self.columns, *self.former}) or START in self.properties
 
@@ -183,12 +183,12 @@ class Difference:
 
     @property
     def is_refused(self) -> bool:
-        """Whether a run stops at it."""
+        """Return whether a run stops at it."""
         return self.field in ("name", "write", "write.key", "table.metadata_columns")
 
     @property
     def is_applied(self) -> bool:
-        """Whether a run changes the table."""
+        """Return whether a run changes the table."""
         return not self.do
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ EVERY = 50  # commits
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """What trimming one table did: `snapshots` and finished `decisions` (files) removed. `gave_up` says why it did not."""
+    """The result of trimming one table: `snapshots` and finished `decisions` (files) removed. `gave_up` says why it did not."""
 
     snapshots: int = 0
     decisions: int = 0
@@ -61,7 +61,9 @@ def trim(
         going = expirable(history, keep=keep, since_ms=since(now_ms, keep_days), with_data=False)
         if len(going) < max(1, at_least):
             return Trimmed()
-        expire = loaded.expireSnapshots().expireOlderThan(0).cleanupLevel(iceberg.metadata_only())
+        metadata_only = ("java.lang.String", "METADATA_ONLY")  # manifests and their lists, and no data file
+        level = iceberg.classes.static("ExpireSnapshots$CleanupLevel", "valueOf", metadata_only)
+        expire = loaded.expireSnapshots().expireOlderThan(0).cleanupLevel(level)
         for snapshot_id in going:
             expire = expire.expireSnapshotId(snapshot_id)
         expire.commit()
@@ -82,9 +84,7 @@ def finished_decisions(history: History, going: tuple[int, ...]) -> tuple[str, .
     """
     named = {s.id: s.summary[ledger.SIDE] for s in history.snapshots if ledger.SIDE in s.summary}
     staying = {location for snapshot_id, location in named.items() if snapshot_id not in going}
-    return tuple(
-        location for snapshot_id, location in named.items() if snapshot_id in going and location not in staying
-    )
+    return tuple(location for location in named.values() if location not in staying)
 
 
 def _remove_decisions(table: Java, locations: tuple[str, ...]) -> int:

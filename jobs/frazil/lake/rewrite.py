@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, SparkSession
 
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 from frazil.lake.stage import CATALOG, OPTIONS
 
 DELETED_SHARE, MANY_DELETE_FILES = "0.1", 10
@@ -70,7 +70,9 @@ def plan(
         options["min-file-size-bytes"] = str(min(small_bytes, target_bytes * 3 // 4))
     if with_deletes:
         options |= {"delete-ratio-threshold": DELETED_SHARE, "delete-file-threshold": str(MANY_DELETE_FILES)}
-    with closing(iceberg.rewrite_planner(table, options).plan().groups()) as planned:
+    planner = iceberg.classes.new("actions.BinPackRewriteFilePlanner", ("Table", table))
+    planner.init(options)
+    with closing(planner.plan().groups()) as planned:
         found, groups = [], planned.iterator()
         while groups.hasNext():
             found.append(_group(iceberg, table, groups.next()))
@@ -81,24 +83,11 @@ def rewrite(
     spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, unique_id: str, order: Sequence[Column] = ()
 ) -> Rewritten:
     """Write the rows of a group's files to new files of the target size, in the order `order` within each file."""
-    files = _write_again(spark, iceberg, table, group, unique_id=unique_id, order=order)
-    group.java.setOutputFiles(iceberg.classes.set_of(files))
-    return Rewritten(
-        group,
-        len(files),
-        sum(f.recordCount() for f in files),
-        sum(f.fileSizeInBytes() for f in files),
-    )
-
-
-def _write_again(
-    spark: SparkSession, iceberg: Iceberg, table: Java, group: Group, *, unique_id: str, order: Sequence[Column]
-) -> list[Java]:
-    sets, cache, coordinator = iceberg.task_sets(), iceberg.table_cache(), iceberg.coordinator()
+    cache, coordinator = iceberg.table_cache(), iceberg.coordinator()
     source = f"{unique_id}-source"  # Spark mixes up the options of a read and a write that name one table
     cache.add(unique_id, table)
     cache.add(source, table)
-    sets.stageTasks(table, source, group.java.fileScanTasks())
+    iceberg.task_sets().stageTasks(table, source, group.java.fileScanTasks())
     try:
         read = spark.read.option("split-size", str(group.java.inputSplitSize())).option("file-open-cost", "0")
         rows = read.table(f"{CATALOG}.`{source}`")
@@ -110,12 +99,15 @@ def _write_again(
             .options(**OPTIONS)
             .append()
         )
-        return list(coordinator.fetchNewFiles(table, unique_id))
+        files = items(coordinator.fetchNewFiles(table, unique_id))
     finally:
-        sets.removeTasks(table, source)
+        iceberg.task_sets().removeTasks(table, source)
         cache.remove(source)
         cache.remove(unique_id)
         coordinator.clearRewrite(table, unique_id)
+    group.java.setOutputFiles(iceberg.classes.set_of(files))
+    rows, size = sum(file.recordCount() for file in files), sum(file.fileSizeInBytes() for file in files)
+    return Rewritten(group, len(files), rows, size)
 
 
 def commit(
@@ -126,7 +118,8 @@ def commit(
     `planned_on` is the snapshot that the groups were planned on. Commits of others that added files do not matter; if one
     took away a file or deleted rows of it, the Java exception says so, and the written files are deleted again.
     """
-    manager = iceberg.rewrite_commit(table, planned_on, summary)
+    arguments = ("long", planned_on), ("boolean", True), ("java.util.Map", iceberg.classes.map_of(summary))
+    manager = iceberg.classes.new("actions.RewriteDataFilesCommitManager", ("Table", table), *arguments)
     manager.commitOrClean(iceberg.classes.set_of(one.group.java for one in rewritten))
 
 

@@ -17,7 +17,7 @@ from frazil.lake.stage import CATALOG
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What the last row of a partition says of its record: the timestamp in milliseconds since 1970, and the key's bytes.
+    """The record of a partition's last row: its timestamp in milliseconds since 1970, and the key's bytes.
 
     `ms` is None if the timestamp is beyond Spark's calendar. The key is known if `has_key`.
     """
@@ -30,7 +30,7 @@ class Last:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What rows of one partition there are: from offset `first` to the `last`, `count` of different offsets."""
+    """The rows of one partition: from offset `first` to the `last`, `count` of different offsets."""
 
     first: int
     last: tuple[Last, ...]
@@ -66,15 +66,14 @@ def found(rows: DataFrame) -> dict[int, Found]:
     return {
         row["partition"]: Found(
             row["first"],
-            tuple(Last(row["end"], of["ms"], _bytes(of["key"]), of["has_key"]) for of in row["last"]),
+            tuple(
+                Last(row["end"], of["ms"], None if of["key"] is None else bytes(of["key"]), of["has_key"])
+                for of in row["last"]
+            ),
             row["count"],
         )
         for row in ends.collect()
     }
-
-
-def _bytes(key: bytearray | None) -> bytes | None:
-    return None if key is None else bytes(key)
 
 
 def rows_of(spark: SparkSession, table: str, topics: Collection[str], prefix: str) -> dict[int, int]:

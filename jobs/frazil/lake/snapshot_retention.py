@@ -1,4 +1,4 @@
-"""Which snapshots of a table may go. Pure: values in, snapshot ids out."""
+"""The choice of a table's snapshots that may go. Pure: values in, snapshot ids out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from frazil.lake.ledger import entry as ledger
 
 DAY_MS = 86_400_000
 MOST_BY_AGE = 10_000
-"""How many snapshots stay because of their age. Each is about 1 KB of the metadata that every commit writes and every query reads;
+"""The most snapshots that stay by age. Each is about 1 KB of the metadata that every commit writes and every query reads;
 with a commit each 10 seconds these are 28 hours."""
 
 
@@ -27,7 +27,7 @@ class Past:
 
     @property
     def removes_files(self) -> bool:
-        """Whether it took data files out of the table: compaction does, and every engine's delete.
+        """Return whether it took data files out of the table: compaction does, and every engine's delete.
 
         A batch of an upsert table adds files that delete rows, and upkeep merges these: both take out no data file. Delete
         files that they replace are left to the removal of orphans.

@@ -63,7 +63,7 @@ class Staged:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to append."""
+        """Return whether there is nothing to append."""
         return not self.files and not self.documents
 
 

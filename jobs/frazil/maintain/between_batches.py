@@ -48,7 +48,7 @@ CANCEL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the head's summary counts; `deleted` are deletes of rows, `rows` those of the data files, deleted ones included."""
+    """The counts of the head's summary; `deleted` are deletes of rows, `rows` those of the data files, deleted ones included."""
 
     data_files: int = 0
     delete_files: int = 0

@@ -17,7 +17,7 @@ MARKS = 32
 
 
 class Why(StrEnum):
-    """Why a group of files is compacted, or left.
+    """The reason why a group of files is compacted, or left.
 
     `CLOSED`: nothing was added to it for so long that the ingest no longer writes this partition. `FULL`: the partition
     may still grow, but its small files fill one of the target size, which then stays. `MANY`: there are so many that
@@ -35,7 +35,7 @@ class Why(StrEnum):
 
     @property
     def is_compacted(self) -> bool:
-        """Whether this is a reason to compact."""
+        """Return whether this is a reason to compact."""
         return self in {Why.CLOSED, Why.FULL, Why.MANY, Why.DELETED}
 
 
@@ -49,7 +49,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closing:
-    """When a partition counts as closed: nothing was added since `since_ms`. `target_bytes` is the size of a full file.
+    """The rules for one table. A partition is closed if nothing was added since `since_ms`; a full file has `target_bytes`.
 
     `is_state`: it is an upsert table, so that its deletes are Frazil's own.
     """

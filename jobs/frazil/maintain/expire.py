@@ -51,7 +51,7 @@ def _carried(run: MaintenanceRun, target: Target) -> tuple[Status | None, str]:
         topic_id=last.end.topic_id,
         schema_ids=last.schema_ids,
         valid_through=last.valid_through,
-        on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, behind this one
+        on=last.snapshot_id,  # a decision leaves the offsets as they are, and would look finished, or undone, after this one
     )
     # What a side table says of the decision that it has finished stays so.
     kept = FINISHED if target.is_dead_letter_table else ()
@@ -98,7 +98,8 @@ def expire(run: MaintenanceRun, target: Target) -> Outcome:
     if run.policy.dry_run:
         ended = Status.DRY_RUN
     elif going:
-        action = run.job.iceberg.spark_actions().expireSnapshots(table).expireOlderThan(0)
+        actions = run.job.iceberg.classes.static("spark.actions.SparkActions", "get")
+        action = actions.expireSnapshots(table).expireOlderThan(0)
         for snapshot_id in going:
             action = action.expireSnapshotId(snapshot_id)
         run.job.failpoint("expire.decided")

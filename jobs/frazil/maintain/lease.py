@@ -31,7 +31,7 @@ _TAG_AGE_MS = 86_400_000  # what a crashed maintainer's tag pins is let go by ex
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What the table says of its maintainer. `until_ms` in milliseconds since 1970; without `holder` it is free.
+    """The table's entry about its maintainer. `until_ms` in milliseconds since 1970; without `holder` it is free.
 
     `marks` remember when the table had which sequence number.
     """

@@ -31,10 +31,7 @@ METADATA_SUFFIX = ".metadata.json"  # gzipped ones, too: `<version>.gz.metadata.
 
 
 def check_age(seconds: float) -> None:
-    """Refuse an age under three days: staged batches are published up to six hours after they were written.
-
-    Raises `InvalidInput`.
-    """
+    """Raise `InvalidInput` for an age under three days: staged batches are published up to six hours after they were written."""
     if seconds * 1000 < ORPHANS_AT_LEAST_MS:
         what = f"files {seconds / 3600:.0f} hours old may belong to a commit that is under way"
         raise InvalidInput(what, where="orphans", do=f"Give an age of at least {ORPHANS_AT_LEAST_MS // DAY_MS} days")
@@ -150,9 +147,7 @@ def _listed(table: Java, folder: str) -> Iterator[str]:
 
 
 def _unreferred(run: MaintenanceRun, table: str, folder: str) -> Iterator[str]:
-    """Return what Iceberg's own procedure would remove below a folder; it deletes nothing itself.
-
-    It has listed all when this returns.
+    """Return what Iceberg's own procedure, which has then listed all, would remove below a folder. Nothing is deleted.
 
     Object stores are listed by prefix. In a folder that way of listing asks `ls` about each file, and fails if one was deleted
     meanwhile, as manifests are after an expiry.

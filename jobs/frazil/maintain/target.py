@@ -18,7 +18,7 @@ GIB = 1024**3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How upkeep is done. All ages are in seconds.
+    """The settings of upkeep. All ages are in seconds.
 
     `closed_seconds`: a partition to which nothing was added for so long is closed. `grace_seconds`: no snapshot younger
     than that expires, whatever is declared, since a query may still read it. `orphan_seconds`: no file younger than that
@@ -70,7 +70,7 @@ class Action(StrEnum):
 
 
 class Status(StrEnum):
-    """How an action ended.
+    """The end of an action.
 
     `DONE`: everything due is done, or nothing was due. `DRY_RUN`: a dry run reported what it would do. `CONFLICT`:
     another writer's commit came first and it gave up; nothing changed, the next run tries again. `BUSY`: another
@@ -134,7 +134,7 @@ class Target:
 
     @property
     def has_own_deletes(self) -> bool:
-        """Whether deletes of the table are Frazil's own."""
+        """Return whether deletes of the table are Frazil's own."""
         return self.pipeline.write.replaces_rows and not self.is_dead_letter_table
 
     @property

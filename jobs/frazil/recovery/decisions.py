@@ -1,4 +1,4 @@
-"""What an operator may decide after a refusal, and the ledger that the decision makes."""
+"""The decisions of an operator after a refusal, and the ledger that each makes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from frazil.lake.row_offsets import places
 
 
 class Accepted(StrEnum):
-    """What an operator may decide, each after the refusal that names it.
+    """The decisions of an operator, each after the refusal that names it.
 
     `TOPIC_RECREATED`: land the new topic from its beginning. `LOG_TRUNCATED`: continue from the ledger's offsets, or from the
     topic's end where it is before them; records that replaced others before it are not read. `LOG_TRUNCATED_REPLAY`: land these,
@@ -64,7 +64,7 @@ ENDS_OF_LOGS = (Accepted.TOPIC_RECREATED, Accepted.LOG_TRUNCATED, Accepted.LOG_T
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """What is written: the ledger before, of the rows that the table has, and after; the offsets given up, by partition.
+    """The ledger before, of the rows that the table has, and after; the offsets given up, by partition.
 
     `windows` are the offsets up to which it counts, by their name in `ledger.WINDOWS`; `remembered` are the deleted keys that the
     table remembers from now on, None for those of before; `records` are those that become dead letters. `rows` is how many rows
@@ -90,14 +90,14 @@ class Acceptance:
 
     @property
     def goes_back(self) -> bool:
-        """Whether offsets will be read again that the ledger had passed, or offsets of another topic."""
+        """Return whether offsets will be read again that the ledger had passed, or offsets of another topic."""
         if self.event is Accepted.ROLLED_BACK_REPLAY or self.before.topic_id != self.after.topic_id:
             return True
         return any(self.after.at.get(p, 0) < o for p, o in self.before.at.items())
 
     @property
     def is_in_dead_letter_table(self) -> bool:
-        """Whether the dead-letter table gets the decision too: it says which dead letters cannot be landed again."""
+        """Return whether the dead-letter table gets the decision too: it says which dead letters cannot be landed again."""
         return self.goes_back or self.event in ENDS_OF_LOGS
 
 

@@ -51,7 +51,7 @@ def same_up_to(
     """Return, for each partition of `other`, the offset up to which its log holds the records that were read.
 
     `other` says at which offset a partition's log is known to differ, or to end. Rows and dead letters are compared with the
-    log by timestamp and, where the table keeps it as it was, by key. All records behind the last one that is the same, before
+    log by timestamp and, where the table keeps it as it was, by key. All records after the last one that is the same, before
     the first one that is not, count as other ones.
     """
     ranges = [OffsetRange(p, spans[p].earliest, min(committed.at[p], spans[p].stable)) for p in sorted(other)]
@@ -74,7 +74,7 @@ def _same_in_pieces(
     """
     same: dict[int, int] = {}
     differ: set[int] = set()
-    pieces = [list(ranges)]  # the last is the next, as what lies behind the first other record does not count
+    pieces = [list(ranges)]  # the last is the next, as what comes after the first other record does not count
     while pieces:
         piece = [r for r in pieces.pop() if r.partition not in differ]
         if not piece:

@@ -1,4 +1,4 @@
-"""What an operator's decision about a table, or its dead-letter table, makes of both, read from their rows."""
+"""An operator's decision about a table, or its dead-letter table, counted from the rows of both."""
 
 from __future__ import annotations
 
@@ -266,7 +266,7 @@ class Recovery:
 
     @property
     def _has_part(self) -> bool:
-        """Whether there is a dead-letter table that a decision about the table concerns."""
+        """Return whether there is a dead-letter table that a decision about the table concerns."""
         return self.found.newest is not None and self.found.state is not SideState.MISMATCH
 
     @property

@@ -54,8 +54,8 @@ class Bitmap:
         self.words[at] = old | new
         if bool((old & new).any()):
             lengths = np.diff(begins, append=len(words))
-            met = (np.repeat(old, lengths) & bits) != 0
-            twice = np.concatenate([twice, addresses[met]])
+            seen = (np.repeat(old, lengths) & bits) != 0
+            twice = np.concatenate([twice, addresses[seen]])
         return twice
 
     def fill(self, start: int, end: int) -> Iterator[Addresses]:
@@ -65,9 +65,9 @@ class Bitmap:
             first, last = start // WORD, -(-upto // WORD)
             masks = _masks(start - first * WORD, upto - first * WORD)
             words = self.words[first:last]
-            met = words & masks
-            if bool(met.any()):
-                yield np.flatnonzero(_bits(met)).astype(np.int64) + first * WORD
+            seen = words & masks
+            if bool(seen.any()):
+                yield np.flatnonzero(_bits(seen)).astype(np.int64) + first * WORD
             words |= masks
             start = upto
 

@@ -34,7 +34,7 @@ PROOFS = 64
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """How the files of one table were counted: `by_manifest` alone, or `by_scan`, each as files and rows.
+    """The way the files of one table were counted: `by_manifest` alone, or `by_scan`, each as files and rows.
 
     `rows_remembered` are known from earlier proofs, those of manifests too. `others` are rows of other topics, which are
     left alone; `unplaced` rows lack partition or offset.
@@ -54,7 +54,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What the tables hold of a topic: by stretch, and rows outside of all stretches by role and partition."""
+    """The contents of the tables for a topic: by stretch, and rows outside of all stretches by role and partition."""
 
     tallies: tuple[tuple[Stretch, Tally], ...]
     outside: dict[tuple[Role, int], Found]
@@ -235,16 +235,17 @@ def _findings(sources: Sequence[Source], scans: Sequence[tuple[Role, Scanned]]) 
 
 
 ROWS_PER_SECOND = 10_000_000.0
-"""What one machine reads of compacted files (docs/benchmarks.md)."""
+"""The rate of one machine for compacted files (docs/benchmarks.md)."""
 
 SECONDS_PER_FILE = 0.02
-"""What it takes to open a file, without its rows."""
+"""The time to open a file, without its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a verification has to read: files to open, their rows, the compressed size of the columns, and how long that
-    takes. `files_known` are described by their manifests or by an earlier verification.
+    """The work of a verification. `files_known` are described by their manifests or by an earlier verification.
+
+    `bytes` is the compressed size of the columns to read.
     """
 
     files: int = 0

@@ -68,7 +68,7 @@ _CORRUPT = re.compile(
     r"corrupt|decompress|end of stream|thrift|deserializ|checksum|invalid|flatbuffer|encoding|page|level|mismatch|unexpected",
     re.IGNORECASE,
 )
-"""What Arrow says of a file whose bytes are not what was written; it raises `OSError` as for a store that fails."""
+"""Words of Arrow's `OSError` for a file whose bytes are not what was written; a store that fails raises `OSError`, too."""
 _OF_STORE = re.compile(
     r"error:? [A-Z]+_[A-Z_]+|http|curl|connect|network|time[d ]*out|credential|access|token", re.IGNORECASE
 )
@@ -131,7 +131,7 @@ class Scan:
     def __init__(self, read: Sequence[Stretch], *, topic: str, deep: bool) -> None:
         self._read, self._topic, self._deep = read, topic, deep
         self._domain = Placement(read)
-        self._met: dict[tuple[Role, str], set[int]] = {}
+        self._seen: dict[tuple[Role, str], set[int]] = {}
         """Row groups that were read before, by file: a row that is in no window is counted once."""
 
     def scan(self, source: Source, file: DataFile, window: Window) -> Scanned:
@@ -141,7 +141,7 @@ class Scan:
         believed = not self._deep and file.path not in source.altered
         if not (believed and is_of(file.bounds.get(source.columns.topic), self._topic)):
             names.append(source.columns.topic)
-        met = self._met.setdefault((source.role, file.path), set())
+        seen = self._seen.setdefault((source.role, file.path), set())
         with noted(source, file.path, scanned.problems), open_file(source.table, file, names) as opened:
             if opened.rows not in (None, file.rows):
                 what = f"holds {opened.rows} rows, its manifest says {file.rows}"
@@ -149,9 +149,9 @@ class Scan:
             if not self._agree(source, file, opened.groups):
                 what = "states other bounds than its manifest"
                 scanned.problems.append(unlike(source, Flaw.FILE_ALTERED, file.path, what))
-            for group in self._wanted(opened.groups, source.columns, window, met):
-                self._group(source, file, group, opened.read(group), window, scanned, is_first=group.index not in met)
-                met.add(group.index)
+            for group in self._wanted(opened.groups, source.columns, window, seen):
+                self._group(source, file, group, opened.read(group), window, scanned, is_first=group.index not in seen)
+                seen.add(group.index)
         return scanned
 
     def _agree(self, source: Source, file: DataFile, groups: Sequence[RowGroup]) -> bool:
@@ -161,11 +161,11 @@ class Scan:
         return file_box is None or all(part is None or file_box.contains(part) for part in parts)
 
     def _wanted(
-        self, groups: Sequence[RowGroup], columns: Columns, window: Window, met: set[int]
+        self, groups: Sequence[RowGroup], columns: Columns, window: Window, seen: set[int]
     ) -> Sequence[RowGroup]:
         boxes = Boxes([_box(group.bounds.get, columns) for group in groups])
         here, anywhere = boxes.touching(window.placement.spans), boxes.touching(self._read)
-        return [g for g, now, ever in zip(groups, here, anywhere, strict=True) if now or not (ever or g.index in met)]
+        return [g for g, now, ever in zip(groups, here, anywhere, strict=True) if now or not (ever or g.index in seen)]
 
     def _group(
         self,

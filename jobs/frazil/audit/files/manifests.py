@@ -29,7 +29,7 @@ def lost_manifests(table: StoredTable) -> list[Finding]:
 def foreign_commits(table: StoredTable, since: int | None = None) -> list[Snapshot]:
     """Return the snapshots by which other engines changed rows, newest first, as far as the table keeps them.
 
-    `since` is a snapshot behind which none is asked for, if it is in the history. A rebuilt ledger begins with the rows as they
+    `since` is a snapshot that ends the search, if it is in the history. A rebuilt ledger begins with the rows as they
     are. What removes dead letters for an operator's decision is directly before that, without a mark of Frazil.
     """
     found, decides = list[Snapshot](), False

@@ -28,7 +28,7 @@ RULE = 2
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a segment holds, by its parts, as it was counted in files of this digest."""
+    """The contents of a segment, by its parts, as counted in files of this digest."""
 
     digest: str
     tallies: tuple[tuple[Stretch, Tally], ...]
@@ -44,9 +44,9 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a verification leaves for the next.
+    """The knowledge that a verification leaves for the next one.
 
-    `claims` are what commits said of files that are still there, by role and snapshot: their snapshots may expire. `read_at` is, by
+    `claims` are those of commits, whose snapshots may expire, of files that still exist, by role and snapshot. `read_at` is, by
     role, the snapshot at which the keys of all rows were read last, and were right.
     """
 

@@ -19,9 +19,7 @@ KEPT = 1_000
 
 
 class Role(StrEnum):
-    """Where a record can be: `TABLE`, its row; `DEAD_LETTERS`, its dead letter; `PENDING`, a dead letter that is decided
-    and not appended yet.
-    """
+    """The place of a record: its row, its dead letter, or a `PENDING` dead letter, which is decided and not appended yet."""
 
     TABLE = "table"
     DEAD_LETTERS = "dead_letters"
@@ -52,8 +50,8 @@ class Layers:
 
     def fill(self, start: int, end: int) -> None:
         """Add one row for each address from `start` up to and without `end`."""
-        for met in self._level(0).fill(start, end):
-            self.mark(met, 1)
+        for again in self._level(0).fill(start, end):
+            self.mark(again, 1)
 
     def words(self, level: int, where: slice) -> Words:
         """Return the words of a part in one bitmap."""
@@ -159,7 +157,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How many rows or offsets there are of a kind, and the first ranges of their offsets, `SHOWN` at most."""
+    """The number of rows or offsets of a kind, and the first ranges of their offsets, `SHOWN` at most."""
 
     number: int = 0
     ranges: tuple[Range, ...] = ()
@@ -182,7 +180,7 @@ NONE = Found()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What a stretch of one partition holds.
+    """The contents of a stretch of one partition.
 
     `landed`, `dead_lettered` and `pending` are rows, doubled ones as often as they exist. `absent` are offsets that have
     none of the three. `doubled` and `doubled_dead` are rows that exist more often than they may, `both` are offsets that

@@ -18,9 +18,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Offsets of one partition that were read. Each offset may exist `lives` times: more than once only after an
-    operator's decision let offsets come again.
-    """
+    """Offsets of one partition that were read. Each exists once, or `lives` times after decisions that let offsets come again."""
 
     partition: int
     range: Range
@@ -164,7 +162,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where the records of a file may be: between two partitions and two offsets, all of them inside."""
+    """The bounds of a file's records: two partitions and two offsets, all of them inside."""
 
     partition_low: int
     partition_high: int
@@ -182,7 +180,7 @@ class Box:
 
 
 Claim = Mapping[int, Range]
-"""What a commit says of the offsets of its files: a range for each partition."""
+"""The offsets of a commit's files, as it states them: a range for each partition."""
 
 
 class Boxes:

@@ -1,4 +1,4 @@
-"""What each commit carries on from the entry before it, so that no account depends on snapshots that expire. Pure."""
+"""Values that each commit repeats from the entry before it, so that no account depends on snapshots that expire. Pure."""
 
 from __future__ import annotations
 

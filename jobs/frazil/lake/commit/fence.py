@@ -27,7 +27,7 @@ class StageAgain(FrazilError):
 
 
 class Verdict(StrEnum):
-    """What to do with a staged batch on this state of the table.
+    """The decision about a staged batch on this state of the table.
 
     `APPEND`: this driver writes it. `DONE`: an earlier try succeeded and its answer was lost. The others refuse: `FENCED` by
     another driver's commit, `REPLACED` table, columns that are `GONE`, `ROLLED_BACK` by hand, `DECIDED` by an operator since the

@@ -48,12 +48,12 @@ class OtherCommit:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another engine wrote or deleted rows; Iceberg's `replace` changes none."""
+        """Return whether another engine wrote or deleted rows; Iceberg's `replace` changes none."""
         return not self.is_frazils and self.operation != _REPLACE
 
     @property
     def who(self) -> str:
-        """Who made it, in words."""
+        """The maker of the commit, in words."""
         if self.is_frazils:
             return f"Frazil's run {self.run}" if self.run else "Frazil"
         return (self.engine or "an unknown engine") + (f", application {self.application}" if self.application else "")
@@ -98,7 +98,7 @@ class OtherCommits:
 
     @property
     def text(self) -> str:
-        """Who committed between the tries, as a clause of an error that begins with a semicolon; empty behind a single try."""
+        """The commits between the tries, as a clause of an error that begins with a semicolon; empty after a single try."""
         if self._tries < 2:
             return ""
         if not self._between:

@@ -18,7 +18,7 @@ from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 
 REFUSALS = frozenset({"ValidationException", "IllegalArgumentException"})
-"""What Java throws for a change that does not fit the table; also if another commit came after the search for rows."""
+"""Java's exceptions for a change that does not fit the table; also if another commit came after the search for rows."""
 _OF_JOBS = frozenset({"SparkException", "SparkOutOfMemoryError", "OutOfMemoryError"})
 
 

@@ -75,7 +75,7 @@ class CommitRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extra:
-    """What a commit says and does beside a batch.
+    """The further entries and actions of a commit.
 
     `summary` has further entries; if it names a decision on dead letters, that gets the next number, which is above
     `numbered_from` too. A commit that `finishes` one is of the dead-letter table, and has no totals of its own. With `restore` the

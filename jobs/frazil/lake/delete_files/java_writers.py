@@ -1,4 +1,4 @@
-"""What writes delete files, of Iceberg's Java API: internal classes, called here only."""
+"""Writers of delete files, of Iceberg's Java API: internal classes, called here only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASKS_AT_ONCE = 1_000
 """So many scan tasks are in memory at once, next to those that are wanted."""
 _EQUALITY = "EQUALITY_DELETES"
 _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.parquet.compression-")
-"""What properties of a table begin with that say where and how its data files are written."""
+"""The beginnings of table properties that say where and how data files are written."""
 
 
 def tasks(iceberg: Iceberg, table: Java, snapshot_id: int, paths: Collection[str] | None) -> dict[str, Java]:

@@ -1,4 +1,4 @@
-"""How many rows of some data files are not deleted, exactly: what a rewrite of these files must have."""
+"""The exact number of rows of data files that are not deleted: a rewrite of these files must have as many."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def live_rows(iceberg: Iceberg, table: Java, tasks: Sequence[Java], *, new_id: C
 
 def _counted(table: Java, tasks: Sequence[Java]) -> int | None:
     """Return the number by the delete files; None if that takes reading the data files."""
+    import numpy as np
+
     rows, vectors = 0, 0
     shared: dict[str, Java] = {}
     named: dict[str, list[str]] = {}
@@ -53,11 +55,5 @@ def _counted(table: Java, tasks: Sequence[Java]) -> int | None:
         if positions is None:
             return None
         read[location] = positions
-    return rows - vectors - sum(_distinct([read[one].get(path) for one in ones]) for path, ones in named.items())
-
-
-def _distinct(positions: list[Any]) -> int:
-    import numpy as np
-
-    there = [one for one in positions if one is not None]
-    return len(np.unique(np.concatenate(there))) if there else 0
+    deleted = (np.concatenate([read[one].get(path, ()) for one in ones]) for path, ones in named.items())
+    return rows - vectors - sum(len(np.unique(positions)) for positions in deleted)

@@ -1,6 +1,4 @@
-"""Merge the delete files of a snapshot: many small ones, and what is left of those that name rows of no data file. Nothing is
-committed here.
-"""
+"""Merge the delete files of a snapshot: many small ones, and the rest of those whose data files have gone. Nothing is committed."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def merges(
         vectors = frozenset(file.of for file in files if file.is_vector and file.of is not None)
         if gone := without_data(files, data):
             yield Merge(gone)
-        # A vector has all deletes of its data file: older ones beside it do not count.
+        # A vector has all deletes of its data file: older ones next to it do not count.
         for part in _parts([file for file in files if not file.is_vector and file not in gone]):
             known = [(file, at) for file, at in zip(part, each(named, part), strict=True) if at is not None]
             if (found := merge(known, data - vectors, many=many, writes=writes)) is not None:
@@ -97,27 +95,20 @@ def _parts(files: Sequence[DeleteFile]) -> Iterator[list[DeleteFile]]:
 
 def _file(iceberg: Iceberg, table: Java, found: Merge, paths: tuple[str, ...]) -> Java:
     """Write one of them, and read it back."""
+    import numpy as np
+
     of, payload = found.removed[0].java, position_files.payload(found.positions, paths)
     location = java_writers.write_bytes(table, of, f"deletes-{uuid.uuid4().hex}.parquet", payload)
     size, written = len(payload), {path: found.positions[path] for path in paths}
     rows = sum(map(len, written.values()))
-    if not _is_same(position_files.read(table, location), written):
+    read = position_files.read(table, location) or {}
+    if read.keys() != written.keys() or not all(np.array_equal(read[path], at) for path, at in written.items()):
         raise RowsWouldChange(
             f"the delete file {location} does not have the {rows} deletes that were written to it; nothing of it was committed",
             where=f"table {table.name()}",
             do="Run again; if it persists, look at the object store",
         )
     return java_writers.position_delete_file(iceberg, table, of, location, size=size, rows=rows, paths=list(paths))
-
-
-def _is_same(read: Positions | None, written: Positions) -> bool:
-    import numpy as np
-
-    return (
-        read is not None
-        and read.keys() == written.keys()
-        and all(np.array_equal(read[path], written[path]) for path in written)
-    )
 
 
 OWN_FILES = 100

@@ -61,7 +61,7 @@ class StagedDeletes:
 
     @property
     def made(self) -> tuple[str, ...]:
-        """Where the new files are that a search writes, which another search on the same snapshot writes again."""
+        """The locations of new files that a search writes, and another search on the same snapshot writes again."""
         return tuple(dict.fromkeys(str(file.location()) for file in self.added))
 
 

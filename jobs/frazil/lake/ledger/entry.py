@@ -166,7 +166,7 @@ class Entry:
     run: str | None
     summary: Mapping[str, str]
     at_ms: int = 0
-    """When the snapshot was committed, milliseconds since 1970, by the clock of who committed it."""
+    """The time of the commit, milliseconds since 1970, by the clock of who committed it."""
 
     @classmethod
     def of(cls, snapshot_id: int, summary: Mapping[str, str], at_ms: int = 0) -> Entry:
@@ -225,7 +225,7 @@ class Entry:
 
     @property
     def event(self) -> str | None:
-        """What an operator decided about, as `frazil accept` names it; None if this snapshot records no decision."""
+        """The event that an operator decided about, as `frazil accept` names it; None if the snapshot records no decision."""
         event: str | None = self._parsed(EVENTS, json.loads, {}).get("event")
         return event
 
@@ -265,7 +265,7 @@ def parsed(snapshot_id: int, summary: Mapping[str, str], key: str, parse: Callab
 MOST_PLAIN = 8_192
 """The most characters of a value that stays JSON. The offsets of 300 partitions are always shorter."""
 MARK = "zlib:"
-"""What a compact value begins with. The rest is base64 of zlib of the JSON text."""
+"""The beginning of a compact value. The rest is base64 of zlib of the JSON text."""
 
 
 def compact(text: str) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from frazil.lake.ledger.next_offsets import canonical
 
+_OF_SOME = ("until", "late", "cleared", "doubled", "removed")
+"""Numbers that are not stored if they are 0."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyAccount:
-    """What a table holds after a commit, and what the commit did to it.
+    """The rows of a table after a commit, and what the commit did to them.
 
     `rows` is the number of rows, one a key, and `hash` the sum of their keys' hashes modulo 2^64. `records` is how many records
     took effect since the pipeline began, those that later ones superseded too; `late` of them changed nothing, as their keys had
@@ -21,7 +24,7 @@ class KeyAccount:
     operator's decision last closed the account of a partition, or when all records had landed before which keys changed their
     partition: the partitions of rows up to it say nothing of those of today. It is 0 if that never was. `cleared` is how many rows
     the commit took away because the source's table was truncated, before its own keys. `doubled` is how many rows it took away
-    beside one of each key: a key has several if another engine added them.
+    next to one of each key: a key has several if another engine added them.
 
     `removed` is how many rows other engines deleted since the pipeline began, as operators accepted.
     """
@@ -42,12 +45,8 @@ class KeyAccount:
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it; the hash is 16 hexadecimal digits."""
-        counts = {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted, "absent": self.absent}
-        more = {
-            name: value for name in ("until", "late", "cleared", "doubled", "removed") if (value := getattr(self, name))
-        }
-        rows = {"rows": self.rows, "hash": f"{self.hash:016x}", "records": self.records, "staged": self.staged}
-        return canonical({**rows, **more, **counts})
+        numbers = {name: value for name, value in asdict(self).items() if value or name not in _OF_SOME}
+        return canonical({**numbers, "hash": f"{self.hash:016x}"})
 
     @classmethod
     def parse(cls, text: str) -> KeyAccount:
@@ -63,7 +62,7 @@ class KeyAccount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleKeys:
-    """How many keys of a table are stale after a commit.
+    """The stale keys of a table after a commit.
 
     `unknown` rejected records have a key that cannot be read: each may make one more key stale. `file` has the hashes of the stale
     keys, empty if there are none. Both are counted since the pipeline began, or `since` a batch was staged, microseconds since
@@ -82,7 +81,7 @@ class StaleKeys:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the table should know, in sentences; nothing if no key is stale, as far as is known."""
+        """Sentences for a reader of the table; none if no key is stale, as far as is known."""
         since = f" since {datetime.fromtimestamp(self.since / 1e6, UTC):%Y-%m-%d %H:%M} UTC" if self.since else ""
         found = []
         if self.keys:

@@ -20,7 +20,7 @@ def caught_up_name(pipeline: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CaughtUp:
-    """When all that a compacted topic held had landed last, microseconds since 1970; `at` is 0 if that is not known.
+    """The last time at which all of a compacted topic had landed, microseconds since 1970; `at` is 0 if that is not known.
 
     `retention_ms` is how long the topic then kept records without a value.
     """
@@ -43,7 +43,7 @@ class CaughtUp:
 
 
 NOT_KNOWN = CaughtUp(at=0, retention_ms=2**63 - 1)
-"""What is known if the table holds records, and none of the topic that it continues from: the topic's setting of now counts."""
+"""The value for a table with records, none of them of the topic that it continues from: the topic's setting of now counts."""
 
 
 def properties(pipeline: str, last: LastRecords | None, end: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ def properties(pipeline: str, last: LastRecords | None, end: str) -> dict[str, s
 
 @dataclass(frozen=True, slots=True)
 class LastRecord:
-    """What is known of the newest records of one partition.
+    """The newest records of one partition, as far as they are known.
 
     `offset` and `fingerprint` identify the last record that was read; both are None if none is known. `epoch` is the
     partition's leader epoch at that time, None if the broker did not say. `newest_ms` is the newest timestamp of its records,
@@ -103,7 +103,7 @@ class LastRecords:
         return replace(self, at=at)
 
     def before(self, next_offsets: Mapping[int, int]) -> LastRecords:
-        """Return the same without what commits behind `next_offsets` read, which were undone since."""
+        """Return the same without what commits after `next_offsets` read, which were undone since."""
         later = [p for p, r in self.at.items() if r.offset is not None and r.offset >= next_offsets.get(p, 0)]
         return self.forgotten(later)
 

@@ -16,9 +16,9 @@ from frazil.lake.ledger.next_offsets import canonical
 SIZES = (1 << 12, 1 << 15, 1 << 18)
 """The most keys of a file of each size; a larger one is not merged again."""
 ROWS_A_FILE = 1 << 20
-"""How many keys a merge writes to a file. The pieces of a larger merge have half as many at least: no size, so they stay."""
+"""The keys that a merge writes to a file. The pieces of a larger merge have half as many at least: no size, so they stay."""
 EACH = 8
-"""So many files of the smallest size are merged, and so many more of each larger one with those behind them."""
+"""So many files of the smallest size are merged, and so many more of each larger one with those after them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +69,13 @@ class RememberedDeletes:
 
     @property
     def _begin(self) -> str:
-        """What all locations begin with."""
+        """The beginning of all locations."""
         first, last = min(self.locations, default=""), max(self.locations, default="")
         return first[: next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))]
 
     @property
     def locations(self) -> tuple[str, ...]:
-        """Where the files are."""
+        """The locations of the files."""
         return tuple(file.location for file in self.files)
 
     def in_order(self, ids: Mapping[str, int]) -> tuple[str, ...] | None:

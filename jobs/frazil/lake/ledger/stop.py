@@ -27,7 +27,7 @@ def property_name(pipeline: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Why a pipeline stopped: the error, its message, the commands that go on, and the record, if it is one.
+    """The reason why a pipeline stopped: the error, its message, the commands that go on, and the record, if it is one.
 
     `at` are the offsets that the table held, None if that is not known. `records` are those that an operator may accept as dead
     letters, as ranges of offsets by partition; batches up to the offsets `until` have no others.

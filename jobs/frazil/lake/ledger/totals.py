@@ -17,7 +17,7 @@ class Counts:
     """The counts of one batch: read = written + deletes + repeated_deletes + superseded + late + the sums of rejected and skipped.
 
     In an upsert table, `deletes` are the last records of keys that they delete, `superseded` records had a later one of
-    their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly behind a delete of their
+    their key in the batch, and `late` ones found a later row in the table. `repeated_deletes` are directly after a delete of their
     key in the batch. `marked` deletes wrote their row again, as deleted, and
     `order_ties` keys had the same order in two partitions. All are 0 in an append table; what is 0 is not stored.
 

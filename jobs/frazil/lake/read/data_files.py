@@ -22,10 +22,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a manifest says of one column in one file: the lowest and highest value, and how many are null.
-
-    A string's bounds may be cut. `None` is unknown.
-    """
+    """A manifest's metrics of one column in one file. A string's bounds may be cut. `None` is unknown."""
 
     low: Any
     high: Any

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Where:
-    """A condition on one column: it is `equal` to a value, or `at_least` one and `below` another; all that are given
-    hold.
-    """
+    """A condition on one column: `equal` to a value, `at_least` one, and `below` another, as far as these are given."""
 
     column: str
     equal: Any = None

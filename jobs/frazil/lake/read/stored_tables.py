@@ -40,9 +40,7 @@ _FILES = "frazil.lake.read.variant_metadata.VariantFileIO"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot of a table, as its metadata describe it. `manifest_list` is the location of the file that lists its
-    manifests.
-    """
+    """A snapshot of a table, as its metadata describe it; `manifest_list` is the file that lists its manifests."""
 
     id: int
     parent_id: int | None
@@ -177,7 +175,7 @@ class StoredTable:
         return False
 
     def read_text(self, location: str) -> str:
-        """Return the text of a small file beside the table's own, such as a decision. Raises `FileNotFoundError`."""
+        """Return the text of a small file next to the table's own, such as a decision. Raises `FileNotFoundError`."""
         with translated_errors(location), self.iceberg.io.new_input(location).open() as stream:
             return stream.read().decode()
 
@@ -234,7 +232,7 @@ class Lake:
 
     @property
     def _exists(self) -> bool:
-        """Whether there is a catalog to ask: connecting to a SQLite file that does not exist would create it."""
+        """Return whether there is a catalog to ask: connecting to a SQLite file that does not exist would create it."""
         catalog = self._environment.catalog
         return not isinstance(catalog, LocalCatalog) or Path(catalog.path).exists()
 

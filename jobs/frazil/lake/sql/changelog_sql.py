@@ -1,7 +1,7 @@
 """SQL over a changelog, for each engine: the time in which each row was valid, and the state. Pure: text from the table's columns.
 
 A change is valid until the next change of its key. The order of a key's changes is that of `_order`, partition and offset; without
-an order it is that of time, partition and offset, where time never goes back within a partition. Rows of deletes are left out:
+an order it is that of time, partition and offset, where time never goes back within a partition. Rows of deletes are omitted:
 they end what was before them. A truncate ends the rows before it: by offset in its own partition, by time in others. Changes of
 one transaction have one time in the source; there the source's log or the record's time decides, and a row stays if both are equal.
 """
@@ -22,7 +22,7 @@ from frazil.schemas.types import Field, ListOf, MapOf, Primitive, Struct
 
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 HISTORY, STATE = "__history", "__state"
-"""What the names of the views add to that of the table."""
+"""The suffixes of the views' names, after the name of the table."""
 PARTITION, OFFSET, TIMESTAMP = "_kafka_partition", "_kafka_offset", "_kafka_timestamp"
 SOURCE, LSN = "_source", "lsn"
 _LIFE, _NEXT, _TRUNCATED, _TIME = "_frazil_life", "_frazil_next", "_frazil_truncated", "_frazil_time"
@@ -69,7 +69,7 @@ class ChangelogTable:
     ) -> str:
         """Return the query of all rows with the time in which each was valid, `table` being SQL.
 
-        `at` leaves out changes from these offsets on, by partition, and partitions that it does not name. `until` leaves out
+        `at` omits changes from these offsets on, by partition, and partitions that it does not name. `until` omits
         changes of a later order: it has a value for each column of the order, or for the first ones.
         """
         q, names = engine.quoted, [field.name for field in self.columns.fields]
@@ -124,8 +124,8 @@ class ChangelogTable:
     def _changes(self, engine: SqlEngine, table: str, landed: str) -> list[str]:
         """Return the steps that give each change its begin.
 
-        Debezium's tombstone directly behind the `d` of its key has the record's time. That is later than the change by the
-        connector's lag, so it does not count: the changes behind it would begin late.
+        Debezium's tombstone directly after the `d` of its key has the record's time. That is later than the change by the
+        connector's lag, so it does not count: the changes after it would begin late.
         """
         orders, q = self._orders(engine), engine.quoted
         begin, source, steps = next(iter(orders), ""), table, list[str]()
@@ -145,14 +145,14 @@ class ChangelogTable:
 
     @property
     def _has_changes(self) -> bool:
-        """Whether the rows are change data, which may have truncates, left-out values and tombstones behind deletes."""
+        """Return whether the rows are change data, which may have truncates, omitted values and tombstones after deletes."""
         return any(field.name == UNAVAILABLE.name for field in self.columns.fields)
 
     def _sequence(self, engine: SqlEngine) -> str:
         return ", ".join([*(self._orders(engine) or [VALID_FROM]), engine.quoted(PARTITION), engine.quoted(OFFSET)])
 
     def _filled(self, engine: SqlEngine) -> dict[str, str]:
-        """Return the columns whose value a source may leave out, with whether it did."""
+        """Return the columns whose value a source may omit, with whether it did."""
         if not self._has_changes:
             return {}
         can_be = [f.name for f in self.columns.fields if isinstance(f.type, Primitive | ListOf | MapOf)]
@@ -203,7 +203,7 @@ def _before(engine: SqlEngine, at: Mapping[int, int]) -> str:
 
 
 def _not_later(columns: Sequence[str], values: Sequence[str]) -> str:
-    """Return whether the first of these columns are not behind the values, in their order."""
+    """Return whether the first of these columns are not after the values, in their order."""
     column, value = columns[0], values[0]
     if len(values) == 1:
         return f"{column} <= {value}"

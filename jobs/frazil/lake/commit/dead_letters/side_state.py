@@ -13,7 +13,7 @@ from frazil.lake.ledger.entry import Entry
 
 
 class SideState(StrEnum):
-    """What a dead-letter table is to the decisions of its table.
+    """The state of a dead-letter table as to the decisions of its table.
 
     `FINISHED`: it has them all. `OPEN`: the newest is not finished. `MISMATCH`: it is not the table that finished the
     decisions before: it was dropped, replaced or restored, or belongs to another table. `ROLLED_BACK`: its head was moved
