@@ -12,13 +12,12 @@ from py4j.protocol import Py4JJavaError
 
 from frazil.errors import InvalidInput
 from frazil.lake.catalogs import DATA_LOCATION
-from frazil.lake.iceberg_java import Iceberg, error_text, thrown
+from frazil.lake.iceberg_java import Iceberg, error_text
 from frazil.lake.java_classes import Java
 
 DATA_PATH = "write.data.path"
 VECTORS_FROM = 3
 """The format version from which deletes are deletion vectors (https://iceberg.apache.org/spec/#deletion-vectors)."""
-_ATTEMPTS = 5
 _REFUSED = re.compile(r"AccessDenied|Forbidden|Status Code: 403")
 
 
@@ -30,16 +29,14 @@ def place_data(iceberg: Iceberg, name: str) -> None:
     location = iceberg.spark.conf.get(f"spark.sql.catalog.{iceberg.name}.{DATA_LOCATION}", None)
     if location is None:
         return
-    for attempt in range(_ATTEMPTS):
-        table = iceberg.load(name)
+
+    def placed(table: Java) -> Java | None:
         if not has_vectors(iceberg, table) or table.properties().get(DATA_PATH) is not None:
-            return
+            return None
         path = f"{location.rstrip('/')}/{name.replace('.', '/')}-{table.uuid()}"
-        try:
-            table.updateProperties().set(DATA_PATH, path).commit()
-        except Py4JJavaError as error:
-            if thrown(error) != "CommitFailedException" or attempt == _ATTEMPTS - 1:
-                raise
+        return table.updateProperties().set(DATA_PATH, path)
+
+    iceberg.change(name, placed)
 
 
 def has_vectors(iceberg: Iceberg, table: Java) -> bool:

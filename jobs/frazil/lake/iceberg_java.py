@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -17,6 +17,7 @@ from frazil.lake.java_classes import Java, JavaClasses
 
 _CAUSES = 20  # exceptions wrap each other; a chain longer than this is a circle
 _JSON = "shaded.com.fasterxml.jackson.databind."
+ATTEMPTS = 5
 _STRING = "java.lang.String"
 
 DAMAGED = ("ChecksumException", "EOFException")
@@ -96,6 +97,17 @@ class Iceberg:
     def load(self, table: str) -> Java:
         """Load the table as it is now; nothing is cached."""
         return self.catalog.loadTable(self.identifier(table))
+
+    def change(self, table: str, update: Callable[[Java], Java | None]) -> None:
+        """Load a table and commit the update that is made of it, if one is; again if another commit came first."""
+        for attempt in range(ATTEMPTS):
+            if (made := update(self.load(table))) is None:
+                return
+            try:
+                made.commit()
+            except Py4JJavaError as error:
+                if thrown(error) != "CommitFailedException" or attempt == ATTEMPTS - 1:
+                    raise
 
     def drop(self, table: str, *, purge: bool) -> None:
         """Drop a table; with `purge` its files go too."""

@@ -16,7 +16,6 @@ from frazil.schemas.iceberg import FIELD_IDS, field_ids, kept_ids, row_type, sch
 from frazil.schemas.sources import check_sources
 from frazil.schemas.types import Struct
 
-ATTEMPTS = 5
 _REFUSALS = frozenset({"ValidationException", "IllegalArgumentException", "UnsupportedOperationException"})
 _ONE = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 
@@ -81,19 +80,17 @@ def create(
 
 def _partition(iceberg: Iceberg, table: str, partition_by: Sequence[PartitionField]) -> None:
     """Give a table without snapshots and partition fields its fields. Another driver may do so at once; one is enough."""
-    for attempt in range(ATTEMPTS):
-        loaded = iceberg.load(table)
+
+    def partitioned(loaded: Java) -> Java | None:
         if not partition_by or loaded.currentSnapshot() is not None or not loaded.spec().isUnpartitioned():
-            return
+            return None
         check_sources(partition_by, field_ids(iceberg.schema_json(loaded)), table=table, field="partition_by")
         update = loaded.updateSpec()
         for field in partition_by:
             update = update.addField(_field_name(field), iceberg.term(field.transform, field.source, field.argument))
-        try:
-            update.commit()
-        except Py4JJavaError as error:
-            if thrown(error) != "CommitFailedException" or attempt == ATTEMPTS - 1:
-                raise
+        return update
+
+    iceberg.change(table, partitioned)
 
 
 def change_layout(

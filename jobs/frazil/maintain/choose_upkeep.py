@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.lake.rewrite import DELETED_SHARE, MANY_DELETE_FILES, Group
-from frazil.lake.snapshot_retention import History, Past, expirable
+from frazil.lake.snapshot_retention import DAY_MS, History, Past, expirable
 
 HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 MANY_FILES = 100
 ORPHANS_AT_LEAST_MS = 3 * DAY_MS
 MARKS = 32

@@ -21,7 +21,8 @@ from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_behind
 from frazil.lake.ledger.entry import Entry
-from frazil.maintain.choose_upkeep import DAY_MS, ORPHANS_AT_LEAST_MS, namer, path_of
+from frazil.lake.snapshot_retention import DAY_MS
+from frazil.maintain.choose_upkeep import ORPHANS_AT_LEAST_MS, namer, path_of
 from frazil.maintain.target import Action, MaintenanceRun, Outcome, Status, Target
 
 SHOWN = 5

@@ -15,13 +15,11 @@ from frazil.audit.files.file_scan import Source, noted
 from frazil.audit.finding import SHOWN, Finding, Flaw
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
-from frazil.lake.read.data_files import DataFile, each, lengths
+from frazil.lake.read.data_files import READERS, DataFile, each, lengths
 from frazil.lake.read.row_groups import deletes_by_file, open_file
 from frazil.lake.read.stored_tables import StoredTable
 from frazil.upsert.key_hash import U64, hashes
 
-READERS = 4
-"""Files that are read at a time."""
 AT_ONCE = 1 << 25
 """Keys that are compared with each other at a time: 256 MiB of hashes. A larger table is read several times."""
 

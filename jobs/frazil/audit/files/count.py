@@ -16,11 +16,8 @@ from frazil.audit.files.window import NONE, Found, Role, Tally, Window
 from frazil.audit.files.windows import Boxes, Claim, Stretch, contains, stretches, tile, without
 from frazil.audit.finding import SHOWN, Finding, Flaw, Range
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.read.data_files import Contents, DataFile, contents, each, lengths, missing
+from frazil.lake.read.data_files import READERS, Contents, DataFile, contents, each, lengths, missing
 from frazil.lake.read.stored_tables import Snapshot, StoredTable
-
-READERS = 4
-"""Files that are read at a time."""
 
 WINDOW = 1 << 29
 """Offsets that are counted at a time: 64 MiB for each bitmap of them."""

@@ -55,8 +55,8 @@ def undecided_commits(table: StoredTable) -> list[Snapshot]:
 def of_others(table: StoredTable) -> list[str]:
     """Return what other engines changed, a sentence for each snapshot."""
     return [
-        f"{table.identifier}, snapshot {snapshot.id}, {snapshot.committed_at:%Y-%m-%d %H:%M} UTC, is not Frazil's: "
-        f"{snapshot.operation} by {_engine(snapshot)}, {_number(snapshot, 'added-records')} rows added, "
+        f"{table.identifier}, snapshot {snapshot.id}, {_moment(snapshot)}, is not Frazil's: {snapshot.operation} by "
+        f"{snapshot.summary.get('engine-name') or 'an unknown engine'}, {_number(snapshot, 'added-records')} rows added, "
         f"{_number(snapshot, 'deleted-records')} deleted"
         for snapshot in foreign_commits(table)
     ]
@@ -73,26 +73,21 @@ def _number(snapshot: Snapshot, name: str) -> int:
     return sum(int(snapshot.summary.get(one, 0)) for one in names)
 
 
-def _engine(snapshot: Snapshot) -> str:
-    return snapshot.summary.get("engine-name") or "an unknown engine"
-
-
 def notes(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> list[str]:
     """Return what a reader of the proof should know: operator decisions, commits that were left, and how many are kept."""
-    found = []
-    for commit in commits:
-        accepted = commit.summary.get(ledger.EVENTS)
-        if accepted is not None:
-            found.append(
-                f"snapshot {commit.id}, {commit.committed_at:%Y-%m-%d %H:%M} UTC: an operator accepted {accepted}"
-            )
+    found = [
+        f"snapshot {commit.id}, {_moment(commit)}: an operator accepted {commit.summary[ledger.EVENTS]}"
+        for commit in commits
+        if ledger.EVENTS in commit.summary
+    ]
     found += _abandoned(table, pipeline)
     if commits and commits[0].belongs_to(pipeline):
-        oldest = commits[-1]
-        found.append(
-            f"table {table.identifier} keeps {len(commits)} commits, since {oldest.committed_at:%Y-%m-%d %H:%M} UTC"
-        )
+        found.append(f"table {table.identifier} keeps {len(commits)} commits, since {_moment(commits[-1])}")
     return found
+
+
+def _moment(snapshot: Snapshot) -> str:
+    return f"{snapshot.committed_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _abandoned(table: StoredTable, pipeline: str) -> list[str]:
@@ -100,16 +95,13 @@ def _abandoned(table: StoredTable, pipeline: str) -> list[str]:
     ancestors = list(table.ancestors(table.head))
     if not ancestors:
         return []
-    known, since = {snapshot.id for snapshot in ancestors}, ancestors[-1].sequence_number
+    known, oldest = {snapshot.id for snapshot in ancestors}, ancestors[-1].sequence_number
     left = [
         snapshot
         for snapshot in table.snapshots.values()
-        if snapshot.belongs_to(pipeline) and snapshot.id not in known and snapshot.sequence_number > since
+        if snapshot.belongs_to(pipeline) and snapshot.id not in known and snapshot.sequence_number > oldest
     ]
     if not left:
         return []
-    first = left[0]
-    return [
-        f"table {table.identifier} was rolled back: {len(left)} commits, from snapshot {first.id} of "
-        f"{first.committed_at:%Y-%m-%d %H:%M} UTC on, are no longer in its history"
-    ]
+    since = f"from snapshot {left[0].id} of {_moment(left[0])} on"
+    return [f"table {table.identifier} was rolled back: {len(left)} commits, {since}, are no longer in its history"]

@@ -16,13 +16,11 @@ from typing import Any
 from frazil.audit.files.file_scan import Source, noted
 from frazil.audit.finding import Finding
 from frazil.lake.read.catalog_errors import translated_errors
-from frazil.lake.read.data_files import each
+from frazil.lake.read.data_files import READERS, each
 from frazil.lake.read.row_groups import BATCH, BUFFER
 
 LINEAGE = {2147483540: "_row_id", 2147483539: "_last_updated_sequence_number"}
 """Reserved columns that engines write into data files of format version 3 (Iceberg, "Reserved Field IDs")."""
-READERS = 4
-"""Files that are read at a time."""
 BATCH_BYTES = 64 * 1024 * 1024
 """Bytes of rows that are decoded at a time, about."""
 

@@ -98,31 +98,17 @@ class Placement:
     """The addresses of a window's offsets in a bitmap: each span of a partition has its own, one after another."""
 
     def __init__(self, spans: Sequence[Stretch]) -> None:
-        self.spans = tuple(spans)
-        self.bases: list[int] = []
-        self.size = 0
-        layers: list[dict[int, tuple[int, int, int]]] = []
-        seen: dict[int, int] = {}
-        for span in self.spans:
-            self.bases.append(self.size)
-            place = seen.get(span.partition, 0)
-            seen[span.partition] = place + 1
-            if place == len(layers):
-                layers.append({})
-            layers[place][span.partition] = (span.range.start, span.range.end, self.size)
-            self.size += -(-len(span) // WORD) * WORD
+        self.spans, self.size = tuple(spans), 0
         self._spans: dict[int, list[tuple[Stretch, int]]] = {}
-        for span, base in zip(self.spans, self.bases, strict=True):
-            self._spans.setdefault(span.partition, []).append((span, base))
-        self._layers = layers
-        self._bound = max(seen, default=-1) + 1
-        self._tables = [self._table(layer) for layer in layers]
-
-    def _table(self, layer: Mapping[int, tuple[int, int, int]]) -> tuple[Ints, Ints, Ints]:
-        table = np.zeros((3, self._bound), np.int64)
-        for partition, cells in layer.items():
-            table[:, partition] = cells
-        return table[0], table[1], table[2]
+        for span in self.spans:
+            self._spans.setdefault(span.partition, []).append((span, self.size))
+            self.size += -(-len(span) // WORD) * WORD
+        self._bound = max(self._spans, default=-1) + 1
+        # Start, end and base of each partition's first span, of its second one, and so on.
+        self._tables = np.zeros((max(map(len, self._spans.values()), default=0), 3, self._bound), np.int64)
+        for partition, placed in self._spans.items():
+            for number, (span, base) in enumerate(placed):
+                self._tables[number, :, partition] = span.range.start, span.range.end, base
 
     def place(self, partitions: Ints, offsets: Ints) -> Addresses:
         """Return the address of each record; -1 for one that is in no span."""
@@ -131,11 +117,9 @@ class Placement:
             return found
         low, high = int(partitions.min()), int(partitions.max())
         if low == high:
-            for layer in self._layers:
-                start, end, base = layer.get(low, (0, 0, 0))
-                if start < end:
-                    inside = (offsets >= start) & (offsets < end)
-                    np.copyto(found, offsets - (start - base), where=inside)
+            for span, base in self._spans.get(low, ()):
+                inside = (offsets >= span.range.start) & (offsets < span.range.end)
+                np.copyto(found, offsets - (span.range.start - base), where=inside)
             return found
         known = (partitions >= 0) & (partitions < self._bound)
         at = np.where(known, partitions, 0)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile as IcebergFile
 
 PARALLEL = 16  # requests to the object store at a time
+READERS = 4  # files whose rows are read at a time
 
 A = TypeVar("A")
 B = TypeVar("B")

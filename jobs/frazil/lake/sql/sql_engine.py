@@ -50,9 +50,11 @@ class SqlEngine(StrEnum):
             case str():
                 return f"'{self._text(value)}'"
             case bytes():
-                return self._octets(value.hex().upper())
+                return _OCTETS.get(self, "X'{}'").format(value.hex().upper())
             case datetime():
-                return self._moment(value)
+                instant, local = _TIMES.get(self, ("TIMESTAMP '{} UTC'", "TIMESTAMP '{}'"))
+                text = value.replace(tzinfo=None).isoformat(" ", "microseconds")  # an instant is in UTC already
+                return (local if value.tzinfo is None else instant).format(text)
             case date():
                 return f"DATE '{value.isoformat()}'"
             case Decimal():
@@ -69,28 +71,6 @@ class SqlEngine(StrEnum):
             return value.replace("'", "\\'").replace("${", "$\\{")
         return value.replace("'", "''")
 
-    def _octets(self, digits: str) -> str:
-        match self:
-            case SqlEngine.DUCKDB:
-                return f"from_hex('{digits}')"
-            case SqlEngine.SNOWFLAKE:
-                return f"TO_BINARY('{digits}', 'HEX')"
-            case _:
-                return f"X'{digits}'"
-
-    def _moment(self, value: datetime) -> str:
-        """Return a time in microseconds. An instant is in UTC already."""
-        text, is_instant = value.replace(tzinfo=None).isoformat(" ", "microseconds"), value.tzinfo is not None
-        match self:
-            case SqlEngine.SPARK:
-                return f"TIMESTAMP_LTZ '{text}Z'" if is_instant else f"TIMESTAMP_NTZ '{text}'"
-            case SqlEngine.DUCKDB:
-                return f"TIMESTAMPTZ '{text}+00'" if is_instant else f"TIMESTAMP '{text}'"
-            case SqlEngine.SNOWFLAKE:
-                return f"TO_TIMESTAMP_TZ('{text} +00:00')" if is_instant else f"TO_TIMESTAMP_NTZ('{text}')"
-            case _:
-                return f"TIMESTAMP '{text} UTC'" if is_instant else f"TIMESTAMP '{text}'"
-
     def last_known(self, value: str, over: str) -> str:
         """Return the last value that is not null, in a window."""
         if self is SqlEngine.DUCKDB:
@@ -102,3 +82,12 @@ class SqlEngine(StrEnum):
         if self is SqlEngine.SNOWFLAKE:
             return f"{self.quoted(column)}:" + '"' + name.replace('"', '""') + '"'
         return f"{self.quoted(column)}.{self.quoted(name)}"
+
+
+_OCTETS = {SqlEngine.DUCKDB: "from_hex('{}')", SqlEngine.SNOWFLAKE: "TO_BINARY('{}', 'HEX')"}
+_TIMES = {
+    SqlEngine.SPARK: ("TIMESTAMP_LTZ '{}Z'", "TIMESTAMP_NTZ '{}'"),
+    SqlEngine.DUCKDB: ("TIMESTAMPTZ '{}+00'", "TIMESTAMP '{}'"),
+    SqlEngine.SNOWFLAKE: ("TO_TIMESTAMP_TZ('{} +00:00')", "TO_TIMESTAMP_NTZ('{}')"),
+}
+"""An instant and a time without time zone, where they are not written as in Trino."""
