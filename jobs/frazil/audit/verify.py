@@ -79,10 +79,7 @@ def verify(
 def plan(
     pipeline: Pipeline, lake: Lake, *, deep: bool = False, fresh: bool = False, proofs: ProofFolder | None = None
 ) -> Estimate | Verification:
-    """Return what a verification would read, without opening a data file; or its result, if there is nothing to compare.
-
-    Raises as `verify` does.
-    """
+    """Return what `verify` would read, without opening a data file; or its result, if there is nothing to compare."""
     tables = load_tables(pipeline, lake, lambda seconds: None)
     audit = _prepared(pipeline, tables, deep=deep, keys=False, proofs=None if fresh else proofs)
     return audit.estimate if isinstance(audit, _Audit) else audit

@@ -1,5 +1,4 @@
-"""An Avro body decoded in pure Python, slowly and with its place: at which byte, in which field, it stops being its
-schema's.
+"""An Avro body decoded in pure Python, slowly, to find the byte and the field at which it stops being its schema's.
 
 Encoding: https://avro.apache.org/docs/1.12.0/specification/#binary-encoding.
 """
@@ -18,10 +17,7 @@ MOST_ITEMS = 1_000_000  # of all arrays and maps together; garbage asks for bill
 
 
 def avro_value(body: bytes, schema: AvroSchema) -> Any:
-    """Return the value, logical types left as they are encoded. Raises `Undecodable`, also for bytes after the value.
-
-    Avro cannot recognise garbage that happens to decode.
-    """
+    """Return the value, logical types left as they are encoded. Raises `Undecodable`, also for bytes after the value."""
     reader = _Reader(body, schema)
     value = reader.value(Named(schema.root.name), "")
     if reader.at < len(body):

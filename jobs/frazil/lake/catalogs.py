@@ -53,10 +53,7 @@ def java_properties(environment: Environment, resolve: Resolve) -> dict[str, str
 
 
 def make_folder(environment: Environment) -> None:
-    """Create the folder of a local catalog's SQLite file, as SQLite does not. Other catalogs need none.
-
-    Raises `InvalidInput` if it cannot be created.
-    """
+    """Create the folder of a local catalog's SQLite file. Raises `InvalidInput` if it cannot be created."""
     catalog = environment.catalog
     if not isinstance(catalog, LocalCatalog):
         return

@@ -43,10 +43,7 @@ class Found:
 
 
 def places(rows: DataFrame, topic: str, prefix: str, *, has_key: bool) -> DataFrame:
-    """Return partition, offset, timestamp (`ms`) and key of the rows of a topic; no key unless `has_key`.
-
-    The columns of a row's place begin with `prefix`.
-    """
+    """Return partition, offset, timestamp (`ms`) and, if `has_key`, key of a topic's rows; `prefix` begins their columns."""
     return rows.where(F.col(f"{prefix}topic") == topic).select(
         F.col(f"{prefix}partition").alias("partition"),
         F.col(f"{prefix}offset").alias("offset"),

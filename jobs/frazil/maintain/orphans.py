@@ -104,10 +104,7 @@ def remembered_files(iceberg: Iceberg, table: Java, pipeline: str) -> set[str]:
 def _gone(
     table: Java, found: Iterable[str], is_named: Callable[[str], bool], *, remove: bool
 ) -> tuple[int, int, int, list[str]]:
-    """Go through the orphans one by one, as there may be millions, and delete them if asked to `remove`.
-
-    Returns how many there are, their bytes, how many others an open decision names, and the first few locations.
-    """
+    """Return the orphans' number and bytes, the number that an open decision names, and a few locations; `remove` them if asked."""
     files, size, left, first = 0, 0, 0, list[str]()
     for location in found:
         if is_named(location):

@@ -109,10 +109,7 @@ def _same_in(
     other: Mapping[int, int],
     by_driver: Sequence[Record],
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return it for the partitions in which a record is the same, and the first offset of those in which one is another one.
-
-    `by_driver` are records that Spark cannot read.
-    """
+    """Return it where a record is the same, and the first offset where one is another one; `by_driver` is beyond Spark."""
     with explained(_where(pipeline), stopping=job.stopping, redact=job.redact):
         log = _log(pipeline, job, ranges, by_driver)
         compared = _compared(pipeline, job, committed, log, [r.partition for r in ranges]).persist()

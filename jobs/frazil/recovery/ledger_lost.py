@@ -52,10 +52,7 @@ def ledger_lost(pipeline: Pipeline, job: JobContext, look: Look) -> Acceptance:
 def _check_is_their_log(
     pipeline: Pipeline, job: JobContext, held: Mapping[int, Found], spans: Mapping[int, Span]
 ) -> None:
-    """Raise `InvalidInput` if the topic has another record than the last row, or dead letter, of a partition.
-
-    A record that retention or compaction took cannot be compared.
-    """
+    """Raise `InvalidInput` if the topic has another record than the last row, or dead letter, of a partition."""
     topic = pipeline.topic.name
     for p, rows in held.items():
         if p not in spans or rows.after > spans[p].stable:

@@ -21,10 +21,7 @@ _OF_LOCATIONS = ("write.object-storage.", "write.location-provider.", "write.par
 
 
 def tasks(iceberg: Iceberg, table: Java, snapshot_id: int, paths: Collection[str] | None) -> dict[str, Java]:
-    """Return the scan tasks of a snapshot for the wanted data files, by path: each a data file with its delete files.
-
-    None wants all data files.
-    """
+    """Return the scan tasks of a snapshot for some data files, or all, by path: each a data file with its delete files."""
     found: dict[str, Java] = {}
     classes = iceberg.classes
     file, location = classes.function("ContentScanTask", "file"), classes.function("ContentFile", "location")

@@ -66,10 +66,7 @@ class StagedDeletes:
 
 
 def write(iceberg: Iceberg, table: Java, snapshot_id: int, found: Found) -> StagedDeletes:
-    """Write the deletes of the rows that were found on a snapshot of the loaded `table`.
-
-    Raises `CommitRefused` if a data file would have two vectors.
-    """
+    """Write the deletes of the rows that were found. Raises `CommitRefused` if a data file would have two vectors."""
     if not found.at:
         return StagedDeletes(snapshot_id=snapshot_id, found=found)
     tasks = java_writers.tasks(iceberg, table, snapshot_id, found.at.keys())

@@ -20,10 +20,7 @@ def entry_of_head(iceberg: Iceberg, table: Java, pipeline: str) -> Entry | None:
 
 
 def entry_behind(iceberg: Iceberg, table: Java, pipeline: str, snapshot_id: int) -> Entry | None:
-    """Return the newest ledger entry of a pipeline among a snapshot and its ancestors, expired ones too.
-
-    An operator who rolls the table back to the snapshot continues from that entry.
-    """
+    """Return the newest ledger entry of a pipeline among a snapshot and its ancestors, expired ones too."""
     return next((e for s in lineage(iceberg, table, snapshot_id) if (e := _of(s, pipeline)) is not None), None)
 
 
@@ -57,9 +54,8 @@ def entry(table: Java, pipeline: str) -> Entry | None:
     value = table.properties().get(last_records.caught_up_name(pipeline))
     caught_up = last_records.CaughtUp.parse(value, found.end.topic_id, str(found.end))
     if caught_up is None and found.keys is not None and found.keys.records:
-        caught_up = (
-            last_records.NOT_KNOWN
-        )  # the rows are of another topic: deletes of their keys may be gone from this one
+        # The rows are of another topic: deletes of their keys may be gone from this one.
+        caught_up = last_records.NOT_KNOWN
     return replace(found, end=replace(found.end, last=replace(last, caught_up=caught_up)))
 
 

@@ -39,9 +39,7 @@ RUN = "frazil.run"  # id of the driver's run that committed
 VERSION = "frazil.version"  # of this software
 EVENTS = "frazil.accepted"  # JSON: an operator's decision that this snapshot records
 KEYS_MOVED = "frazil.keys-moved"  # offsets before which keys may change their partition, until they are reached
-DELETES_LOST = (
-    "frazil.deletes-lost"  # offsets before which deletes may be lost, as an operator accepted, until they are reached
-)
+DELETES_LOST = "frazil.deletes-lost"  # offsets before which deletes may be lost, as accepted, until they are reached
 STAGED_AT = "frazil.staged-at"  # microseconds since 1970; with the run, it names the dead letters of one batch
 STAGED_BY = "frazil.staged-by"  # in dead-letter tables: the run that staged what this snapshot appended
 DECISION = "frazil.decision"  # number of the newest decision on dead letters, from 0; in their table: the newest that it finished
@@ -119,10 +117,7 @@ def key_of(properties: Properties, columns: Mapping[int, str]) -> tuple[str, ...
 def mode_properties(
     mode: str, order_by: Sequence[str], envelope: str | None = None, key: Sequence[int] = ()
 ) -> dict[str, str]:
-    """Return the properties of a new table that hold its write mode, the kind of its envelope and the key of a changelog.
-
-    The key is a list of field ids. An append table has none.
-    """
+    """Return the properties of a new table that hold its write mode, its envelope's kind and a changelog's key, as field ids."""
     if mode == APPEND:
         return {}
     more = {ORDER_BY: ", ".join(order_by), ENVELOPE: envelope, KEY: canonical(list(key)) if key else None}
@@ -152,10 +147,7 @@ def commit_id(pipeline: str, table_uuid: str, start: Offsets, end: Offsets) -> s
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One snapshot's summary, as far as it is the ledger's: every value as committed, `None` where absent.
-
-    Values of `summary` are plain where the snapshot's are compact.
-    """
+    """One snapshot's summary, as far as it is the ledger's; values of `summary` are plain where the snapshot's are compact."""
 
     snapshot_id: int
     commit_id: str | None

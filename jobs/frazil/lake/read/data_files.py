@@ -122,16 +122,13 @@ def _listed(location: str, read: Callable[[], Iterable[Any]]) -> list[Any] | Non
 
 
 def lengths(table: StoredTable, locations: Iterable[str]) -> dict[str, int | None]:
-    """Return the size of each file in bytes, by a HEAD request each; None for one that does not exist.
-
-    A damaged list may name a file by a text that is no path: such a file does not exist.
-    """
+    """Return the size of each file in bytes, by a HEAD request each; None for one that does not exist."""
 
     def length(location: str) -> int | None:
         try:
             with translated_errors(location):
                 return len(table.iceberg.io.new_input(location))
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError):  # the second for a text of a damaged list that is no path
             return None
 
     asked = list(dict.fromkeys(locations))

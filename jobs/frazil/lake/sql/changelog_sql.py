@@ -38,10 +38,7 @@ class ChangelogTable:
 
     @classmethod
     def of(cls, identifier: str, schema: dict[str, Any], properties: Properties) -> ChangelogTable:
-        """Return it, `schema` being Iceberg's JSON.
-
-        Raises `InvalidInput` for a table of another write mode, without a column of its key, or with one that the views add.
-        """
+        """Raise `InvalidInput` for a table of another write mode, without its key, or with a column that the views add."""
         columns = row_type(schema)
         key, names = ledger.key_of(properties, column_names(schema)), {field.name for field in columns.fields}
         if properties.get(ledger.WRITE_MODE) != ledger.CHANGELOG or not key:
