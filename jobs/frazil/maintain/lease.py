@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 from py4j.protocol import Py4JJavaError
 
 from frazil.job.context import JobContext
 from frazil.lake.iceberg_java import failed
 from frazil.lake.java_classes import Java, entries
+from frazil.lake.ledger.next_offsets import canonical
 from frazil.maintain.choose_upkeep import Mark, remembered
 
 PROPERTY = "frazil.upkeep"
@@ -53,13 +53,7 @@ class Lease:
 
     def __str__(self) -> str:
         """Return canonical JSON, as the property holds it."""
-        document: dict[str, Any] = {
-            "number": self.number,
-            "holder": self.holder,
-            "until_ms": self.until_ms,
-            "marks": [[mark.sequence, mark.at_ms] for mark in self.marks],
-        }
-        return json.dumps(document, sort_keys=True, separators=(",", ":"))
+        return canonical({**asdict(self), "marks": [[mark.sequence, mark.at_ms] for mark in self.marks]})
 
     def is_free(self, holder: str, now_ms: int) -> bool:
         """Return whether `holder` may take it."""

@@ -51,18 +51,8 @@ def decided_files(table: StoredTable, location: str, side_table: str) -> tuple[D
         document = json.loads(table.read_text(location))
     except FileNotFoundError:
         return None
-    return tuple(
-        named_file(
-            file["file-path"],
-            file["file-format"],
-            rows=file["record-count"],
-            size=file["file-size-in-bytes"],
-            spec_id=file["spec-id"],
-        )
-        for side in document["tables"]
-        if side["table"] == side_table
-        for file in side["files"]
-    )
+    parts = (part for part in document["tables"] if part["table"] == side_table)
+    return tuple(named_file(file) for part in parts for file in part["files"])
 
 
 def ahead(side: StoredTable | None, decisions: Sequence[Snapshot], pipeline: str) -> Snapshot | None:

@@ -12,7 +12,7 @@ from frazil.lake.java_classes import Java, items
 _NONE = "\0"  # in no path
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DeleteFile:
     """A file of position deletes that a snapshot has. `of` is its data file, if it names rows of this one only.
 
@@ -61,30 +61,20 @@ def _of_positions(iceberg: Iceberg, table: Java, files: Java) -> list[DeleteFile
         return classes.values(classes.each(files, classes.function("ContentFile", method)))
 
     named = classes.function("util.ContentFileUtil", "referencedDataFileLocation", "DeleteFile")
+    forms = of("format")
     columns = (
-        of("content"),
-        of("format"),
         of("location"),
         partitions_of(iceberg, table, files),
         of("dataSequenceNumber"),
         of("recordCount"),
         of("fileSizeInBytes"),
         classes.values(classes.each(files, named)),
+        [form == "PUFFIN" for form in forms],
+        items(files),
     )
     return [
-        DeleteFile(
-            location=location,
-            partition=partition,
-            sequence=sequence,
-            rows=rows,
-            bytes=size,
-            of=data_file,
-            is_vector=form == "PUFFIN",
-            java=files.get(place),
-        )
-        for place, (content, form, location, partition, sequence, rows, size, data_file) in enumerate(
-            zip(*columns, strict=True)
-        )
+        DeleteFile(*values)
+        for content, form, values in zip(of("content"), forms, zip(*columns, strict=True), strict=True)
         if content == "POSITION_DELETES" and form in ("PARQUET", "PUFFIN")
     ]
 

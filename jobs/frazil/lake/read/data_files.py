@@ -140,11 +140,13 @@ def missing(table: StoredTable, locations: Iterable[str]) -> tuple[str, ...]:
     return tuple(location for location, size in lengths(table, locations).items() if size is None)
 
 
-def named_file(path: str, format: str, *, rows: int, size: int, spec_id: int) -> DataFile:
-    """Return a data file that is in no snapshot, as a decision names it."""
+def named_file(document: Mapping[str, Any]) -> DataFile:
+    """Return a data file that is in no snapshot, as a decision names it: Iceberg's JSON."""
     from pyiceberg.typedef import Record
 
-    return DataFile(path=path, format=format.upper(), rows=rows, bytes=size, spec_id=spec_id, partition=Record())
+    names = ("file-path", "file-format", "record-count", "file-size-in-bytes", "spec-id")
+    path, form, rows, size, spec_id = (document[name] for name in names)
+    return DataFile(path, form.upper(), rows, size, spec_id, Record())
 
 
 def each(work: Callable[[A], B], items: Sequence[A], *, parallel: int = PARALLEL) -> Iterator[B]:
