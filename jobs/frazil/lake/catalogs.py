@@ -57,21 +57,17 @@ def make_folder(environment: Environment) -> None:
     catalog = environment.catalog
     if not isinstance(catalog, LocalCatalog):
         return
-    folder = Path(catalog.path).parent
+    folder, where = Path(catalog.path).parent, f"environment {environment.name}, catalog.path"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidInput(
+        what, do = (
             f"the folder {folder} cannot be created ({error.strerror})",
-            where=f"environment {environment.name}, catalog.path",
-            do="Create it, or name a file in another folder",
-        ) from None
-    if Path(catalog.path).is_dir():
-        raise InvalidInput(
-            f"{catalog.path} is a folder",
-            where=f"environment {environment.name}, catalog.path",
-            do="Name a file in it, like catalog.db",
+            "Create it, or name a file in another folder",
         )
+        raise InvalidInput(what, where=where, do=do) from None
+    if Path(catalog.path).is_dir():
+        raise InvalidInput(f"{catalog.path} is a folder", where=where, do="Name a file in it, like catalog.db")
 
 
 def needs_s3(environment: Environment) -> bool:

@@ -163,16 +163,17 @@ def merge_deletes(
         merged = Merged(on, tuple(removed), tuple(added))
         is_made, reason = _committed(run, target, merged)
         ended = ended if is_made else Status.CONFLICT
-    counts = is_made or run.policy.dry_run
+    if not (is_made or run.policy.dry_run):
+        removed, added = [], []
     return target.outcome(
         Action.MERGE,
         ended,
         reason,
         snapshots=int(is_made),
-        files_removed=len(removed) if counts else 0,
-        bytes_removed=sum(file.bytes for file in removed) if counts else 0,
-        files_added=len(added) if counts else 0,
-        bytes_added=sum(int(file.fileSizeInBytes()) for file, _ in added) if counts else 0,
+        files_removed=len(removed),
+        bytes_removed=sum(file.bytes for file in removed),
+        files_added=len(added),
+        bytes_added=sum(int(file.fileSizeInBytes()) for file, _ in added),
     )
 
 

@@ -66,28 +66,24 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     They are not exact if their snapshots are not kept; with `exact` that raises `InvalidInput`. Nor are they if an earlier
     rollback among them was held: the commits that it undid are in no history of the table any more.
     """
-    main, last, commits = found.main, found.last, list[Entry]()
+    main, last = found.main, found.last
     assert last is not None
     assert last.end is not None
     assert head.end is not None
     current = main.currentSnapshot()
     head_id = int(current.snapshotId()) if current is not None else None
     kept = {int(s.snapshotId()) for s in lineage(job.iceberg, main, head_id)} if head_id is not None else set()
-    reached = is_hold = is_replay = gave_up = False
-    gone = list[tuple[int, int, int]]()
+    reached, entries = False, list[Entry]()
     for snapshot in lineage(job.iceberg, main, last.snapshot_id):
         reached = int(snapshot.snapshotId()) in kept
         if reached:
             break
-        entry = of(snapshot)
-        if entry.summary.get(ledger.PIPELINE) != pipeline.name:
-            continue
-        is_hold = is_hold or entry.event == Accepted.ROLLED_BACK_HOLD
-        is_replay = is_replay or entry.event == Accepted.ROLLED_BACK_REPLAY
-        gave_up = gave_up or _gave_up(entry)
-        gone[:0] = _offsets_lost(entry)
-        if entry.side is not None and entry.event is None:
-            commits.append(entry)
+        entries.append(of(snapshot))
+    entries = [entry for entry in entries if entry.summary.get(ledger.PIPELINE) == pipeline.name]
+    events, gave_up = {entry.event for entry in entries}, any(map(_gave_up, entries))
+    is_hold, is_replay = Accepted.ROLLED_BACK_HOLD in events, Accepted.ROLLED_BACK_REPLAY in events
+    commits = [entry for entry in entries if entry.side is not None and entry.event is None]
+    gone = tuple(lost for entry in reversed(entries) for lost in _offsets_lost(entry))
     if not reached and exact and (is_replay or not is_hold):
         raise InvalidInput(
             "snapshots between the table's head and its last commit have expired, so it is not known which dead letters "
@@ -98,12 +94,10 @@ def undone(pipeline: Pipeline, job: JobContext, found: Look, head: Entry, *, exa
     if is_hold or not reached:
         # A replay removed the dead letters of the commits before it: if those are in the head's history, the account expects them.
         gave_up = gave_up or (is_replay and not reached)
-        return Batches(
-            behind(pipeline, job, found, head.end), are_exact=False, gave_up=gave_up, offsets_lost=tuple(gone)
-        )
+        return Batches(behind(pipeline, job, found, head.end), are_exact=False, gave_up=gave_up, offsets_lost=gone)
     batches = [letters.batch_of(commit) for commit in commits]
     is_unnamed = _are_unnamed(pipeline, job, found, commits, batches)
-    return Batches(batches, are_exact=not is_unnamed, gave_up=gave_up or is_unnamed, offsets_lost=tuple(gone))
+    return Batches(batches, are_exact=not is_unnamed, gave_up=gave_up or is_unnamed, offsets_lost=gone)
 
 
 def _are_unnamed(

@@ -152,7 +152,7 @@ def load_tables(pipeline: Pipeline, lake: Lake, wait: Callable[[float], None]) -
         if not _is_overtaken(found, pipeline.name):
             return found
         now = lake.table(pipeline.table.identifier)
-        if now is None or _newest_id(now, pipeline.name) == _newest_id(table, pipeline.name):
+        if now is None or now.newest(pipeline.name) == table.newest(pipeline.name):
             break
         table = now
     if now is None:
@@ -181,8 +181,3 @@ def _is_overtaken(tables: Tables, pipeline: str) -> bool:
         return True
     known = (t.newest(pipeline) for t in (tables.table, tables.side) if t is not None)
     return len({newest.entry.end.topic_id for newest in known if newest is not None and newest.entry.end}) > 1
-
-
-def _newest_id(table: StoredTable, pipeline: str) -> int | None:
-    newest = table.newest(pipeline)
-    return newest.id if newest is not None else None

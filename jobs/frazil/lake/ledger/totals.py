@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from frazil.lake.ledger.next_offsets import Offsets, canonical
 
-_OF_STATES = ("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes")
+_OF_SOME = ("deletes", "superseded", "late", "marked", "order_ties", "repeated_deletes", "deleted_at")
+_BY_PARTITION = {"skipped_at", "gaps", "deleted_at"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +44,18 @@ class Counts:
 
     def __str__(self) -> str:
         """Return canonical JSON, as the summary holds it."""
-        return canonical(
-            {
-                "read": self.read,
-                "written": self.written,
-                "rejected": dict(self.rejected),
-                "skipped": dict(self.skipped),
-                "skipped_at": {str(p): n for p, n in self.skipped_at.items()},
-                "gaps": {str(p): n for p, n in self.gaps.items()},
-                **{name: number for name in _OF_STATES if (number := getattr(self, name))},
-                **({"deleted_at": {str(p): n for p, n in self.deleted_at.items()}} if self.deleted_at else {}),
-            }
-        )
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        for name in ("rejected", "skipped", *_BY_PARTITION):
+            values[name] = {str(key): number for key, number in values[name].items()}
+        return canonical({name: value for name, value in values.items() if value or name not in _OF_SOME})
 
     @classmethod
     def parse(cls, text: str) -> Counts:
         """Return the counts that `str()` wrote."""
         document = json.loads(text)
-        return cls(
-            document["read"],
-            document["written"],
-            document["rejected"],
-            document["skipped"],
-            {int(p): n for p, n in document["skipped_at"].items()},
-            {int(p): n for p, n in document["gaps"].items()},
-            **{name: document.get(name, 0) for name in _OF_STATES},
-            deleted_at={int(p): n for p, n in document.get("deleted_at", {}).items()},
-        )
+        for name in _BY_PARTITION & document.keys():
+            document[name] = {int(partition): number for partition, number in document[name].items()}
+        return cls(**document)
 
     @property
     def adds_up(self) -> bool:

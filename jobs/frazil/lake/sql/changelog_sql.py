@@ -205,8 +205,3 @@ def _not_later(columns: Sequence[str], values: Sequence[str]) -> str:
     if len(values) == 1:
         return f"{column} <= {value}"
     return f"({column} < {value} OR ({column} = {value} AND {_not_later(columns[1:], values[1:])}))"
-
-
-def create_view(engine: SqlEngine, name: Sequence[str], query: str) -> str:
-    """Return the statement that creates a view, or replaces it."""
-    return f"CREATE OR REPLACE VIEW {engine.named(*name)} AS\n{query}"

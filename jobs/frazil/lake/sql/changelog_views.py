@@ -12,7 +12,7 @@ from frazil.declaration.catalogs import GlueCatalog
 from frazil.declaration.environment import Environment
 from frazil.errors import InvalidInput
 from frazil.lake.iceberg_java import message, thrown
-from frazil.lake.sql.changelog_sql import HISTORY, STATE, ChangelogTable, create_view
+from frazil.lake.sql.changelog_sql import HISTORY, STATE, ChangelogTable
 from frazil.lake.sql.sql_engine import SqlEngine
 
 
@@ -34,7 +34,7 @@ def statements(
     queries = {f"{name}{HISTORY}": changelog.history(engine, known), f"{name}{STATE}": changelog.state(engine, known)}
     if engine is SqlEngine.ATHENA:
         return {view: f"-- {view}\n{query}" for view, query in queries.items()}
-    return {view: create_view(engine, (*place, view), query) for view, query in queries.items()}
+    return {view: f"CREATE OR REPLACE VIEW {engine.named(*place, view)} AS\n{query}" for view, query in queries.items()}
 
 
 def check_catalog(environment: Environment) -> None:
