@@ -196,7 +196,7 @@ def _failed(run: MaintenanceRun, action: Action, target: Target, error: Exceptio
     if run.job.stopping():  # jobs are cancelled when a run is to end
         return target.outcome(action, Status.STOPPED, "the run was asked to end")
     where = f"table {target.identifier}"
-    if not isinstance(error, (FrazilError, *BROKEN)):
+    if not isinstance(error, BROKEN):
         error = Fault.of(error, where=where) if jvm_answers(run.job.spark) else JvmEnded.of(where)
     if not isinstance(error, FrazilError):
         error = SparkFailed(_words(error), where=where, do="Run again; nothing but files was changed")

@@ -136,8 +136,8 @@ class _Recount:
         if keys is not None and not others and (live is None or live.hash is None or live.rows >= keys.rows):
             # No row of an upsert table shows their partitions.
             others = [f"dead letters are missing: {found.findings[0]}"]
-        if keys is not None and len(found.findings) > 1:
-            others = others or [str(one) for one in found.findings]
+        elif keys is not None and not others and len(found.findings) > 1:
+            others = [str(one) for one in found.findings]
         if others:
             raise self._refused(
                 f"{ledger.ROWS_DELETED} is for missing rows only: {'; '.join(others[:3])}", "Solve that first"

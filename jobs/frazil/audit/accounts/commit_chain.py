@@ -31,7 +31,8 @@ def check(table: StoredTable, pipeline: str, commits: Sequence[Snapshot]) -> lis
         findings += [_finding(Flaw.MISCOUNTED, where, commit.id, what) for what in [*_of_itself(commit, entry), *wrong]]
         is_corrected = is_corrected or entry.event == ledger.RECOUNT
     for newer, older in pairwise(entries):
-        findings += _between(newer, older, where)
+        if (found := _between(newer, older)) is not None:
+            findings.append(_finding(found[0], where, newer.snapshot_id, found[1]))
     # An operator who held a table that was rolled back to before its first commit continued its account.
     is_first = bool(entries) and has_full_history(table, commits) and entries[-1].event != "rolled-back-hold"
     if is_first and not _carries_on(entries[-1], Totals()):
@@ -115,33 +116,29 @@ def _gaps(entry: Entry) -> list[str]:
     ]
 
 
-def _between(newer: Entry, older: Entry, where: str) -> list[Finding]:
-    findings: list[Finding] = []
+def _between(newer: Entry, older: Entry) -> tuple[Flaw, str] | None:
+    """Return the flaw of a commit that does not continue the one before it; None if it does."""
     if newer.start is None or older.end is None or newer.event == "ledger-lost":  # then the account begins there
-        return findings
+        return None
     apart = sorted(p for p, end in older.end.at.items() if newer.start.at.get(p) != end)
     late = {p: o for p, o in sorted(newer.start.at.items()) if p not in older.end.at and o > 0}
     if newer.start.topic_id != older.end.topic_id:
-        what = f"it starts in topic {newer.start.topic_id}, the one before it ended in {older.end.topic_id}"
-        findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
-    elif apart:
+        return Flaw.HOLE, f"it starts in topic {newer.start.topic_id}, the one before it ended in {older.end.topic_id}"
+    if apart:
         p = apart[0]
         before = f"snapshot {older.snapshot_id} ended at {older.end.at[p]}"
         what = f"it starts at offset {newer.start.at.get(p)} of partition {p}, {before}; so in {len(apart)} partitions"
-        findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
-    elif late and ledger.EVENTS not in newer.summary:
+        return Flaw.HOLE, what
+    if late and ledger.EVENTS not in newer.summary:
         p, offset = next(iter(late.items()))
         what = (
             f"partition {p} was added after the commit before it, and its records are read from {offset} on, not from 0"
         )
-        findings.append(_finding(Flaw.HOLE, where, newer.snapshot_id, what))
-    elif (wrong := _keys(newer, older)) is not None:
-        findings.append(_finding(Flaw.MISCOUNTED, where, newer.snapshot_id, wrong))
-    elif not _carries_on(newer, older.totals):
-        findings.append(
-            _finding(Flaw.MISCOUNTED, where, newer.snapshot_id, "it does not carry on the totals before it")
-        )
-    return findings
+        return Flaw.HOLE, what
+    if (wrong := _keys(newer, older)) is not None:
+        return Flaw.MISCOUNTED, wrong
+    is_continued = _carries_on(newer, older.totals)
+    return None if is_continued else (Flaw.MISCOUNTED, "it does not carry on the totals before it")
 
 
 def _keys(newer: Entry, older: Entry) -> str | None:
