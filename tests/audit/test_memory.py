@@ -28,7 +28,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     class Measured(Window):
         def tallies(self) -> Iterator[list[tuple[Stretch, Tally]]]:
-            sizes.append(self.bits)
+            sizes.append(sum(self.placement.size * len(layers.bitmaps) for layers in self._layers.values()))
             yield from super().tallies()
 
     monkeypatch.setattr(count, "Window", Measured)

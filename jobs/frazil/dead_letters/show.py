@@ -127,7 +127,7 @@ def part(
     if data is None and is_key:
         return Part(data=None)
     if written.schema is not None and isinstance(written, Avro):
-        return _declared_part(data, written, written.schema)
+        return _declared_part(data, written.schema)
     frame = None
     if written.needs_registry:
         frame = parse(data, headers, protobuf=isinstance(written, Protobuf), key=is_key)
@@ -142,7 +142,7 @@ def part(
     )
 
 
-def _declared_part(data: bytes | None, written: Format, declared: Sequence[SchemaFile]) -> Part:
+def _declared_part(data: bytes | None, declared: Sequence[SchemaFile]) -> Part:
     """Return bytes that no registry describes, decoded by the schema that their fingerprint names, or by the newest one."""
     if data is None:
         return Part(data=None)
@@ -150,9 +150,8 @@ def _declared_part(data: bytes | None, written: Format, declared: Sequence[Schem
     file = heads.get(data[:HEAD_BYTES])
     body_at = HEAD_BYTES if file is not None else 0
     schema = avro.parse((file or declared[-1]).content)
-    tried = _attempt(data[body_at:], written, schema, None)
-    frame = parse(data)
-    if tried is not None and not tried.succeeded and isinstance(frame, Frame) and 0 < (frame.schema_id or 0) < 2**24:
+    tried, frame = attempt(data[body_at:], lambda body: avro_value(body, schema)), parse(data)
+    if not tried.succeeded and isinstance(frame, Frame) and 0 < (frame.schema_id or 0) < 2**24:
         hint = f"or the first {PREFIX_BYTES} bytes are a registry's frame with schema id {frame.schema_id}: then remove schema"
         tried = replace(tried, what=f"{tried.what}; {hint}")
     return Part(data=data, attempt=tried, body_at=body_at)

@@ -53,35 +53,31 @@ class _Accepting:
 
     def accept(self) -> Acceptance:
         self._check_table()
+        found, decided, more = self._decided()
+        self._write(found, decided, [] if more is None else [{**self._part(), **more}])
+        return decided
+
+    def _decided(self) -> tuple[Look, Acceptance, Mapping[str, Any] | None]:
+        """Return the tables, the decision, and what it adds to the dead-letter table's part; None for no part."""
         found = self._look()
         if self.event is Accepted.LEDGER_LOST:
-            decided = ledger_lost(self.pipeline, self.job, found)
-            parts = [self._part()] if found.newest is not None else []
-            self._write(found, decided, parts)
-            return decided
+            return found, ledger_lost(self.pipeline, self.job, found), {} if found.newest is not None else None
         if found.last is None or found.last.end is None:
-            raise InvalidInput(
-                "the table has no ledger", where=f"table {self.pipeline.table.identifier}", do="Run the pipeline first"
-            )
+            where = f"table {self.pipeline.table.identifier}"
+            raise InvalidInput("the table has no ledger", where=where, do="Run the pipeline first")
         if self.event is Accepted.SIDE_TABLE_REPLACED:
             table_setup.make_dead_letters(self.job, self.pipeline)
             found = self._look()
-            decided = self._recovery(found).side_table_replaced()
-            self._write(found, decided, [self._part()])
-            return decided
+            return found, Recovery(self.pipeline, self.job, found).side_table_replaced(), {}
         if self.event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
             while found.state is SideState.OPEN:  # another operator may decide between finishing and looking
                 found = self._finished_or_rolled_back(found)
-            decided, more = self._recovery(found).rolled_back(self.event)
-            self._write(found, decided, [] if more is None else [{**self._part(), **more}])
-            return decided
+            return (found, *Recovery(self.pipeline, self.job, found).rolled_back(self.event))
         self._finish_open()
         while (found := self._look()).state is SideState.OPEN:
             self._finish_open()
         decided = self._of_the_topic(found)
-        is_in_both = decided.is_in_dead_letter_table and found.newest is not None
-        self._write(found, decided, [self._part()] if is_in_both else [])
-        return decided
+        return found, decided, {} if decided.is_in_dead_letter_table and found.newest is not None else None
 
     def _check_table(self) -> None:
         """Raise `InvalidInput` if there is no table, if it is not the pipeline's, or if it lacks columns that rows need."""
@@ -167,9 +163,6 @@ class _Accepting:
     def _look(self) -> Look:
         table = self.pipeline.table
         return look(self.job.iceberg, table.identifier, table.dead_letters, self.pipeline.name)
-
-    def _recovery(self, found: Look) -> Recovery:
-        return Recovery(self.pipeline, self.job, found)
 
     def _finished_or_rolled_back(self, found: Look) -> Look:
         """Finish what the last decision left open; or, if its dead-letter table was rolled back since, let this one replace it.

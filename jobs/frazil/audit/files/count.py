@@ -169,7 +169,6 @@ class Counting:
             bytes=sum(file.column_bytes for file in files.values()),
             seconds=round(max(rows / ROWS_PER_SECOND, len(files) * SECONDS_PER_FILE / READERS), 1),
             files_known=sum(len(source.files) for source in self._sources) - len(files),
-            windows=len(self._windows),
         )
 
     def _beyond(self, source: Source, file: DataFile, outside: dict[tuple[Role, int], Found]) -> None:
@@ -250,7 +249,6 @@ class Estimate:
     bytes: int = 0
     seconds: float = 0.0
     files_known: int = 0
-    windows: int = 0
 
 
 def claims_of(source: Source) -> dict[int, Claim]:

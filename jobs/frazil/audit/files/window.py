@@ -86,11 +86,6 @@ class Window:
         self._layers: dict[Role, Layers] = {}
         self._lock = threading.Lock()
 
-    @property
-    def bits(self) -> int:
-        """The size of all bitmaps so far, in bits."""
-        return sum(self.placement.size * len(layers.bitmaps) for layers in self._layers.values())
-
     def mark(self, role: Role, addresses: Addresses) -> None:
         """Add rows by the addresses that `placement` gave."""
         with self._lock:
