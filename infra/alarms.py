@@ -31,15 +31,12 @@ class AlarmTopic(Construct):
 
     def __init__(self, scope: Construct, name: str, *, topic: str, key_arn: str, emails: Sequence[str]) -> None:
         super().__init__(scope, name)
-        self._topic = SnsTopic(self, "topic", name=topic, kms_master_key_id=key_arn)
+        made = SnsTopic(self, "topic", name=topic, kms_master_key_id=key_arn)
         for email in dict.fromkeys(emails):
             named = hashlib.sha256(email.encode()).hexdigest()[:16]
-            SnsTopicSubscription(self, f"email-{named}", topic_arn=self._topic.arn, protocol="email", endpoint=email)
-
-    @property
-    def arn(self) -> str:
+            SnsTopicSubscription(self, f"email-{named}", topic_arn=made.arn, protocol="email", endpoint=email)
+        self.arn: str = made.arn
         """The topic's ARN, known when it exists."""
-        return self._topic.arn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
@@ -48,10 +48,9 @@ class PrivateBucket(Construct):
         """`old_versions_days`: how long overwritten or deleted objects can be restored. `expire_days`: after how long
         objects with a prefix themselves go; others never do."""
         super().__init__(scope, name)
-        self._bucket = S3Bucket(
+        which = S3Bucket(
             self, "bucket", bucket=bucket, force_destroy=not protection.is_kept, lifecycle=protection.lifecycle
-        )
-        which = self._bucket.id
+        ).id
         closed = S3BucketPublicAccessBlock(
             self,
             "closed",
@@ -61,12 +60,10 @@ class PrivateBucket(Construct):
             ignore_public_acls=True,
             restrict_public_buckets=True,
         )
-        owner = S3BucketOwnershipControls(
+        S3BucketOwnershipControls(
             self, "owner", bucket=which, rule=S3BucketOwnershipControlsRule(object_ownership="BucketOwnerEnforced")
         )
-        encryption = S3BucketServerSideEncryptionConfigurationA(
-            self, "encryption", bucket=which, rule=[_encrypted_with(key_arn)]
-        )
+        S3BucketServerSideEncryptionConfigurationA(self, "encryption", bucket=which, rule=[_encrypted_with(key_arn)])
         versions = S3BucketVersioningA(
             self,
             "versions",
@@ -80,19 +77,7 @@ class PrivateBucket(Construct):
             rule=_rules(abort_uploads_days, old_versions_days, expire_days),
             depends_on=[versions],
         )
-        access = S3BucketPolicy(self, "access", bucket=which, policy=json.dumps(policy), depends_on=[closed])
-        self.ready: Sequence[Construct] = (owner, encryption, versions, access)
-        """What must exist before anything is put into it."""
-
-    @property
-    def bucket_name(self) -> str:
-        """The bucket's name, known when it exists."""
-        return self._bucket.id
-
-    @property
-    def arn(self) -> str:
-        """The bucket's ARN, known when it exists."""
-        return self._bucket.arn
+        S3BucketPolicy(self, "access", bucket=which, policy=json.dumps(policy), depends_on=[closed])
 
 
 def _encrypted_with(key_arn: str) -> S3BucketServerSideEncryptionConfigurationRuleA:

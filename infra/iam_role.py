@@ -53,17 +53,11 @@ class ExecutionRole(Construct):
             assume_role_policy=json.dumps(trust),
             permissions_boundary=boundary_arn,
         )
-        self._rights = tuple(self._attached(number, f"{role}-{number}", part) for number, part in enumerate(parts, 1))
-
-    @property
-    def arn(self) -> str:
+        self.arn: str = self._role.arn
         """The role's ARN, known when it exists."""
-        return self._role.arn
-
-    @property
-    def ready(self) -> tuple[TerraformResource, ...]:
+        rights = (self._attached(number, f"{role}-{number}", part) for number, part in enumerate(parts, 1))
+        self.ready: tuple[TerraformResource, ...] = (self._role, *rights)
         """The resources that an assumer of the role must wait for: a role without its rights fails at once."""
-        return (self._role, *self._rights)
 
     def _attached(self, number: int, name: str, part: Mapping[str, Any]) -> TerraformResource:
         managed = IamPolicy(self, f"rights-{number}", name=name, path=self._path, policy=json.dumps(part))

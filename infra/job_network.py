@@ -66,12 +66,14 @@ class JobNetwork(Construct):
         super().__init__(scope, name)
         self._region, self._plan = region, plan
         self._vpc = Vpc(self, "vpc", cidr_block=plan.cidr, enable_dns_support=True, enable_dns_hostnames=True)
+        self.vpc_id: str = self._vpc.id
         parts = plan.subnets()
-        self._private = [self._subnet("jobs", zone, part) for zone, part in zip(plan.zones, parts, strict=False)]
+        private = [self._subnet("jobs", zone, part) for zone, part in zip(plan.zones, parts, strict=False)]
+        self.subnet_ids: list[str] = [subnet.id for subnet in private]
         self._table = RouteTable(self, "jobs-routes", vpc_id=self._vpc.id)
-        for zone, subnet in zip(plan.zones, self._private, strict=True):
+        for zone, subnet in zip(plan.zones, private, strict=True):
             RouteTableAssociation(self, f"jobs-{zone}-routes", subnet_id=subnet.id, route_table_id=self._table.id)
-        self._jobs = jobs_group(self, vpc_id=self._vpc.id)
+        self.security_group_ids = [jobs_group(self, vpc_id=self._vpc.id).id]
         VpcEndpoint(
             self,
             "s3",
@@ -81,21 +83,6 @@ class JobNetwork(Construct):
             route_table_ids=[self._table.id],
         )
         self._nat(parts[2])
-
-    @property
-    def vpc_id(self) -> str:
-        """The VPC's id, known when it exists."""
-        return self._vpc.id
-
-    @property
-    def subnet_ids(self) -> list[str]:
-        """The private subnets."""
-        return [subnet.id for subnet in self._private]
-
-    @property
-    def security_group_ids(self) -> list[str]:
-        """The group of the jobs."""
-        return [self._jobs.id]
 
     def _subnet(self, what: str, zone: str, cidr: str) -> Subnet:
         return Subnet(

@@ -60,7 +60,7 @@ class ReconcilerFunction(Construct):
         """`after`: the rights of its role. Without them, it fails at its first call."""
         super().__init__(scope, name)
         log = CloudwatchLogGroup(self, "log", name=log_group, retention_in_days=log_days, kms_key_id=key_arn)
-        self._function = LambdaFunction(
+        made = LambdaFunction(
             self,
             "function",
             function_name=function,
@@ -85,21 +85,18 @@ class ReconcilerFunction(Construct):
         rule = CloudwatchEventRule(
             self, "rule", name=function, description="A run changed its state.", event_pattern=json.dumps(pattern)
         )
-        CloudwatchEventTarget(self, "target", rule=rule.name, arn=self._function.arn)
+        CloudwatchEventTarget(self, "target", rule=rule.name, arn=made.arn)
         LambdaPermission(
             self,
             "permission",
             statement_id="CalledByItsRule",
             action="lambda:InvokeFunction",
-            function_name=self._function.function_name,
+            function_name=made.function_name,
             principal="events.amazonaws.com",
             source_arn=rule.arn,
         )
-
-    @property
-    def arn(self) -> str:
+        self.arn: str = made.arn
         """The function's ARN, known when it exists."""
-        return self._function.arn
 
 
 _FAILED = "The reconciler fails, or no generation can run. frazil jobs reconcile; docs/releases-and-runs.md"

@@ -47,7 +47,7 @@ class SparkApplication(Construct):
         if left_days <= ENDS_SOON_DAYS:
             said = f"standard support of {release_label} ends on {row.supported_until}"
             Annotations.of(self).add_warning(f"{said}: move to a newer label")
-        self._application = EmrserverlessApplication(
+        made = EmrserverlessApplication(
             self,
             "application",
             name=application,
@@ -66,13 +66,5 @@ class SparkApplication(Construct):
             ),
             lifecycle=TerraformResourceLifecycle(create_before_destroy=True),
         )
-
-    @property
-    def id(self) -> str:
+        self.id: str = made.id
         """The application's id, known when it exists."""
-        return self._application.id
-
-    @property
-    def arn(self) -> str:
-        """The application's ARN, known when it exists."""
-        return self._application.arn

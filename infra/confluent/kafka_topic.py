@@ -16,28 +16,18 @@ from infra.tf import Construct
 class KafkaAccess:
     """The REST interface of a cluster, and the key by which topics and permissions are made."""
 
-    cluster_id: str
+    cluster: Id
     rest_endpoint: str
     credentials: Credentials
-
-    @property
-    def cluster(self) -> Id:
-        """The cluster, as other resources name it."""
-        return Id(id=self.cluster_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAccess:
     """The address of a schema registry, and the key by which schemas are registered."""
 
-    registry_id: str
+    registry: Id
     rest_endpoint: str
     credentials: Credentials
-
-    @property
-    def registry(self) -> Id:
-        """The registry, as other resources name it."""
-        return Id(id=self.registry_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ class StoredKeys(Construct):
         """`keys` by what they open: `kafka` becomes the fields `kafka_key` and `kafka_secret`."""
         super().__init__(scope, name)
         self.secret_name = secret
-        self._secret = SecretsmanagerSecret(
+        made = SecretsmanagerSecret(
             self,
             "secret",
             name=secret,
@@ -86,11 +86,6 @@ class StoredKeys(Construct):
         fields = {
             f"{what}_{part}": getattr(pair, part) for what, pair in sorted(keys.items()) for part in ("key", "secret")
         }
-        SecretsmanagerSecretVersion(
-            self, "value", secret_id=self._secret.id, secret_string=json.dumps(fields, sort_keys=True)
-        )
-
-    @property
-    def arn(self) -> str:
+        SecretsmanagerSecretVersion(self, "value", secret_id=made.id, secret_string=json.dumps(fields, sort_keys=True))
+        self.arn: str = made.arn
         """The secret's ARN, known when it exists."""
-        return self._secret.arn

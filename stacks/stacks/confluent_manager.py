@@ -7,7 +7,7 @@ from functools import cached_property
 
 from infra.confluent.kafka_topic import KafkaAccess, RegistryAccess
 from infra.confluent.managed_topic import ManagedTopic
-from infra.confluent.resource import Credentials, Declared
+from infra.confluent.resource import Credentials, Declared, Id
 from infra.confluent.service_account import Account, given_keys
 from infra.tf import Construct, DataAwsSecretsmanagerSecretVersion
 from stacks.spec.deployments import Deployment
@@ -52,7 +52,9 @@ class Manager:
         """The cluster, opened by the manager's key."""
         cluster = self._place.cluster
         return KafkaAccess(
-            cluster_id=cluster.id, rest_endpoint=cluster.computed("rest_endpoint"), credentials=self._opened("kafka")
+            cluster=Id(id=cluster.id),
+            rest_endpoint=cluster.computed("rest_endpoint"),
+            credentials=self._opened("kafka"),
         )
 
     @property
@@ -60,7 +62,7 @@ class Manager:
         """The registry, opened by the manager's key."""
         registry = self._place.registry
         return RegistryAccess(
-            registry_id=registry.id,
+            registry=Id(id=registry.id),
             rest_endpoint=registry.computed("rest_endpoint"),
             credentials=self._opened("registry"),
         )

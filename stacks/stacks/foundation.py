@@ -32,8 +32,7 @@ class TableCatalog(Construct):
 
     def __init__(self, scope: Construct, name: str, *, namespaces: Iterable[str], protection: Protection) -> None:
         super().__init__(scope, name)
-        self.namespaces = tuple(sorted(set(namespaces)))
-        for namespace in self.namespaces:
+        for namespace in sorted(set(namespaces)):
             GlueCatalogDatabase(self, namespace, name=namespace, lifecycle=protection.lifecycle)
 
 
@@ -44,7 +43,7 @@ class LakeKey(Construct):
         self, scope: Construct, name: str, *, alias: str, policy: Mapping[str, Any], protection: Protection
     ) -> None:
         super().__init__(scope, name)
-        self._key = KmsKey(
+        key = KmsKey(
             self,
             "key",
             description=f"{alias}: tables, artifacts, secrets, logs",
@@ -53,12 +52,9 @@ class LakeKey(Construct):
             policy=json.dumps(policy),
             lifecycle=protection.lifecycle,
         )
-        KmsAlias(self, "alias", name=f"alias/{alias}", target_key_id=self._key.key_id)
-
-    @property
-    def arn(self) -> str:
+        KmsAlias(self, "alias", name=f"alias/{alias}", target_key_id=key.key_id)
+        self.arn: str = key.arn
         """The key's ARN, known when it exists."""
-        return self._key.arn
 
 
 def declare_buckets(
