@@ -16,7 +16,7 @@ class NotAssumed(ValueError):
     """A given assumption has an unknown name or is no number."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Price:
     """One price, in the currency of its table. `source` is the page it is from, or a note that it is unverified."""
 
@@ -25,7 +25,7 @@ class Price:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Assumption:
     """One number that is not declared anywhere. `is_given`: it is an input of this review instead of the table's."""
 
@@ -78,25 +78,15 @@ def price_table(given: Mapping[str, Any] | None = None) -> Prices:
         names = ", ".join([*table["assumptions"], "pipelines"])
         raise NotAssumed(f"{', '.join(unknown) or 'pipelines'}: there is no such assumption; there are {names}")
     assumptions = {
-        name: Assumption(
-            value=_number(name, replaced.get(name, each["value"])), meaning=each["meaning"], is_given=name in replaced
-        )
-        for name, each in table["assumptions"].items()
+        name: Assumption(_number(name, replaced.get(name, each["value"])), each["meaning"], is_given=name in replaced)
+        for name, each in table.pop("assumptions").items()
     }
-    return Prices(
-        date=table["date"],
-        region=table["region"],
-        currency=table["currency"],
-        note=table["note"],
-        hours=Decimal(table["hours_a_month"]),
-        prices={
-            name: Price(amount=Decimal(each["amount"]), unit=each["unit"], source=each["source"])
-            for name, each in table["prices"].items()
-        },
-        assumptions=assumptions,
-        not_counted=table["not_counted"],
-        gb_a_month={str(name): _number(str(name), value) for name, value in volumes.items()},
-    )
+    prices = {
+        name: Price(Decimal(each["amount"]), each["unit"], each["source"]) for name, each in table.pop("prices").items()
+    }
+    gb_a_month = {str(name): _number(str(name), value) for name, value in volumes.items()}
+    hours = Decimal(table.pop("hours_a_month"))
+    return Prices(**table, hours=hours, prices=prices, assumptions=assumptions, gb_a_month=gb_a_month)
 
 
 def _number(name: str, value: Any) -> Decimal:

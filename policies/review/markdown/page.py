@@ -31,11 +31,6 @@ _VERBS = {
     Verb.MOVE: ("to move", "Move to another address, without a change"),
     Verb.CREATE: ("to create", "Create"),
 }
-_VERDICTS = {
-    Verdict.NOTHING: "nothing changes",
-    Verdict.CHANGES: "changes",
-    Verdict.REFUSED: "refused",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +41,11 @@ class _Section:
     entries: tuple[str, ...]
     intro: str = ""
     is_folded: bool = False
-    left_out: int = 0
+    omitted: int = 0
 
     def text(self) -> str:
         """Return the section as Markdown."""
-        said = f"\n… and {self.left_out} more, left out because the review would be too long." if self.left_out else ""
+        said = f"\n… and {self.omitted} more, omitted because the review would be too long." if self.omitted else ""
         listed = "\n".join([*self.entries, *([said] if said else [])])
         body = "\n".join(part for part in (self.intro, listed) if part)
         if self.is_folded:
@@ -87,13 +82,14 @@ def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Secti
         kept = list(sections[index].entries)
         while kept and over > -room:
             over -= len(kept.pop()) + 1
-        left_out = len(sections[index].entries) - len(kept)
-        sections[index] = replace(sections[index], entries=tuple(kept), left_out=left_out)
+        omitted = len(sections[index].entries) - len(kept)
+        sections[index] = replace(sections[index], entries=tuple(kept), omitted=omitted)
     return sections
 
 
 def _head(review: Review) -> list[str]:
-    title = f"## Review of {code(review.environment)}: **{_VERDICTS[review.verdict]}**"
+    verdict = "nothing changes" if review.verdict is Verdict.NOTHING else review.verdict
+    title = f"## Review of {code(review.environment)}: **{verdict}**"
     lines = [title, "", *_by_stack(review), _counted(review), "", _origin(review)]
     for each in review.acceptances:
         lines += ["", f"{_who(each)} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
@@ -151,40 +147,27 @@ def _number(count: int, word: str) -> str:
 def _sections(review: Review) -> list[_Section]:
     """Return the sections, the most important first."""
     effects = tuple(map(sections.effect, review.effects))
+    table = "| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else ""
     unexpected, following = _policies(review)
     summary = sections.new_table_permissions(_roles(following), review.new_tables) if following else ""
     now, after, prices = review.cost_before, review.cost_after, review.prices
+    unchanged = (
+        f"- {prose(str(one.resource))}: {prose(one.what)}. {prose(one.do)}. `{one.rule}`" for one in review.unchanged
+    )
+    details = (f"{part}\n" for part in sections.cost_details(now, after, prices, review.region))
+    expected = tuple(sections.expected(review.expected))
+    new_tables = f"Permissions on new tables ({len(following)})"
     return [
         _Section("⚠️ Dangers", tuple(sections.dangers(review.dangers))),
-        _Section(
-            "⚠️ Guardrails, on what does not change",
-            tuple(
-                f"- {prose(str(one.resource))}: {prose(one.what)}. {prose(one.do)}. `{one.rule}`"
-                for one in review.unchanged
-            ),
-        ),
-        _Section(
-            "Effects on data",
-            effects,
-            intro="| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else "",
-        ),
+        _Section("⚠️ Guardrails, on what does not change", tuple(unchanged)),
+        _Section("Effects on data", effects, intro=table),
         _Section("Who may do what", tuple(map(sections.policy, unexpected)), intro=summary),
         _Section("Changed outside of this code", tuple(sections.drift(*each) for each in review.drift)),
         _Section("Cost, estimated", (), intro=sections.cost_table(now, after, prices)),
         *(_changes(review, verb, heading) for verb, (_, heading) in _VERBS.items()),
-        _Section(
-            f"Permissions on new tables ({len(following)})", tuple(map(sections.policy, following)), is_folded=True
-        ),
-        _Section(
-            f"Findings that are expected ({len(review.expected)})",
-            tuple(sections.expected(review.expected)),
-            is_folded=True,
-        ),
-        _Section(
-            "Where the estimate comes from",
-            tuple(f"{part}\n" for part in sections.cost_details(now, after, prices, review.region)),
-            is_folded=True,
-        ),
+        _Section(new_tables, tuple(map(sections.policy, following)), is_folded=True),
+        _Section(f"Findings that are expected ({len(review.expected)})", expected, is_folded=True),
+        _Section("Where the estimate comes from", tuple(details), is_folded=True),
     ]
 
 

@@ -31,10 +31,9 @@ def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[D
     found = []
     for each in stacks:
         plan = plans.get(each.name)
-        if plan is None:
-            found.append(Danger.unread(each.name, each.why_not or "it has no plan"))
-        elif not is_complete(plan):
-            found.append(Danger.unread(each.name, each.why_not or "Terraform did not finish its plan"))
+        if plan is None or not is_complete(plan):
+            why = "it has no plan" if plan is None else "Terraform did not finish its plan"
+            found.append(Danger.unread(each.name, each.why_not or why))
     return found
 
 
@@ -45,17 +44,15 @@ def changed_outputs(plan: Json) -> list[str]:
 
 def notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], *, has_pipelines: bool) -> list[str]:
     """Return what a reader must know of the plans: outdated outputs, and effects on data that are unknown."""
-    problems = []
+    problems: list[str] = []
     changing: list[str] = []
-    for each in stacks:
-        if changing and each.name in plans:
+    for each in (each for each in stacks if each.name in plans):
+        if changing:
             problems.append(
                 f"{each.name} was planned with the outputs that {', '.join(changing)} has now, and this change changes them: "
                 "plan it again when that is applied"
             )
-        if each.name in plans and any(
-            "update" in one["actions"] for one in plans[each.name]["output_changes"].values()
-        ):
+        if any("update" in one["actions"] for one in plans[each.name]["output_changes"].values()):
             changing.append(each.name)
     if not has_pipelines:
         problems.append("no plan holds the pipeline document, so effects on data are unknown")

@@ -105,4 +105,4 @@ def test_even_too_many_dangers_are_cut_and_counted() -> None:
     told = markdown(reviewed(plan(*lost)))
     assert len(told) <= LONGEST
     assert "2000 dangers" in told
-    assert "left out because the review would be too long" in told
+    assert "omitted because the review would be too long" in told
