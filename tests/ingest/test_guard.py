@@ -25,6 +25,7 @@ from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest import runner
 from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, event_of, persist
 from frazil.ingest.reporting.events import Event
+from frazil.job.shared_reads import SharedReads
 
 PIPELINE = Pipeline(topic=Topic("orders", value="text"), table=Table("shop.orders"))
 LOST = OffsetsLost.of("orders", "orders", partition=0, first=0, earliest=1)
@@ -46,6 +47,7 @@ class Polled:
         self.events: list[tuple[str, float | None]] = []
         self.forgotten, self.is_stopped = 0, False
         self.job: Any = SimpleNamespace(
+            reads=SharedReads(),
             stopping=lambda: self.is_stopped,
             clock=lambda: 0.0,
             wait=lambda seconds: None,

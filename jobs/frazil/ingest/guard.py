@@ -83,6 +83,8 @@ def guarded(
             return Outcome(total, known)
         else:
             total.stopped = True
+    finally:
+        job.reads.leave(pipeline.name)
     report(Event.PIPELINE_FINISHED, read=total.read, written=total.written, stopped=total.stopped)
     return Outcome(total)
 
@@ -109,6 +111,7 @@ def persist(ingestion: Ingestion, every_seconds: float, standby: Standby | None 
             return
         except BaseException as error:
             known = as_known(error, pipeline, job)
+            job.reads.leave(pipeline.name)
             if known is None:
                 return
             match known:

@@ -159,6 +159,7 @@ class Ingestion:
             self._settle()  # the schema changes only between two commits, or the first of them would fail
         if self._staging is None:
             self._staging = self._evolution.staging()
+        self._planner.begin(planned)
         by_driver = read_by_driver(self.pipeline, self.job, planned) if self._driver_reads else ()
         staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, by_driver)
         if isinstance(staged, Restage):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
+from frazil.job.shared_reads import SharedReads
 from frazil.lake.iceberg_java import Iceberg
 
 Leaders = Mapping[int, int | None]
@@ -80,6 +81,7 @@ class JobContext:
     stop: Callable[[], None] = lambda: None
     redact: Callable[[str], str] = lambda text: text
     consumers: ConsumerGroups = field(default_factory=ConsumerGroups)
+    reads: SharedReads = field(default_factory=SharedReads)
 
     def now_ms(self) -> int:
         """Return the time in milliseconds since 1970."""

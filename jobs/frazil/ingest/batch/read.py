@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka import Kafka
@@ -89,6 +89,18 @@ def read(
     records = reduce(DataFrame.unionByName, parts)
     shared = max(LEAST_TASKS, rows // SPLIT_ROWS)
     return records.coalesce(shared) if len(ranges) > max(SEPARATE_RANGES, shared) else records
+
+
+def is_in(ranges: Sequence[OffsetRange]) -> Column:
+    """Return whether a record is in `ranges`."""
+
+    def limit(limits: Mapping[int, int]) -> Column:
+        every = ",".join(str(limits.get(p, 0)) for p in range(max(limits, default=0) + 1))
+        return F.get(F.split(F.lit(every), ",").cast("array<bigint>"), F.col("partition"))
+
+    offset = F.col("offset")
+    start, end = limit({r.partition: r.start for r in ranges}), limit({r.partition: r.end for r in ranges})
+    return F.coalesce((offset >= start) & (offset < end), F.lit(False))
 
 
 def beyond_spark(pipeline: Pipeline, kafka: Kafka, ranges: Sequence[OffsetRange]) -> list[Record]:

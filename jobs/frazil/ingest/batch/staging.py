@@ -19,11 +19,13 @@ from frazil.decode.keys.key_column import KeyLanding, key_column
 from frazil.decode.keys.row_key import KEY_COLUMN
 from frazil.decode.record_decoder import RecordDecoder, with_bytes_as_read
 from frazil.ingest.batch import record_counts
-from frazil.ingest.batch.read import HEADERS, consumer_options, read
+from frazil.ingest.batch.read import HEADERS, consumer_options, is_in, read
 from frazil.ingest.batch.refused_records import refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
+from frazil.ingest.plan.ranges import ranges_of
 from frazil.job.context import JobContext
+from frazil.job.shared_reads import Stretch
 from frazil.lake.stage import PartitionLimits, Staged, TableWriter, constant, order, stage
 from frazil.schemas.metadata import COORDINATES, INGESTED_AT
 from frazil.write.mode import Batch, RowLayout, WriteMode
@@ -136,19 +138,29 @@ class Staging:
         return files
 
     def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
-        topic = self.pipeline.topic
-        options = consumer_options(self.pipeline, self.job.kafka)
-        leaders = {partition: span.leader_epoch for partition, span in planned.spans.items()}
-        return read(
-            self.job.spark,
-            topic.name,
-            planned.ranges,
-            options=options,
-            isolation=self.pipeline.isolation.value,
-            group=self.job.consumers.group(self.pipeline.name, options, leaders),
-            headers=headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema,
-            by_driver=by_driver,
-        )
+        topic, stretch = self.pipeline.topic, planned.stretch
+        headers = headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema
+
+        def from_kafka(of: Stretch, *, headers: bool = True) -> DataFrame:
+            options = consumer_options(self.pipeline, self.job.kafka)
+            return read(
+                self.job.spark,
+                topic.name,
+                ranges_of(of.start, of.end),
+                options=options,
+                isolation=self.pipeline.isolation.value,
+                group=self.job.consumers.group(self.pipeline.name, options, stretch.leaders),
+                headers=headers,
+                by_driver=by_driver,
+            )
+
+        kept = None if by_driver else self.job.reads.records(self.pipeline.name, stretch, from_kafka)
+        if kept is None:
+            return from_kafka(stretch, headers=headers)
+        records, there = kept
+        if there != stretch:
+            records = records.where(is_in(planned.ranges))
+        return records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS))
 
     def _metadata(self, at: datetime) -> list[Column]:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT

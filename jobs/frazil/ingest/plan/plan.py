@@ -8,7 +8,8 @@ from typing import Protocol
 
 from frazil.declaration.engines import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan.ranges import OffsetRange
+from frazil.ingest.plan.ranges import OffsetRange, ranges_of
+from frazil.job.shared_reads import Stretch
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.next_offsets import Offsets
 
@@ -68,6 +69,7 @@ class Plan:
 
     An operator decided that in it records of a key may be in several partitions (`keys_move`), that deletes may be missing
     (`may_lack_deletes`). `as_of` is when the topic's ends were seen, microseconds since 1970; `is_to_end`: the batch reaches them.
+    `is_slice` is that of its `stretch`.
     `accepted_records` are rejected records that are to be kept as dead letters. `handling` says how the batch is staged.
     """
 
@@ -80,18 +82,25 @@ class Plan:
     may_lack_deletes: bool = False
     as_of: int = 0
     is_to_end: bool = False
+    is_slice: bool = False
     accepted_records: Ranges = field(default_factory=dict)
     handling: Handling = Handling()  # frozen
 
     @property
     def ranges(self) -> tuple[OffsetRange, ...]:
         """The partitions that have something to read."""
-        return tuple(OffsetRange(p, self.start.at[p], end) for p, end in self.end.at.items() if end > self.start.at[p])
+        return ranges_of(self.start.at, self.end.at)
 
     @property
     def rows(self) -> int:
         """How many offsets the batch covers."""
         return sum(len(r) for r in self.ranges)
+
+    @property
+    def stretch(self) -> Stretch:
+        """The offsets that it reads, as other pipelines of the topic may read them, too."""
+        leaders = {partition: span.leader_epoch for partition, span in self.spans.items()}
+        return Stretch(self.end.topic_id, self.start.at, self.end.at, leaders, self.is_slice)
 
     @property
     def waiting(self) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan import lost_deletes
 from frazil.ingest.plan.log_check import LogCheck
+from frazil.ingest.plan.meeting import meeting, met
 from frazil.ingest.plan.plan import Handling, Plan, Span, ended, is_before, no_further, plan, up_to_committed
 from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
@@ -36,6 +37,7 @@ class Planner:
         self._topic: TopicState | None = None
         self._windows: Mapping[str, Mapping[int, int]] = {}
         self._by_time = pipeline.write.replaces_rows and not pipeline.write.order_columns
+        self._source = (pipeline.topic.name, pipeline.isolation, tuple(sorted(pipeline.kafka.options.items())))
         self._slice_ms = self._stored_us = 0
         self.accepted: Accepted = {}
         self._accepted_records: Ranges = {}
@@ -49,6 +51,7 @@ class Planner:
 
     def resume(self, last: Entry, spans: Callable[[], Spans]) -> None:
         """Take what operators decided, and when the table was complete, from the newest entry of the ledger."""
+        self._job.reads.enter(self._pipeline.name, self._source, in_slices=self._by_time)
         if not self.accepted:  # what was accepted stays so if batches of it are staged again
             self.accepted = accepted(last)
         windows = {name: last.window(name) for name in ledger.WINDOWS}
@@ -67,9 +70,12 @@ class Planner:
             there = no_further(there, after, ends)
         name, topic_id = self._pipeline.name, self._topic.topic_id
         planned = plan(name, after, topic_id, there, max_rows=max_rows, topic=self._pipeline.topic.name)
-        if self._by_time and planned.lag > max_rows:
-            sliced = plan(name, after, topic_id, self._slice(planned, max_rows), max_rows=max_rows)
-            planned = replace(planned, end=sliced.end)
+        is_slice = len(there) == 1 or _reaches(planned, seen)
+        if planned.lag > max_rows and (self._by_time or self._job.reads.has_slices(name)):
+            slice_, is_slice = self._slice(planned, max_rows)
+            sliced = plan(name, after, topic_id, slice_, max_rows=max_rows)
+            planned, is_slice = replace(planned, end=sliced.end), is_slice and sliced.lag <= max_rows
+        planned = self._met(replace(planned, is_slice=is_slice))
         self._log.check(after, planned.spans)
         return replace(
             planned,
@@ -78,31 +84,51 @@ class Planner:
             accepted_records=self._accepted_records,
             as_of=round(as_of * 1_000_000),
             handling=self.handling,
-            is_to_end=all(planned.end.at[p] >= span.stable for p, span in seen.items()),
+            is_to_end=_reaches(planned, seen),
         )
+
+    def begin(self, planned: Plan) -> None:
+        """Let the other pipelines of the topic know which batch is staged next."""
+        self._job.reads.begin(self._pipeline.name, planned.stretch)
 
     def idle(self, planned: Plan) -> Offsets:
         """Return the offsets of a plan without records; they say that there were none."""
         assert self._topic is not None
+        self.begin(planned)
         offsets = lost_deletes.idle(self._pipeline, planned, self._topic)
         self._stored_us = lost_deletes.stored(self._pipeline, self._job, offsets, self._stored_us)
         return offsets
 
+    def _met(self, planned: Plan) -> Plan:
+        """Return the plan, ended where another pipeline of the topic begins its next batch if that is in it."""
+        start, end = planned.start.at, planned.end.at
+        other = meeting(start, end, self._job.reads.ends(self._pipeline.name, start, planned.rows))
+        if other is None:
+            return planned
+        at = met(start, end, other)
+        is_slice = len(at) == 1 or (other.is_slice and (planned.is_slice or at == other.end))
+        return replace(planned, end=replace(planned.end, at=at), is_slice=is_slice)
+
     def _is_in(self, window: str, after: Offsets, spans: Spans) -> bool:
         return is_before(after, self._windows.get(window, {}), spans)
 
-    def _slice(self, planned: Plan, max_rows: int) -> Spans:
-        """Return the spans up to the end of the next slice of time."""
+    def _slice(self, planned: Plan, max_rows: int) -> tuple[Spans, bool]:
+        """Return the spans up to the end of the next slice of time, and whether no record after it has been read."""
         topic, isolation = self._pipeline.topic.name, self._pipeline.isolation
-        stable = {p: span.stable for p, span in planned.spans.items()}
-        ends, self._slice_ms = slice_ends(
-            planned.start.at,
-            stable,
-            max_rows,
-            lambda ms: self._job.kafka.offsets_at(topic, ms, isolation),
-            after_ms=self._slice_ms,
-        )
-        return ended(planned.spans, ends)
+        start, stable = planned.start.at, {p: span.stable for p, span in planned.spans.items()}
+        asked: dict[int, Mapping[int, int]] = {}
+
+        def offsets_at(ms: int) -> Mapping[int, int]:
+            asked[ms] = self._job.kafka.offsets_at(topic, ms, isolation)
+            return asked[ms]
+
+        ends, self._slice_ms = slice_ends(start, stable, max_rows, offsets_at, after_ms=self._slice_ms)
+        found = asked.get(self._slice_ms, stable)
+        return ended(planned.spans, ends), all(found.get(p, end) >= start[p] for p, end in stable.items())
+
+
+def _reaches(planned: Plan, spans: Spans) -> bool:
+    return all(planned.end.at[p] >= span.stable for p, span in spans.items())
 
 
 def held_back(pipeline: Pipeline, kafka: Kafka, spans: Mapping[int, Span], committed: Offsets) -> Mapping[int, Span]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -16,6 +16,11 @@ class OffsetRange:
 
     def __len__(self) -> int:
         return self.end - self.start
+
+
+def ranges_of(start: Mapping[int, int], end: Mapping[int, int]) -> tuple[OffsetRange, ...]:
+    """Return the ranges between two offsets of each partition, without empty ones."""
+    return tuple(OffsetRange(p, start[p], to) for p, to in end.items() if to > start[p])
 
 
 def halves(ranges: Sequence[OffsetRange]) -> tuple[list[OffsetRange], list[OffsetRange]]:
