@@ -123,10 +123,7 @@ class Finding:
 def worst(findings: tuple[Finding, ...]) -> Outcome:
     """Return the outcome of all findings: a contradiction outweighs what could not be known."""
     outcomes = {finding.flaw.outcome for finding in findings}
-    for outcome in (Outcome.NOT_PROVEN, Outcome.UNCHECKED):
-        if outcome in outcomes:
-            return outcome
-    return Outcome.PROVEN
+    return next((one for one in (Outcome.NOT_PROVEN, Outcome.UNCHECKED) if one in outcomes), Outcome.PROVEN)
 
 
 @dataclass(frozen=True, slots=True)

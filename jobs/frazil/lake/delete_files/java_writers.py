@@ -70,7 +70,8 @@ class VectorWriter:
         self._files = iceberg.classes.each(listed, iceberg.classes.function("ContentScanTask", "file"))
         deletes = iceberg.classes.each(listed, iceberg.classes.function("FileScanTask", "deletes"))
         all_deletes = iceberg.classes.all_of(deletes)
-        self.old = self._of_one_file(all_deletes)
+        of_one = iceberg.classes.function("util.ContentFileUtil", "isFileScoped", "DeleteFile")
+        self.old = iceberg.classes.values(iceberg.classes.each(all_deletes, of_one)).count(True)
         self._writer = self._made(self._previous(self._of_positions(deletes, all_deletes)))
 
     def delete(self, bitmaps: Mapping[str, bytes]) -> None:
@@ -107,12 +108,6 @@ class VectorWriter:
             classes.list_of(delete for delete in items(of_file) if str(delete.content()) != _EQUALITY)
             for of_file in items(deletes)
         )
-
-    def _of_one_file(self, all_deletes: Java) -> int:
-        """Return how many delete files are of one data file."""
-        classes = self._classes
-        of_one = classes.each(all_deletes, classes.function("util.ContentFileUtil", "isFileScoped", "DeleteFile"))
-        return classes.values(of_one).count(True)
 
     def _previous(self, deletes: Java) -> Java:
         """Return the delete files of each data file that has some, by its path."""

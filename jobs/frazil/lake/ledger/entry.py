@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from uuid import UUID, uuid5
 
 from frazil.errors import LedgerLost, LedgerTooNew
@@ -19,6 +19,8 @@ from frazil.lake.ledger.key_totals import KeyAccount, StaleKeys
 from frazil.lake.ledger.next_offsets import Offsets, canonical
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.ledger.totals import Counts, Totals
+
+T = TypeVar("T")
 
 FORMAT = "frazil.format"  # version of these keys
 PIPELINE = "frazil.pipeline"
@@ -170,7 +172,7 @@ class Entry:
                 do=f"Use the release that wrote it ({summary.get(VERSION, 'unknown')}) or a newer one",
             )
         summary = {
-            key: parsed(snapshot_id, summary, key, plain) if key in MAY_BE_COMPACT else value
+            key: (parsed(snapshot_id, summary, key, plain) or "") if key in MAY_BE_COMPACT else value
             for key, value in summary.items()
         }
         return cls(
@@ -185,68 +187,62 @@ class Entry:
             at_ms,
         )
 
-    def _parsed(self, key: str, parse: Callable[[str], Any], otherwise: Any = None) -> Any:
-        return parsed(self.snapshot_id, self.summary, key, parse) if key in self.summary else otherwise
+    def _parsed(self, key: str, parse: Callable[[str], T]) -> T | None:
+        return parsed(self.snapshot_id, self.summary, key, parse)
 
     @property
     def number(self) -> int:
         """The number of the newest decision; 0 before the first one."""
-        return int(self._parsed(DECISION, int, 0))
+        return self._parsed(DECISION, int) or 0
 
     @property
     def schema_ids(self) -> tuple[int, ...]:
         """The writer schema ids of the batch; empty where the summary does not say."""
-        return tuple(self._parsed(SCHEMA_IDS, json.loads, ()))
+        return tuple(self._parsed(SCHEMA_IDS, json.loads) or ())
 
     @property
     def valid_through(self) -> int | None:
         """The newest record timestamp, milliseconds since 1970; None where the summary does not say."""
-        found: int | None = self._parsed(VALID_THROUGH, int)
-        return found
+        return self._parsed(VALID_THROUGH, int)
 
     def window(self, name: str) -> Offsets | None:
         """Return the offsets up to which an operator's decision counts, one of `WINDOWS`; None once they are reached."""
-        found: Offsets | None = self._parsed(name, Offsets.parse)
-        return found
+        return self._parsed(name, Offsets.parse)
 
     @property
     def accepted_records(self) -> Ranges:
         """The rejected records that an operator accepted and that are not landed yet."""
-        found = self._parsed(ACCEPTED_RECORDS, json.loads, {})
+        found = self._parsed(ACCEPTED_RECORDS, json.loads) or {}
         return {int(partition): ranges for partition, ranges in found.items()}
 
     @property
     def event(self) -> str | None:
         """The event that an operator decided about, as `frazil accept` names it; None if the snapshot records no decision."""
-        event: str | None = self._parsed(EVENTS, json.loads, {}).get("event")
+        event: str | None = (self._parsed(EVENTS, json.loads) or {}).get("event")
         return event
 
     @property
     def keys(self) -> KeyAccount | None:
         """The account of a table's keys; None in an append table."""
-        found: KeyAccount | None = self._parsed(KEYS, KeyAccount.parse)
-        return found
+        return self._parsed(KEYS, KeyAccount.parse)
 
     @property
     def remembered_deletes(self) -> RememberedDeletes:
         """The files of the keys that the table has deleted, as far as it remembers them."""
-        found: RememberedDeletes = self._parsed(REMEMBERED_DELETES, RememberedDeletes.parse, RememberedDeletes())
-        return found
+        return self._parsed(REMEMBERED_DELETES, RememberedDeletes.parse) or RememberedDeletes()
 
     @property
     def stale_keys(self) -> StaleKeys | None:
         """The keys whose newest record was rejected; None in an append table, and where the summary does not say."""
-        found: StaleKeys | None = self._parsed(STALE_KEYS, StaleKeys.parse)
-        return found
+        return self._parsed(STALE_KEYS, StaleKeys.parse)
 
     @property
     def totals(self) -> Totals | None:
         """The account since the pipeline began; None in a side table."""
-        found: Totals | None = self._parsed(TOTALS, lambda text: Totals.parse(text, self.summary.get(CLOSED_TOPICS)))
-        return found
+        return self._parsed(TOTALS, lambda text: Totals.parse(text, self.summary.get(CLOSED_TOPICS)))
 
 
-def parsed(snapshot_id: int, summary: Mapping[str, str], key: str, parse: Callable[[str], Any]) -> Any:
+def parsed(snapshot_id: int, summary: Mapping[str, str], key: str, parse: Callable[[str], T]) -> T | None:
     """Return a value of a summary; None if it has none. Raises `LedgerLost` for a damaged one."""
     try:
         return parse(summary[key]) if key in summary else None
