@@ -14,6 +14,7 @@ from frazil.declaration import (
     Append,
     At,
     Avro,
+    Bytes,
     Changelog,
     ConnectJson,
     Debezium,
@@ -32,6 +33,7 @@ from frazil.declaration import (
     Spark,
     Table,
     Tableflow,
+    Text,
     Topic,
     Upsert,
 )
@@ -40,6 +42,7 @@ __all__ = [
     "Append",
     "At",
     "Avro",
+    "Bytes",
     "Changelog",
     "ConnectJson",
     "Debezium",
@@ -58,6 +61,7 @@ __all__ = [
     "Spark",
     "Table",
     "Tableflow",
+    "Text",
     "Topic",
     "Upsert",
 ]
