@@ -174,6 +174,12 @@ def entries(java_map: Java) -> dict[str, str]:
     return parsed
 
 
+def texts(collection: Java) -> list[str]:
+    """Return a Java collection of texts in one call."""
+    parsed: list[str] = json.loads(_mapper(collection._gateway_client).writeValueAsString(collection))
+    return parsed
+
+
 def items(collection: Java) -> tuple[Java, ...]:
     """Return the members of a Java collection, without the exception that ends an iteration and is costly to make.
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from frazil.lake.commit.request import CommitRequest
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, texts
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger import stop
 from frazil.lake.ledger.entries import entry, entry_of_head, of
@@ -65,7 +65,7 @@ def read(iceberg: Iceberg, table: Java, staged: Staged, request: CommitRequest) 
         head=head.snapshotId() if (head := table.currentSnapshot()) is not None else None,
         mode=ledger.made_for(properties, names, identifier_fields(schema, names)),
         is_stopped=properties.get(stop.property_name(request.pipeline)) is not None,
-        others=ledger.writers(map(str, table.refs().keySet())) - {request.pipeline},
+        others=ledger.writers(texts(table.refs().keySet())) - {request.pipeline},
     )
 
 
