@@ -32,7 +32,7 @@ FIELD_LIMIT = 10_000
 """Columns of a row type, nested ones included."""
 
 
-_PLAIN: Mapping[str, Kind] = {
+PLAIN: Mapping[str, Kind] = {
     "bytes": Kind.BINARY,
     **{name: Kind(name) for name in ("boolean", "int", "long", "float", "double", "string")},
 }
@@ -63,7 +63,7 @@ def scalar(of: Simple | Fixed) -> Primitive | Decimal:
         return of.decimal
     if isinstance(of, Fixed):
         return Primitive(Kind.BINARY)
-    return Primitive(_LOGICAL.get(of.logical) or _PLAIN[of.name], unit=of.unit or _UNITS.get(of.logical, ""))
+    return Primitive(_LOGICAL.get(of.logical) or PLAIN[of.name], unit=of.unit or _UNITS.get(of.logical, ""))
 
 
 def collapsed(union: Union) -> Simple | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from frazil.schemas.avro.row_type import scalar
+from frazil.schemas.avro.row_type import PLAIN, scalar
 from frazil.schemas.avro.schema import (
     NANO_TIMESTAMP,
     PRIMITIVES,
@@ -25,13 +25,7 @@ from frazil.schemas.evolution.merge import incompatible
 from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
 
 LEGAL_KINDS: Mapping[Kind, Any] = {
-    Kind.BOOLEAN: "boolean",
-    Kind.INT: "int",
-    Kind.LONG: "long",
-    Kind.FLOAT: "float",
-    Kind.DOUBLE: "double",
-    Kind.STRING: "string",
-    Kind.BINARY: "bytes",
+    **{kind: name for name, kind in PLAIN.items()},
     Kind.DATE: {"type": "int", "logicalType": "date"},
     Kind.TIMESTAMP: {"type": "long", "logicalType": "local-timestamp-micros"},
     Kind.TIMESTAMPTZ: {"type": "long", "logicalType": "timestamp-micros"},
@@ -132,10 +126,7 @@ def leaf(of: Simple | Fixed | Enum, column: Primitive | Decimal, name: str) -> S
                     return Sides(base, base, in_bytes(column, of.zeros))
                 held = Decimal(max(column.precision, _PAST_A_LONG), column.scale)
                 return Sides(base, {"type": "bytes", **decimal(held)}, held)
-            if logical in (
-                NANO_TIMESTAMP,
-                ZONED_TIMESTAMP,
-            ):  # Spark reads what holds them, and `conform` makes the column
+            if logical in (NANO_TIMESTAMP, ZONED_TIMESTAMP):  # Spark reads the base, and `conform` makes the column
                 return Sides(base, base, Primitive(Kind.LONG if base == "long" else Kind.STRING))
             if column.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
                 return Sides(base, {"type": "long", "logicalType": logical}, column)
@@ -191,16 +182,13 @@ class Absent:
         """
         own = next(iter(field.ids), field.source).removeprefix(MEMBER)
         match field.type:
-            case Struct():
-                avro, kind = self.type_of(field.type, path, full)
-                return Sides(None, avro, kind)
             case Primitive(Kind.STRING) if own != "string":
                 return Sides(None, {"type": "enum", "name": full, "symbols": ["_"]}, field.type)
             case Primitive(Kind.BINARY) if own != "bytes":
                 return Sides(None, {"type": "fixed", "name": full, "size": 1}, field.type)
             case Decimal() as number if own != "bytes":
                 return Sides(None, {"type": "fixed", "name": full, "size": 16, **decimal(number)}, field.type)
-        avro, kind = self.type_of(field.type, path)
+        avro, kind = self.type_of(field.type, path, full if isinstance(field.type, Struct) else "")
         return Sides(None, avro, kind)
 
     def type_of(self, column: Type, path: tuple[str, ...], full: str = "") -> tuple[Any, Type]:

@@ -124,13 +124,11 @@ def row_type(schema: JsonSchema, *, connect_types: bool = False) -> Struct:
     Raises `UnreadableSchema`, with the JSON pointer of the place, if a keyword is malformed or a reference leads
     nowhere.
     """
-    shape = _root(schema, connect_types=connect_types)
+    shape = _Reading(schema, connect_types=connect_types).root()
     if isinstance(shape.type, Struct) and _is_object(shape):
         return replace(shape.type, origins=(_OBJECT,))
-    required, of = not shape.nullable, shape.type or _TEXT
-    value = Field(
-        VALUE_COLUMN, made_of(of, _OBJECT) if shape.as_json else of, required, shape.doc, as_json=shape.as_json
-    )
+    of = made_of(shape.type or _TEXT, _OBJECT) if shape.as_json else shape.type or _TEXT
+    value = Field(VALUE_COLUMN, of, not shape.nullable, shape.doc, as_json=shape.as_json)
     return Struct((value,), origins=(SINGLE_VALUE,))
 
 
@@ -170,12 +168,12 @@ def _lands(shape: Shape, path: Sequence[str], is_property: bool) -> bool:
 
 def is_single_value(schema: JsonSchema, *, connect_types: bool = False) -> bool:
     """Return whether a record is the one column `value` (a list, a map, a scalar, anything), not an object with columns."""
-    return not _is_object(_root(schema, connect_types=connect_types))
+    return not _is_object(_Reading(schema, connect_types=connect_types).root())
 
 
 def is_nullable(schema: JsonSchema, *, connect_types: bool = False) -> bool:
     """Return whether a record may be null, as Kafka Connect's optional struct is."""
-    return _root(schema, connect_types=connect_types).nullable
+    return _Reading(schema, connect_types=connect_types).root().nullable
 
 
 def _is_object(shape: Shape) -> bool:
@@ -184,10 +182,6 @@ def _is_object(shape: Shape) -> bool:
 
 _OBJECT = ("object",)
 _JSON = Shape(_TEXT, nullable=True, as_json=True)
-
-
-def _root(schema: JsonSchema, *, connect_types: bool = False) -> Shape:
-    return _Reading(schema, connect_types=connect_types).root()
 
 
 class _Reading:

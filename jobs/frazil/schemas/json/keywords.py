@@ -8,7 +8,17 @@ from typing import Any
 
 from frazil.schemas.json.documents import JsonSchema, Node
 
-TYPES = frozenset({"null", "boolean", "integer", "number", "string", "object", "array"})
+_TYPE_OF = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+"""The type of a value, by the Python type that `json` reads it as."""
+TYPES = frozenset(_TYPE_OF.values())
 
 NO_VALUE = "no value"
 """The entry in `Keywords.types` if nothing can be valid: a `false` schema, or two that exclude each other."""
@@ -110,11 +120,10 @@ class Keywords:
         for keyword in ("additionalProperties", "unevaluatedProperties"):
             if isinstance(own.get(keyword), dict) and own[keyword]:
                 self.others += (keyword,)
+            self.is_closed |= own.get(keyword) is False
         if isinstance(own.get("additionalProperties"), dict):
             self.additional = self.additional or node.child("additionalProperties")
         self._absorb_conditions(node)
-        if any(own.get(keyword) is False for keyword in ("additionalProperties", "unevaluatedProperties")):
-            self.is_closed = True
         self._absorb_items(node)
         for keyword in ("oneOf", "anyOf"):
             if members := _schemas(node, keyword):
@@ -176,7 +185,7 @@ def _types(node: Node) -> frozenset[str]:
     types = frozenset(names)
     values = node.schema.get("enum", [node.schema["const"]] if "const" in node.schema else None)
     if isinstance(values, list) and values:
-        kinds = frozenset(map(_type_of, values))
+        kinds = frozenset(_TYPE_OF[type(value)] for value in values)
         if not types:
             return kinds
         valid = frozenset("number" if "number" in types and kind == "integer" else kind for kind in kinds)
@@ -197,29 +206,9 @@ def _names(own: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     for keyword, path in (("propertyNames", "enum"), ("not", "properties"), ("not", "required")):
         inner = own[keyword].get(path) if isinstance(own.get(keyword), dict) else None
         yield keyword, list(inner) if isinstance(inner, list | dict) else []
-    for keyword, values in (("enum", own.get("enum")), ("const", [own.get("const")])):
-        yield (
-            keyword,
-            [name for value in values if isinstance(value, dict) for name in value] if isinstance(values, list) else [],
-        )
-
-
-def _type_of(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    enum = own.get("enum")
+    for keyword, values in (("enum", enum if isinstance(enum, list) else []), ("const", [own.get("const")])):
+        yield keyword, [name for value in values if isinstance(value, dict) for name in value]
 
 
 def _mapping(node: Node, keyword: str) -> Mapping[str, Any]:
