@@ -23,7 +23,7 @@ from frazil.errors import (
 )
 from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest import runner
-from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, event_of, persist
+from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, persist, report_error
 from frazil.ingest.reporting.events import Event
 from frazil.job.shared_reads import SharedReads
 
@@ -160,6 +160,12 @@ def test_an_unexpected_error_names_itself_and_its_place_and_no_secret() -> None:
     assert "KeyError" in str(known)
     assert "test_guard.py:" in str(known)
     assert "hunter"[:3] not in str(known)
+
+
+def event_of(error: FrazilError) -> Event:
+    seen: list[Event] = []
+    report_error(lambda event, **facts: seen.append(event), error)  # type: ignore[arg-type]
+    return seen[0]
 
 
 def test_each_kind_of_error_has_one_event() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from frazil.clients.kafka import Span
 from frazil.declaration import Limits, Pipeline, Spark, Table, Topic
 from frazil.decode.writers.seen_frames import SeenFrames, UnknownSchemas
 from frazil.decode.writers.topic_writers import writer_schemas
@@ -44,7 +45,7 @@ class Kafka:
     """A topic of one partition."""
 
     def __init__(self, records: int) -> None:
-        self.span = SimpleNamespace(earliest=0, stable=records, leader_epoch=None)
+        self.span = Span(0, records)
         self.grows = 0
         """How many records arrive between two looks."""
 
@@ -52,14 +53,14 @@ class Kafka:
         return SimpleNamespace(topic_id="T1")
 
     def offsets(self, topic: str, isolation: Any) -> dict[int, Any]:
-        self.span = SimpleNamespace(earliest=0, stable=self.span.stable + self.grows, leader_epoch=None)
+        self.span = Span(0, self.span.stable + self.grows)
         return {0: self.span}
 
 
 class Evolution:
     """Schemas that a batch met, after so many stagings, and that were not decoded before."""
 
-    is_known, lacks_key, problem, types = True, False, "", (Struct(()), None)
+    is_known, types = True, (Struct(()), None)
 
     def __init__(self, steps: list[str], stage: Callable[[Any], Any], news_at: int = 0) -> None:
         self._steps, self._stage, self._news_at, self._stagings = steps, stage, news_at, 0
@@ -109,7 +110,7 @@ class Loop:
         self.overflows: set[int] = set()
         """Of which first offsets Spark cannot read the batch, unless the driver has read something."""
         monkeypatch.setattr(ingestion, "stage_batch", lambda *given: loop._evolution.stage(self._readable(*given[-2:])))
-        monkeypatch.setattr(one_batch, "beyond_spark", self._read_by_driver)
+        monkeypatch.setattr(ingestion, "beyond_spark", self._read_by_driver)
         monkeypatch.setattr(ingestion, "decide_and_finish", self._commit)
         monkeypatch.setattr(ingestion, "resume", self._resume)
         monkeypatch.setattr(existing_table, "follow", lambda *_: None)

@@ -73,7 +73,7 @@ class Stages:
 
 
 class Evolution:
-    framed_keys: Any = SimpleNamespace(met=lambda ids: None)
+    framed_keys: Any = SimpleNamespace(check=lambda ids: None)
 
     def __init__(self, *, has_news: bool = False, may_lack_keys: bool = False) -> None:
         self.has_news, self.may_lack_keys = has_news, may_lack_keys

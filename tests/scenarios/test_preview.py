@@ -21,8 +21,7 @@ from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical
 from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import InvalidInput, WriteModeDiffers
-from frazil.ingest.preview.preview import preview
-from frazil.ingest.preview.previewed import Preview
+from frazil.ingest.preview.preview import Preview, preview
 from tests.support import oracle
 from tests.support.debezium_events import Source
 from tests.support.shop import ORDER, Shop, frame

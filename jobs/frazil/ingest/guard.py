@@ -173,7 +173,7 @@ def as_known(error: BaseException, pipeline: Pipeline, job: JobContext) -> Frazi
     """
     if not jvm_answers(job.spark):
         job.wait(STOP_SECONDS)
-        return None if job.stopping() else jvm_ended(pipeline)
+        return None if job.stopping() else JvmEnded.of(_where(pipeline))
     if isinstance(error, IncompatibleSchema | UnreadableSchema):  # their place is a field, or one of the schema
         return type(error)(error.what, where=f"{_where(pipeline)}, {error.where}", do=error.do)
     if isinstance(error, FrazilError):
@@ -184,26 +184,17 @@ def as_known(error: BaseException, pipeline: Pipeline, job: JobContext) -> Frazi
     return Fault.of(error, where=_where(pipeline), text=f"{words}{place}")
 
 
-def jvm_ended(pipeline: Pipeline) -> JvmEnded:
-    """Return the error of a pipeline whose Spark JVM is gone."""
-    return JvmEnded.of(_where(pipeline))
-
-
-def event_of(error: FrazilError) -> Event:
-    """Return the event that reports an error: an outage, a decision that an operator must make, or a failure."""
-    if isinstance(error, ServiceUnavailable):
-        return Event.SERVICE_UNAVAILABLE
-    return Event.DECISION_REQUIRED if isinstance(error, DecisionRequired) else Event.PIPELINE_FAILED
-
-
 def outage_pause(before: float) -> float:
     """Return how long to wait for a service, after a pause of `before` seconds."""
     return min(max(before * 2, OUTAGE_SECONDS[0]), OUTAGE_SECONDS[1])
 
 
 def report_error(report: Reporter, error: FrazilError, **facts: Any) -> None:
-    """Report an error by the event of its kind."""
-    report(event_of(error), error=type(error).__name__, message=str(error), **facts)
+    """Report an error by the event of its kind: an outage, a decision that an operator must make, or a failure."""
+    event = Event.DECISION_REQUIRED if isinstance(error, DecisionRequired) else Event.PIPELINE_FAILED
+    if isinstance(error, ServiceUnavailable):
+        event = Event.SERVICE_UNAVAILABLE
+    report(event, error=type(error).__name__, message=str(error), **facts)
 
 
 def reporter(pipeline: Pipeline, job: JobContext, sink: Sink) -> Reporter:

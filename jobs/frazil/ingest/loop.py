@@ -6,37 +6,43 @@ While batch n is published, batch n+1 is staged; n+1 is handed to publish only a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
+from frazil.clients.kafka import Span
+from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Spark
 from frazil.decode.writers.seen_frames import MOST, UnknownSchemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
-from frazil.errors import CatalogUnavailable, Fenced
+from frazil.errors import CatalogUnavailable, CountsDisagree, Fenced, SparkFailed
+from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.batch.staging import Staging
-from frazil.ingest.batch_retries import ATTEMPTS, RETRIED, Before, before_next_try
-from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, read_by_driver, spark_jobs, stage_batch
-from frazil.ingest.plan.plan import Pace, Restage, Span, ended, up_to
+from frazil.ingest.one_batch import BatchTooLarge, StagedBatch, spark_jobs, stage_batch
+from frazil.ingest.plan.plan import Pace, Restage, ended, up_to
 from frazil.ingest.plan.planner import Planner
 from frazil.ingest.progress import Progress
 from frazil.ingest.reporting.events import Event, Reporter, Total
 from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.table_setup import resume
-from frazil.ingest.setup.waiting import waiting_now
-from frazil.ingest.spark_errors import Cancelled, TimestampOverflow
+from frazil.ingest.spark_errors import Cancelled, LoginRefused, TimestampOverflow
 from frazil.ingest.upkeep import Upkeep
 from frazil.job.context import JobContext
 from frazil.lake.commit.dead_letters.decide import decide_and_finish
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import Committed
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.spark_session import infer_no_constraints
 
+ATTEMPTS = 3
+"""So often one batch is staged before the run gives up."""
+RETRIED = (UnknownSchemas, StageAgain, Fenced, CountsDisagree, BatchTooLarge, LoginRefused)
+"""The failures after which a batch is retried."""
 FORGET_COMMITS = 100
-"""After so many commits, many met versions are forgotten (one that still occurs is met once more), and batches may grow again."""
+"""After so many commits, many seen versions are forgotten (one that still occurs is seen once more), and batches may grow again."""
 
 
 class Ingestion:
@@ -45,7 +51,7 @@ class Ingestion:
     def __init__(self, pipeline: Pipeline, job: JobContext, writers: WriterSchemas, report: Reporter) -> None:
         self.pipeline, self.job, self.report = pipeline, job, report
         assert isinstance(pipeline.engine, Spark)
-        self.pace = Pace.of(pipeline.engine.limits)
+        self.pace = Pace(pipeline.engine.limits, pipeline.engine.limits.first_rows)
         self._evolution = Evolution(pipeline, job, writers, report)
         self.progress = Progress(pipeline, report, job.clock)
         self._committed: Offsets | None = None
@@ -60,7 +66,7 @@ class Ingestion:
 
     @property
     def total(self) -> Total:
-        """What was landed so far."""
+        """The totals of what was landed so far."""
         return self.progress.total
 
     # ── The sequence of batches ─────────────────────────────────────────────────────────────────
@@ -144,7 +150,7 @@ class Ingestion:
     def _stage_next(
         self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int
     ) -> StagedBatch | Restage | None:
-        """Stage the batch behind `after`; None if fewer than `least` records are waiting, or the run is to end."""
+        """Stage the batch after `after`; None if fewer than `least` records are waiting, or the run is to end."""
         if self.job.stopping():
             return None
         planned = self._planner.next(after, spans, self.pace.rows)
@@ -160,7 +166,10 @@ class Ingestion:
         if self._staging is None:
             self._staging = self._evolution.staging()
         self._planner.begin(planned)
-        by_driver = read_by_driver(self.pipeline, self.job, planned) if self._driver_reads else ()
+        by_driver: Sequence[Record] = ()
+        if self._driver_reads:
+            with spark_jobs(self.pipeline, self.job, self._staging, planned.rows):
+                by_driver = beyond_spark(self.pipeline, self.job.kafka, planned.ranges)
         staged = stage_batch(self.pipeline, self.job, self._staging, self._evolution, planned, by_driver)
         if isinstance(staged, Restage):
             return staged
@@ -177,7 +186,7 @@ class Ingestion:
                     [staged.dead_letters] if staged.dead_letters else [],
                     replace(staged.request, settled=self._settled),
                     staged.changes,
-                    self.progress.met,
+                    self.progress.foreign,
                 )
         except CatalogUnavailable as error:
             if staged.changes is None or not self.job.stopping():
@@ -203,8 +212,7 @@ class Ingestion:
 
     def _waiting(self) -> Mapping[str, Any]:
         """Return what waits for a schema."""
-        lacks_key, problem = self._evolution.lacks_key, self._evolution.problem
-        facts = waiting_now(self.pipeline, self.job, self._spans(), lacks_key=lacks_key, problem=problem)
+        facts = self._evolution.waiting(self._spans())
         self.total.waiting = ". ".join(facts[key] for key in ("message", "hint") if key in facts)
         return facts
 
@@ -231,22 +239,29 @@ class Ingestion:
         self._staging = self._evolution.staging()
 
     def _again(self, problem: Exception, attempts: int) -> None:
-        before = before_next_try(problem, attempts, self.pipeline.name)
-        if isinstance(problem, UnknownSchemas):
+        """Prepare the next try of a batch after `attempts` that failed. Raises if it would not help."""
+        if isinstance(problem, UnknownSchemas):  # expected with each new schema
             self.report(Event.SCHEMA_LOOKED_UP, message=f"1 retry: {problem.looked_up}")
-            # What is remembered of a batch's frames may be forgotten for others of the same batch, unless it is a small one.
+            # The frame cache is bounded, so a large batch can evict its own entries; a small one cannot.
             most_rows = MOST if attempts >= ATTEMPTS else problem.most_rows
             if most_rows is not None:
                 self.pace = self.pace.at_most(most_rows)
             self._staging = self._evolution.staging()
             return
+        may_halve = isinstance(problem, BatchTooLarge) and problem.rows > 1
+        if not may_halve and attempts >= (2 if isinstance(problem, CountsDisagree) else ATTEMPTS):
+            if isinstance(problem, BatchTooLarge):
+                where = f"pipeline {self.pipeline.name}"
+                raise SparkFailed(str(problem), where=where, do="Give tasks more memory") from None
+            raise problem
         self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
-        if isinstance(problem, BatchTooLarge) and before is Before.HALVE_ROWS:
-            self.pace = self.pace.halved(problem.rows)
-        elif before is Before.READ_SECRETS:
-            self.job.kafka.read_secrets_again()
-        elif before is Before.READ_TABLE:
-            self._resume()
+        match problem:
+            case BatchTooLarge() if problem.rows > 1:
+                self.pace = self.pace.halved(problem.rows)
+            case LoginRefused() if attempts == 1:
+                self.job.kafka.read_secrets_again()
+            case StageAgain() | Fenced():
+                self._resume()
 
     def _spans(self) -> Mapping[int, Span]:
         return self.job.kafka.offsets(self.pipeline.topic.name, self.pipeline.isolation)

@@ -10,7 +10,6 @@ from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.errors import SparkFailed
 from frazil.ingest.batch.offset_account import commit_request
-from frazil.ingest.batch.read import beyond_spark
 from frazil.ingest.batch.refused_records import check_mode
 from frazil.ingest.batch.rejected_share import check_keys
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
@@ -41,12 +40,12 @@ class StagedBatch:
 
     @property
     def is_fenced(self) -> bool:
-        """Whether the table held other offsets than were planned on when records were compared with its rows; commits refuse it."""
+        """True if the table held other offsets than were planned on when records were compared with its rows; commits refuse it."""
         return self.changes is not None and not self.changes.is_on(self.request.committed)
 
     @property
     def newest_ms(self) -> int | None:
-        """How far the topic was read, as a record timestamp: of the partitions in this batch and those that wait, the last."""
+        """The record timestamp up to which the topic was read: of the partitions in this batch and those that wait, the last."""
         last = self.request.end.last
         partitions = {*(r.partition for r in self.plan.ranges), *self.plan.waiting}
         return last.valid_through(partitions) if last is not None else None
@@ -81,14 +80,6 @@ def spark_jobs(pipeline: Pipeline, job: JobContext, staging: Staging, rows: int)
         raise StageAgain(f"the table's columns changed while a batch was staged: {error.what}") from error
 
 
-def read_by_driver(pipeline: Pipeline, job: JobContext, planned: Plan) -> list[Record]:
-    """Return the records of a batch that Spark cannot read, and those between. Raises `BatchTooLarge`."""
-    try:
-        return beyond_spark(pipeline, job.kafka, planned.ranges)
-    except MemoryError as error:
-        raise BatchTooLarge(str(error), planned.rows) from None
-
-
 def stage_batch(
     pipeline: Pipeline,
     job: JobContext,
@@ -113,7 +104,7 @@ def stage_batch(
         rejected = StagedRejected() if staged.are_all else staging.stage_rejected(staged)
     if not staged.are_all and (again := _handled_otherwise(planned, staging, staged, rejected)) is not None:
         return again
-    evolution.framed_keys.met(staged.read.key_ids)
+    evolution.framed_keys.check(staged.read.key_ids)
     evolution.learn(rejected.counted.values, rejected.counted.keys)
     if evolution.may_lack_keys:
         check_keys(pipeline, rejected.counted, staged.read.records)

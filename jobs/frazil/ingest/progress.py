@@ -22,7 +22,7 @@ class Progress:
         self._pipeline, self._report, self._clock = pipeline, report, clock
         self._has_warned = False
         self._idle_reported: float | None = None
-        self._met: set[int] = set()
+        self._foreign: set[int] = set()
 
     def committed(self, staged: StagedBatch, snapshot_id: int) -> None:
         """Report a batch that was committed, and add it to the total."""
@@ -47,11 +47,11 @@ class Progress:
             self._has_warned = True
             self._report(Event.MANY_FILES, message=message, files=files, rows=staged.main.rows)
 
-    def met(self, commit: OtherCommit) -> None:
+    def foreign(self, commit: OtherCommit) -> None:
         """Report a commit by which another engine wrote rows of an upsert table, once in a run."""
-        if commit.snapshot_id in self._met:
+        if commit.snapshot_id in self._foreign:
             return
-        self._met.add(commit.snapshot_id)
+        self._foreign.add(commit.snapshot_id)
         facts = {"snapshot": commit.snapshot_id, "operation": commit.operation}
         said = {"engine": commit.engine, "application": commit.application}
         message = f"another engine wrote rows of the table: {commit}"

@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from frazil.clients.registry.client import Registry
 from frazil.declaration import Pipeline
 from frazil.declaration.engines import refuse_foreign
-from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.errors import FrazilError, JvmEnded, ServiceUnavailable
 from frazil.ingest.guard import (
     Outcome,
     Standby,
     as_known,
     guarded,
-    jvm_ended,
     outage_pause,
     persist,
     report_error,
@@ -47,7 +46,7 @@ def drain(
     if probe:
         prove(pipelines, job)
     if len(pipelines) > PARALLEL:
-        pipelines = in_turn(pipelines, turns(pipelines, job, parallel=PARALLEL))
+        pipelines = in_turn(pipelines, turns(pipelines, job))
     with ThreadPoolExecutor(max(min(len(pipelines), PARALLEL), 1), thread_name_prefix="pipeline") as threads:
         runs = {
             p.name: threads.submit(guarded, p, job, registry, sink, lambda ingestion: ingestion.drain())
@@ -94,7 +93,11 @@ def follow(
         outcomes = {p.name: _outcome(runs[p.name], p, job) for p in pipelines}
     if not is_lost:
         return outcomes
-    return {p.name: replace(o, error=o.error or jvm_ended(p)) for p in pipelines for o in [outcomes[p.name]]}
+    return {
+        p.name: replace(o, error=o.error or JvmEnded.of(f"pipeline {p.name}"))
+        for p in pipelines
+        for o in [outcomes[p.name]]
+    }
 
 
 def _watch(
@@ -162,9 +165,9 @@ def in_turn(pipelines: Sequence[Pipeline], turns: Mapping[str, Turn]) -> list[Pi
     return sorted(pipelines, key=lambda pipeline: turns[pipeline.name])
 
 
-def turns(pipelines: Sequence[Pipeline], job: JobContext, *, parallel: int) -> dict[str, Turn]:
+def turns(pipelines: Sequence[Pipeline], job: JobContext) -> dict[str, Turn]:
     """Return the turn of each pipeline, from its table's ledger and its topic."""
-    with ThreadPoolExecutor(parallel, thread_name_prefix="turns") as threads:
+    with ThreadPoolExecutor(PARALLEL, thread_name_prefix="turns") as threads:
         found = threads.map(lambda pipeline: _turn(pipeline, job), pipelines)
         return dict(zip((pipeline.name for pipeline in pipelines), found, strict=True))
 

@@ -9,11 +9,11 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 
+from frazil.clients.kafka import Span
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Bytes
 from frazil.declaration.write_modes import WriteMode
 from frazil.errors import InvalidInput
-from frazil.ingest.plan.plan import Span
 from frazil.job.context import JobContext
 from frazil.lake.layout import prefix_of
 from frazil.lake.ledger import entry as ledger

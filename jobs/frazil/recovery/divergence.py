@@ -9,13 +9,13 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline, Reading
 from frazil.declaration.options import Isolation
 from frazil.errors import SparkFailed
 from frazil.ingest.batch.read import beyond_spark, consumer_options, read
 from frazil.ingest.plan.log_check import compared
-from frazil.ingest.plan.plan import Span
 from frazil.ingest.plan.ranges import OffsetRange, halves
 from frazil.ingest.spark_errors import TimestampOverflow, explained
 from frazil.job.context import JobContext

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.declaration import Pipeline, Table, Topic
 from frazil.errors import SourceTruncated, TooManyLate, TooManyRejected
-from frazil.ingest.batch.rejected_share import check_late, check_share
+from frazil.ingest.batch.rejected_share import check_share
 from frazil.ingest.plan.planner import accepted
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
@@ -95,7 +95,7 @@ def test_the_decision_has_one_name() -> None:
 
 def late(number: int, read: int, allowed: dict[int, int] | None = None) -> None:
     pipeline = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"))
-    check_late(pipeline, Counts(read, read - number, late=number), START, END, {ledger.LATE_RECORDS: allowed or {}})
+    check_share(pipeline, Counts(read, read - number, late=number), START, END, {ledger.LATE_RECORDS: allowed or {}})
 
 
 @pytest.mark.parametrize(("number", "read"), [(99, 99), (100, 10_000), (0, 1000), (120, 12_000)])

@@ -1,12 +1,13 @@
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frazil.clients.kafka import Span
+from frazil.declaration import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
-from frazil.ingest.plan.plan import Handling, Pace, Place, Plan, Span, no_further, plan, up_to
+from frazil.ingest.plan.plan import Handling, Pace, Place, Plan, no_further, plan, up_to
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.lake.ledger.next_offsets import Offsets
 
@@ -14,7 +15,7 @@ from frazil.lake.ledger.next_offsets import Offsets
 def planned(
     held: dict[int, int], spans: dict[int, tuple[int, int]], max_rows: int = 10**9, topic_id: str = "T"
 ) -> Plan:
-    there = {p: SimpleNamespace(earliest=e, stable=s) for p, (e, s) in spans.items()}
+    there = {p: Span(e, s) for p, (e, s) in spans.items()}
     return plan("p", Offsets("orders", "T", held), topic_id, there, max_rows=max_rows)
 
 
@@ -77,7 +78,7 @@ def test_records_deleted_before_they_were_read_are_refused_by_name() -> None:
 
 def test_a_drain_ends_where_the_topic_ended_when_it_began() -> None:
     def now(stable: int) -> Span:
-        return SimpleNamespace(earliest=1, stable=stable, leader_epoch=stable)
+        return Span(earliest=1, stable=stable, leader_epoch=stable)
 
     first: dict[int, Span] = {0: now(5), 1: now(9)}
     later = up_to(first, {0: now(7), 1: now(6), 2: now(3)}, None)
@@ -87,14 +88,14 @@ def test_a_drain_ends_where_the_topic_ended_when_it_began() -> None:
 
 def test_a_drain_that_another_driver_passes_ends_where_that_one_is_and_sees_a_truncated_log_all_the_same() -> None:
     def ends(committed: int, stable: int) -> int:
-        first: dict[int, Span] = {0: SimpleNamespace(earliest=0, stable=5, leader_epoch=0)}
-        now: Span = SimpleNamespace(earliest=0, stable=stable, leader_epoch=0)
+        first: dict[int, Span] = {0: Span(earliest=0, stable=5, leader_epoch=0)}
+        now: Span = Span(earliest=0, stable=stable, leader_epoch=0)
         return up_to(first, {0: now}, Offsets("orders", "id", {0: committed}))[0].stable
 
     assert (ends(committed=7, stable=9), ends(committed=7, stable=6), ends(committed=3, stable=4)) == (7, 6, 4)
 
 
-PACE = Pace(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000, rows=20_000)
+PACE = Pace(Limits(target_seconds=10, max_rows=1_000_000, max_bytes=1 << 30, first_rows=20_000), rows=20_000)
 
 
 def test_a_fast_full_batch_lets_the_next_grow_at_most_fourfold() -> None:
@@ -170,13 +171,13 @@ def test_a_death_of_memory_halves_the_batch_down_to_one() -> None:
 def test_partitions_end_at_the_offsets_that_are_named_until_all_are_held(
     held: dict[int, int], ends: dict[int, int]
 ) -> None:
-    spans = {p: SimpleNamespace(earliest=0, stable=9, leader_epoch=None) for p in range(3)}
+    spans = {p: Span(earliest=0, stable=9, leader_epoch=None) for p in range(3)}
     found = no_further(spans, Offsets("orders", "T", held), {0: 5, 1: 1})
     assert {p: span.stable for p, span in found.items()} == ends
 
 
 def test_a_partition_that_is_shorter_than_the_offset_named_holds_up_no_other() -> None:
-    spans = {p: SimpleNamespace(earliest=0, stable=stable, leader_epoch=None) for p, stable in ((0, 9), (1, 4))}
+    spans = {p: Span(earliest=0, stable=stable, leader_epoch=None) for p, stable in ((0, 9), (1, 4))}
     assert no_further(spans, Offsets("orders", "T", {0: 5, 1: 4}), {0: 5, 1: 7}) is spans
 
 

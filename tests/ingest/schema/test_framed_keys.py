@@ -57,8 +57,8 @@ def test_only_bytes_that_are_the_key_of_a_row_may_be_framed(write: WriteMode, ke
 def test_a_subject_of_the_topics_keys_proves_it() -> None:
     found, _ = keys(Subjects(**{"orders-key": 7}))
     with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
-        found.met((3, 3))
-    found.met(None)
+        found.check((3, 3))
+    found.check(None)
     other, _ = keys(Subjects(**{"orders-key": 7}), Append())
     other.check_subject()
 
@@ -66,7 +66,7 @@ def test_a_subject_of_the_topics_keys_proves_it() -> None:
 def test_another_schema_is_reported_once() -> None:
     found, events = keys(Subjects(Key=7, Other=9))
     for ids in ((1, 6), (7, 7), (1, 9), (0, 7)):
-        found.met(ids)
+        found.check(ids)
     assert [event["schema_id"] for event in events] == [7]
     assert "the registry has such a schema" in events[0]["message"]
 
@@ -74,7 +74,7 @@ def test_another_schema_is_reported_once() -> None:
 def test_without_a_registry_it_is_said_that_none_can_be_asked() -> None:
     found, events = keys(None)
     for ids in ((5, 6), (1, 9)):
-        found.met(ids)
+        found.check(ids)
     assert [event["schema_id"] for event in events] == [5]
     assert "no registry to ask" in events[0]["message"]
 
@@ -83,20 +83,20 @@ def test_the_registry_is_asked_only_for_ids_beyond_those_of_before() -> None:
     registry = Subjects()
     found, _ = keys(registry)
     for ids in ((4, 6), (5, 5), (4, 6), (3, 4), (6, 7), (3, 7)):
-        found.met(ids)
+        found.check(ids)
     assert registry.asked == 3
 
 
 def test_a_subject_that_appears_later_is_found_within_known_ids_too() -> None:
     registry, now = Subjects(), [0.0]
     found, _ = keys(registry, clock=lambda: now[0])
-    found.met((1, 9))
+    found.check((1, 9))
     registry.ids["orders-key"] = 5
     now[0] = 599.0
-    found.met((5, 5))
+    found.check((5, 5))
     now[0] = 600.0
     with pytest.raises(InvalidInput, match="has a schema of the topic's keys"):
-        found.met((5, 5))
+        found.check((5, 5))
 
 
 def test_a_registry_that_does_not_say_whose_an_id_is_stops_nothing() -> None:
@@ -105,6 +105,6 @@ def test_a_registry_that_does_not_say_whose_an_id_is_stops_nothing() -> None:
             raise RegistryUnavailable("the registry answers 403", where="registry", do="Grant it")
 
     found, events = keys(Refuses())
-    found.met((7, 7))
-    found.met((7, 8))
+    found.check((7, 7))
+    found.check((7, 8))
     assert ["answers 403" in event["message"] for event in events] == [True]

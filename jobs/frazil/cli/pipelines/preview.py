@@ -22,7 +22,7 @@ from frazil.declaration.catalogs import LocalCatalog
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
-    from frazil.ingest.preview.previewed import Preview
+    from frazil.ingest.preview.preview import Preview
 
 
 LONGEST = 60

@@ -45,12 +45,15 @@ def check_share(
 
     Tombstones, events that change no row and truncates that take effect do not count, and nothing in error mode `suspend`, which
     lands no rejected record that an operator has not accepted. A batch that ends at or before the `accepted`
-    offsets of this decision may be as it is. Raises as `check_late` and `check_truncates` do, too, unless the batch `is_fenced`:
-    its records are then late because another driver landed them.
+    offsets of this decision may be as it is. Raises `TooManyLate` and `SourceTruncated`, too, unless the batch `is_fenced`: its
+    records are then late because another driver landed them.
     """
+    offsets = f"{start} to {end}"
     if not is_fenced:
-        check_late(pipeline, counts, start, end, accepted)
-        check_truncates(pipeline, counts, start, end, accepted)
+        _check_late(pipeline, counts, offsets, end, accepted)
+        number = counts.rejected.get(Reason.TRUNCATED.value, 0)
+        if number and not _is_accepted(end, accepted, SOURCE_TRUNCATED):
+            raise SourceTruncated.of(pipeline.name, pipeline.table.identifier, offsets=offsets, number=number)
     if pipeline.on_error is ErrorMode.SUSPEND:
         return  # an operator accepted each rejected record of the batch
     reasons = {**counts.rejected, **{r: n for r, n in counts.skipped.items() if r not in _NO_SKIPPED_FAULT}}
@@ -59,7 +62,7 @@ def check_share(
         return
     raise TooManyRejected.of(
         pipeline.name,
-        offsets=f"{start} to {end}",
+        offsets=offsets,
         read=counts.read,
         counts=reasons,
         most_percent=most,
@@ -67,7 +70,7 @@ def check_share(
     )
 
 
-def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Accepted) -> None:
+def _check_late(pipeline: Pipeline, counts: Counts, offsets: str, end: Offsets, accepted: Accepted) -> None:
     """Raise `TooManyLate` if more than 1 % of a batch, and at least 100 records, are late, unless it ends within `accepted`."""
     if counts.late < LEAST_RECORDS or counts.late * 100 <= MOST_PERCENT_LATE * counts.read:
         return
@@ -75,18 +78,10 @@ def check_late(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets,
         raise TooManyLate.of(
             pipeline.name,
             pipeline.table.identifier,
-            offsets=f"{start} to {end}",
+            offsets=offsets,
             read=counts.read,
             late=counts.late,
         )
-
-
-def check_truncates(pipeline: Pipeline, counts: Counts, start: Offsets, end: Offsets, accepted: Accepted) -> None:
-    """Raise `SourceTruncated` if a batch has truncates, unless it ends within `accepted`."""
-    number = counts.rejected.get(Reason.TRUNCATED.value, 0)
-    if number and not _is_accepted(end, accepted, SOURCE_TRUNCATED):
-        offsets = f"{start} to {end}"
-        raise SourceTruncated.of(pipeline.name, pipeline.table.identifier, offsets=offsets, number=number)
 
 
 def _is_accepted(end: Offsets, accepted: Accepted, event: str) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from frazil.clients.kafka import Kafka
+from frazil.clients.kafka import Kafka, Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.errors import LogTruncated
 from frazil.ingest.plan import fingerprint
-from frazil.ingest.plan.plan import Span
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.lake.ledger.next_offsets import Offsets
 

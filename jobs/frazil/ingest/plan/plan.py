@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from frazil.declaration.engines import Limits
 from frazil.errors import LogTruncated, OffsetsLost, TopicRecreated
@@ -13,21 +13,8 @@ from frazil.job.shared_reads import Stretch
 from frazil.lake.ledger.entry import Ranges
 from frazil.lake.ledger.next_offsets import Offsets
 
-
-class Span(Protocol):
-    """What a partition has: `earliest` is its first offset, `stable` the next offset after its last stable record."""
-
-    @property
-    def earliest(self) -> int:
-        """The first offset that is still there."""
-
-    @property
-    def stable(self) -> int:
-        """Where reading ends."""
-
-    @property
-    def leader_epoch(self) -> int | None:
-        """Which election of the partition's leader this was seen under; None if it is not known."""
+if TYPE_CHECKING:
+    from frazil.clients.kafka import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Handling:
-    """What the records of a pipeline have needed so far.
+    """The handling that the records of a pipeline have needed so far.
 
     Some are decoded by `thorough` bodies only: then all are. Some changes omit values, which a batch `fills` from the table.
     `truncate` is the last truncate of the source's table where it deletes all rows: a batch with it lands what is after it.
@@ -93,7 +80,7 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """How many offsets the batch covers."""
+        """The number of offsets that the batch covers."""
         return sum(len(r) for r in self.ranges)
 
     @property
@@ -129,7 +116,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to read."""
+        """True if there is nothing to read."""
         return not self.ranges
 
 
@@ -179,14 +166,14 @@ def plan(
 def up_to(first: dict[int, Span], now: Mapping[int, Span], committed: Offsets | None) -> Mapping[int, Span]:
     """Return the spans of `now`, each ending no later than it did at `first`, where partitions that were added since are noted.
 
-    Where another driver has committed records behind that end, it is the committed offset: the log is not shorter than that.
+    Where another driver has committed records after that end, it is the committed offset: the log is not shorter than that.
     """
     at = committed.at if committed is not None else {}
     return ended(now, {p: max(first.setdefault(p, span).stable, at.get(p, 0)) for p, span in now.items()})
 
 
 def no_further(spans: Mapping[int, Span], committed: Offsets, ends: Mapping[int, int]) -> Mapping[int, Span]:
-    """Return the spans, none of which ends behind its offset in `ends`; as they are once `committed` has come to all of these."""
+    """Return the spans, none of which ends after its offset in `ends`; as they are once `committed` has come to all of these."""
     if not is_before(committed, ends, spans):
         return spans
     return ended(spans, {p: max(ends.get(p, 0), committed.at.get(p, 0)) for p in spans})
@@ -198,27 +185,16 @@ def is_before(committed: Offsets, ends: Mapping[int, int], spans: Mapping[int, S
 
 
 def ended(spans: Mapping[int, Span], ends: Mapping[int, int]) -> Mapping[int, Span]:
-    """Return the spans, none of which ends behind its offset in `ends`."""
-    return {p: _Ended(span.earliest, min(span.stable, ends[p]), span.leader_epoch) for p, span in spans.items()}
-
-
-def reaching(spans: Mapping[int, Span], ends: Mapping[int, int]) -> Mapping[int, Span]:
-    """Return the spans, none of which ends before its offset in `ends`."""
-    return {p: _Ended(span.earliest, max(span.stable, ends.get(p, 0)), span.leader_epoch) for p, span in spans.items()}
+    """Return the spans, none of which ends after its offset in `ends`."""
+    return {p: replace(span, stable=min(span.stable, ends[p])) for p, span in spans.items()}
 
 
 def up_to_committed(
     spans: Mapping[int, Span], uncommitted: Mapping[int, Span], committed: Mapping[int, int]
 ) -> Mapping[int, Span]:
     """Return the spans, each reaching its committed offset if the log, with its `uncommitted` records, does."""
-    return reaching(spans, {p: o for p, o in committed.items() if p in uncommitted and o <= uncommitted[p].stable})
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    earliest: int
-    stable: int
-    leader_epoch: int | None
+    reached = {p: o for p, o in committed.items() if p in uncommitted and o <= uncommitted[p].stable}
+    return {p: replace(span, stable=max(span.stable, reached.get(p, 0))) for p, span in spans.items()}
 
 
 def _share(waiting: Mapping[int, int], limit: int) -> dict[int, int]:
@@ -236,7 +212,7 @@ def _share(waiting: Mapping[int, int], limit: int) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How large the next batch may be, learnt from those before.
+    """The size that the next batch may have, learnt from those before.
 
     `rows` starts at `first_rows`, at most quadruples from one batch to the next, and aims at `target_seconds` a batch within
     `max_rows` and `max_bytes`; `row_bytes` is the running mean of a record's value in bytes. Time alone never takes it below
@@ -244,30 +220,23 @@ class Pace:
     that died of memory none has more than `ceiling` rows, also if it was staged in time and died later.
     """
 
-    target_seconds: float
-    max_rows: int
-    max_bytes: int
-    first_rows: int
+    limits: Limits
     rows: int
     row_bytes: float = 0.0
     ceiling: int | None = None
-
-    @classmethod
-    def of(cls, limits: Limits) -> Pace:
-        """Return the pace of the first batch."""
-        return cls(limits.target_seconds, limits.max_rows, limits.max_bytes, limits.first_rows, limits.first_rows)
 
     def after(self, rows: int, bytes_read: int, seconds: float) -> Pace:
         """Return the pace after a batch of `rows` records with `bytes_read` bytes of values that took `seconds`."""
         if rows == 0:
             return self
         row_bytes = bytes_read / rows if not self.row_bytes else 0.7 * self.row_bytes + 0.3 * bytes_read / rows
-        wanted = int(rows * self.target_seconds / max(seconds, 0.01))
+        limits = self.limits
+        wanted = int(rows * limits.target_seconds / max(seconds, 0.01))
         grown = self.rows
-        if rows >= self.rows // 2 or seconds > self.target_seconds:  # a small batch says little about large ones
-            grown = max(min(wanted, self.rows * 4), self.rows // 4, min(self.first_rows, self.rows))
-        most = self.max_rows if self.ceiling is None else min(self.max_rows, self.ceiling)
-        bounded = min(grown, most, int(self.max_bytes / max(row_bytes, 1.0)))
+        if rows >= self.rows // 2 or seconds > limits.target_seconds:  # a small batch says little about large ones
+            grown = max(min(wanted, self.rows * 4), self.rows // 4, min(limits.first_rows, self.rows))
+        most = limits.max_rows if self.ceiling is None else min(limits.max_rows, self.ceiling)
+        bounded = min(grown, most, int(limits.max_bytes / max(row_bytes, 1.0)))
         return replace(self, rows=max(bounded, 1), row_bytes=row_bytes)
 
     def at_most(self, rows: int) -> Pace:

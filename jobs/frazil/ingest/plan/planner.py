@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from frazil.clients.kafka import Kafka, TopicState
+from frazil.clients.kafka import Kafka, Span, TopicState
 from frazil.declaration import Pipeline
 from frazil.declaration.options import Isolation
 from frazil.ingest.plan import lost_deletes
 from frazil.ingest.plan.log_check import LogCheck
 from frazil.ingest.plan.meeting import meeting, met
-from frazil.ingest.plan.plan import Handling, Plan, Span, ended, is_before, no_further, plan, up_to_committed
+from frazil.ingest.plan.plan import Handling, Plan, ended, is_before, no_further, plan, up_to_committed
 from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
 from frazil.lake.ledger import entry as ledger

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, Row
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
@@ -28,12 +29,10 @@ from frazil.ingest.batch.read import read
 from frazil.ingest.batch.refused_records import Refused
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.preview.newest_records import chosen_records
-from frazil.ingest.preview.previewed import Preview, PreviewedReject, PreviewedRow
 from frazil.ingest.reporting import many_files
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.evolution import Evolution
 from frazil.ingest.setup import existing_table, table_setup
-from frazil.ingest.setup.waiting import waiting_now
 from frazil.ingest.spark_errors import explained
 from frazil.job.context import JobContext
 from frazil.lake import tables
@@ -46,7 +45,7 @@ from frazil.schemas.sources import check_order, check_sources
 from frazil.schemas.types import Struct
 
 ATTEMPTS = 5
-"""How often records are decoded again, as they name schemas that were not looked up yet."""
+"""Attempts at decoding records that name schemas which were not looked up yet."""
 
 _JSON = {
     "ignoreNullFields": "false",
@@ -55,7 +54,50 @@ _JSON = {
 }
 
 
-_T = TypeVar("_T", PreviewedRow, PreviewedReject)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewedRow:
+    """A record that would land: its place, its values as JSON has them, and what it does to the row of its key.
+
+    `operation` is `write`, `delete` or `truncate`; empty in an append table. `left_out` are the columns whose value comes from the
+    table's row. The row of a deleted key has the columns of the key only.
+    """
+
+    partition: int
+    offset: int
+    values: Mapping[str, Any]
+    operation: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewedReject:
+    """A record that would be rejected, and the reason; `is_skipped` says that the declaration lets it go."""
+
+    partition: int
+    offset: int
+    reason: str
+    message: str
+    schema_id: int | None
+    is_skipped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The rows and rejected records of a preview. `changes` is what a run would do to the table's columns before they land.
+
+    `waiting` says what a pipeline waits for whose topic has no schema; then there are no rows. `notes` are versions of the schema
+    that do not land, properties that land in no column, how the table differs from its declaration, and a warning about many small
+    files.
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
+    key: tuple[str, ...] = ()
+    rows: tuple[PreviewedRow, ...] = ()
+    rejected: tuple[PreviewedReject, ...] = ()
+    table_exists: bool = False
+    changes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    waiting: str = ""
 
 
 class _Unwritten(Evolution):
@@ -125,8 +167,7 @@ def preview(
         evolution.refresh()
         spans = job.kafka.offsets(pipeline.topic.name, pipeline.isolation)
         if not evolution.is_known:
-            lacks_key, problem = evolution.lacks_key, evolution.problem
-            facts = waiting_now(pipeline, job, spans, lacks_key=lacks_key, problem=problem)
+            facts = evolution.waiting(spans)
             waiting = ". ".join(str(facts[key]) for key in ("message", "hint") if key in facts)
             return Preview(table_exists=evolution.exists, waiting=waiting)
         records = chosen_records(pipeline, job.kafka, spans, count=count, from_start=from_start)
@@ -135,7 +176,7 @@ def preview(
         notes.append(many)
     shown = (*staging.layout.columns, *staging.layout.key_names)
     types = {field.name: str(field.type) for field in staging.layout.table.fields}
-    names = [name for name in types if name in set(shown) or name in _names_of(landed)]
+    names = [name for name in types if name in shown or (landed and name in landed[0].values)]
     return Preview(
         columns=tuple((name, types[name]) for name in names),
         key=staging.layout.key_names,
@@ -145,10 +186,6 @@ def preview(
         changes=evolution.changes,
         notes=tuple(notes),
     )
-
-
-def _names_of(landed: Sequence[PreviewedRow]) -> set[str]:
-    return set(landed[0].values) if landed else set()
 
 
 def _decoded(
@@ -177,8 +214,8 @@ def _refused(
     rejects = thorough.rejected(_frame(staging, records), unplaced=staging.unplaced())
     rejects = record_counts.observe_rejected(rejects, observed, skipped)
     of_place = {(record.partition, record.offset): record for record in records}
-    found = rejects.select("partition", "offset", REASON, SCHEMA_ID, DETAIL, skipped.alias("skipped")).collect()
-    listed = [
+    found = rejects.select("partition", "offset", REASON, SCHEMA_ID, DETAIL, skipped.alias("skipped"))
+    listed = tuple(
         PreviewedReject(
             partition=row["partition"],
             offset=row["offset"],
@@ -187,9 +224,9 @@ def _refused(
             schema_id=row[SCHEMA_ID],
             is_skipped=bool(row["skipped"]),
         )
-        for row in found
-    ]
-    return tuple(_sorted(listed, records)), record_counts.rejected(observed.get)
+        for row in _collected(found, records)
+    )
+    return listed, record_counts.rejected(observed.get)
 
 
 def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ...]:
@@ -204,7 +241,7 @@ def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ..
         left_out = F.col(ROW)[UNAVAILABLE]
     text = F.to_json(F.struct(*values), _JSON).alias("json")
     found = decoded.select("partition", "offset", text, operation.alias("operation"), left_out.alias("left_out"))
-    listed = [
+    return tuple(
         PreviewedRow(
             partition=row["partition"],
             offset=row["offset"],
@@ -212,9 +249,8 @@ def _rows(staging: Staging, records: Sequence[Record]) -> tuple[PreviewedRow, ..
             operation=row["operation"] if write.has_key or thorough.has_changes else "",
             left_out=tuple(row["left_out"] or ()),
         )
-        for row in found.collect()
-    ]
-    return tuple(_sorted(listed, records))
+        for row in _collected(found, records)
+    )
 
 
 def _frame(staging: Staging, records: Sequence[Record]) -> DataFrame:
@@ -226,7 +262,7 @@ def _frame(staging: Staging, records: Sequence[Record]) -> DataFrame:
     return frame.coalesce(1)
 
 
-def _sorted(listed: Sequence[_T], records: Sequence[Record]) -> list[_T]:
+def _collected(found: DataFrame, records: Sequence[Record]) -> list[Row]:
     """Return the results in the order of the records."""
     order = {(record.partition, record.offset): place for place, record in enumerate(records)}
-    return sorted(listed, key=lambda one: order[one.partition, one.offset])
+    return sorted(found.collect(), key=lambda row: order[row["partition"], row["offset"]])

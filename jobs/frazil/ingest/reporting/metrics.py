@@ -12,8 +12,6 @@ from typing import Any
 from frazil.ingest.reporting.events import Event
 
 NAMESPACE = "Frazil"
-BY_PIPELINE = (("pipeline",),)
-BY_REASON = (("pipeline",), ("pipeline", "reason"))
 
 _NAMES = ("time", "pipeline", "group", "topic", "run")
 """The members of each event."""
@@ -56,22 +54,20 @@ def lines(event: Mapping[str, Any], namespace: str = NAMESPACE) -> Iterator[dict
     if counted:
         facts[counted] = 1
         metrics[counted] = "Count"
-    yield _line(facts, namespace, BY_PIPELINE, metrics) if metrics else facts
+    yield _line(facts, namespace, metrics) if metrics else facts
     for kind in ("rejected", "skipped"):
         by_reason = facts.get(kind)
         for reason, number in by_reason.items() if isinstance(by_reason, Mapping) else ():
             named: dict[str, Any] = {key: facts[key] for key in _NAMES if key in facts}
             facts_of_reason = {**named, "event": kind, "reason": reason, kind: number}
-            yield _line(facts_of_reason, namespace, BY_REASON, {kind: "Count"})
+            yield _line(facts_of_reason, namespace, {kind: "Count"}, ["pipeline", "reason"])
 
 
-def _line(
-    facts: Mapping[str, Any], namespace: str, dimensions: tuple[tuple[str, ...], ...], metrics: Mapping[str, str]
-) -> dict[str, Any]:
+def _line(facts: Mapping[str, Any], namespace: str, metrics: Mapping[str, str], *by: list[str]) -> dict[str, Any]:
     group = ["group"] if "group" in facts else []
     directive = {
         "Namespace": namespace,
-        "Dimensions": [[*group, *each] for each in dimensions],
+        "Dimensions": [[*group, *each] for each in (["pipeline"], *by)],
         "Metrics": [{"Name": name, "Unit": unit} for name, unit in metrics.items()],
     }
     return {**facts, "_aws": {"Timestamp": round(facts["time"] * 1000), "CloudWatchMetrics": [directive]}}

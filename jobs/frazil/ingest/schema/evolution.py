@@ -1,11 +1,13 @@
-"""What the known schemas mean for a pipeline's table, and for how its records are decoded."""
+"""The table and the decoders of a pipeline, as its known schemas need them."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from frazil.clients.kafka import Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Bytes
@@ -26,6 +28,7 @@ from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.first_schemas import FirstSchemas
 from frazil.ingest.schema.framed_keys import FramedKeys
 from frazil.ingest.schema.schema_reports import SchemaReports
+from frazil.ingest.setup.waiting import position, waiting
 from frazil.job.context import JobContext
 from frazil.lake import tables
 from frazil.lake.evolve import evolve
@@ -68,20 +71,32 @@ class Evolution:
         self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
 
     @property
-    def is_known(self) -> bool:
-        """Whether enough is known to make a table: a schema of the values, and of the keys if they are decoded."""
-        return self.lacks_key and (self._keys is None or bool(self._keys.writers.versions))
+    def _sides(self) -> tuple[WriterSchemas, ...]:
+        """The schemas of the values, and those of the keys if they are decoded."""
+        return (self._writers,) if self._keys is None else (self._writers, self._keys.writers)
 
     @property
-    def lacks_key(self) -> bool:
-        """Whether the values' schema is known and only the keys' is not."""
+    def is_known(self) -> bool:
+        """True if enough is known to make a table: a schema of the values, and of the keys if they are decoded."""
+        return self._knows_values and (self._keys is None or bool(self._keys.writers.versions))
+
+    @property
+    def _knows_values(self) -> bool:
         return bool(self._writers.versions) or self._writers.may_begin_without
 
-    @property
-    def problem(self) -> str:
-        """Why the schemas that are registered cannot be used; empty if none is registered."""
-        writers = self._keys.writers if self._keys is not None and self.lacks_key else self._writers
-        return next(iter(writers.problems.values()), "")
+    def waiting(self, spans: Mapping[int, Span]) -> dict[str, Any]:
+        """Return the facts of an `idle` event while not enough is known, from the table's offsets or the declared start."""
+        writers = self._keys.writers if self._keys is not None and self._knows_values else self._writers
+        problem, start = next(iter(writers.problems.values()), ""), position(self._pipeline, self._job, spans)
+        return waiting(
+            self._pipeline,
+            self._job.kafka,
+            start,
+            spans,
+            now=self._job.clock(),
+            lacks_key=self._knows_values,
+            problem=problem,
+        )
 
     @property
     def types(self) -> tuple[Struct, Type | None]:
@@ -101,17 +116,17 @@ class Evolution:
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
     def made_of(self) -> tuple[tuple[str, ...], tuple[Field, ...]]:
-        """Return what a new table has beside its rows: `row_key`, and the columns of its write mode.
+        """Return what a new table has next to its rows: `row_key`, and the columns of its write mode.
 
         Raises as `row_key` does.
         """
         return self.row_key(), self._mode.columns(self.types[0])
 
-    def refresh(self) -> bool:
-        """Ask for new schemas, or look for the first ones in the records; returns whether the registry has new ones."""
-        found = [self._writers.refresh(), self._keys is not None and self._keys.writers.refresh()]
+    def refresh(self) -> None:
+        """Ask for new schemas, or look for the first ones in the records."""
+        for writers in self._sides:
+            writers.refresh()
         self._first.learn(self._writers, self._keys)
-        return any(found)
 
     def learn(self, values: SeenFrames, keys: SeenFrames) -> None:
         """Find out about frames that records of a batch have and no decoder.
@@ -143,8 +158,8 @@ class Evolution:
         self._writers.recall(schema_ids)
 
     def forget(self) -> bool:
-        """Forget which versions were met, if decoding all of them costs something; whether it was so."""
-        found = [self._writers.forget(), self._keys is not None and self._keys.writers.forget()]
+        """Forget which versions were seen, if decoding all of them costs something; return whether it was so."""
+        found = [writers.forget() for writers in self._sides]
         return any(found)
 
     def staging(self) -> Staging:
@@ -152,10 +167,10 @@ class Evolution:
         there = self._evolved()
         landed, keys = self._landing(there)
         self._unfit = landed.incompatible, keys.incompatible if keys else {}
-        unread = [*self._writers.problems.items(), *(self._keys.writers.problems.items() if self._keys else ())]
+        unread = [each for writers in self._sides for each in writers.problems.items()]
         misfits = [(number, str(problem)) for each in self._unfit for number, problem in each.items()]
         self._reports.incompatible([*misfits, *unread])
-        self._reports.omitted([*self._writers.omissions, *(self._keys.writers.omissions if self._keys else ())])
+        self._reports.omitted([each for writers in self._sides for each in writers.omissions])
         identity = self._identity(there, landed.target, keys) if self._is_keyed else None
         of_key = identity.names if identity is not None and self._names is not None else ()
         order = identity.order.columns.values() if identity is not None and identity.order is not None else ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import functions as F
 
+from frazil.clients.kafka import Span
 from frazil.declaration import Pipeline
 from frazil.decode.connect_json.connect_decoder import frame_inside
 from frazil.decode.keys.key_column import Keys
@@ -13,7 +14,6 @@ from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.errors import InvalidInput
 from frazil.ingest.batch.read import consumer_options, read
-from frazil.ingest.plan.plan import Span
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.setup.waiting import position
 from frazil.job.context import JobContext

@@ -15,7 +15,7 @@ ASK_AGAIN_SECONDS = 600.0
 
 
 class FramedKeys:
-    """What is known of the keys of one pipeline, if they are bytes and the key of a row.
+    """The keys of one pipeline, as far as they are known, if they are bytes and the key of a row.
 
     The bytes alone prove nothing: numbers that are written big-endian begin with byte 0 as a registry's frame does. A subject for
     the topic's keys proves it. Another schema of that id is reported once, as such a number may have it by chance.
@@ -39,7 +39,7 @@ class FramedKeys:
                 do="Declare the format of that schema as key: avro, json_schema or protobuf",
             )
 
-    def met(self, ids: tuple[int, int] | None) -> None:
+    def check(self, ids: tuple[int, int] | None) -> None:
         """Take notice of the lowest and the highest schema id that the keys of a batch may begin with; None if none does.
 
         The registry is asked if they are beyond those of earlier batches, and every ten minutes. Raises as `check_subject` does.
@@ -58,18 +58,14 @@ class FramedKeys:
 
     def _report_schema(self, ids: tuple[int, int]) -> None:
         """Report that keys may be framed, if the registry has a schema of one of the ids, or cannot say so."""
-        named = whose = None
-        for number in ids:
-            if (why := self._why(number)) is not None:
-                named, whose = number, why
-                break
+        named, why = next(((number, why) for number in ids if (why := self._why(number)) is not None), (None, ""))
         if named is None:
             return
         self._is_reported = True
         self._report(
             Event.KEYS_MAY_BE_FRAMED,
             schema_id=named,
-            message=f"keys begin as a registry's serialiser writes, with schema id {named}, {whose}: if it wrote them, a new "
+            message=f"keys begin as a registry's serialiser writes, with schema id {named}, {why}: if it wrote them, a new "
             "version of the schema makes a second row of a key",
             hint=f"Register that schema as {self._pipeline.topic.name}-key, too, and declare its format; land into a new table",
         )

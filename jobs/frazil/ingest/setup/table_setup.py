@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from frazil.clients.kafka import Span
 from frazil.dead_letters.rejected_rows import COLUMNS as DEAD_LETTER_COLUMNS
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, Transform
-from frazil.declaration.start import At, Earliest, Latest, Start
+from frazil.declaration.start import At, Earliest, Latest
 from frazil.declaration.start import Offsets as StartOffsets
 from frazil.errors import (
     ColumnsMissing,
@@ -20,7 +21,6 @@ from frazil.errors import (
     LedgerLost,
     RolledBack,
 )
-from frazil.ingest.plan.plan import Span
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.setup.letter_check import first_replaced
@@ -204,29 +204,6 @@ def initialise_ledger(job: JobContext, pipeline: Pipeline, offsets: Offsets, *, 
     decide(job, staged, parts, request, Extra())
 
 
-def resolve_start(
-    start: Start, spans: Mapping[int, Span], offsets_at: Callable[[int], Mapping[int, int]], *, topic: str
-) -> dict[int, int]:
-    """Return the declared start as an offset for each partition; one that explicit offsets omit starts at its earliest."""
-    match start:
-        case Earliest():
-            return {p: span.earliest for p, span in sorted(spans.items())}
-        case Latest():
-            return {p: span.stable for p, span in sorted(spans.items())}
-        case At(timestamp=timestamp):
-            return dict(sorted(offsets_at(round(timestamp.timestamp() * 1000)).items()))
-        case StartOffsets(offsets=given):
-            wrong = {p: o for p, o in given.items() if p not in spans or not spans[p].earliest <= o <= spans[p].stable}
-            if wrong:
-                there = {p: (span.earliest, span.stable) for p, span in spans.items()}
-                raise InvalidInput(
-                    f"the declared start {wrong} is not within what the topic has: {there}",
-                    where=f"topic {topic}, start",
-                    do="Declare offsets between the first and the next one of each partition",
-                )
-            return {p: given.get(p, span.earliest) for p, span in sorted(spans.items())}
-
-
 def resume(
     pipeline: Pipeline,
     job: JobContext,
@@ -256,14 +233,25 @@ def resume(
 
 
 def start_of(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> dict[int, int]:
-    """Return the declared start, as an offset of each partition."""
-    topic = pipeline.topic
-    return resolve_start(
-        pipeline.start,
-        spans,
-        lambda ms: job.kafka.offsets_at(topic.name, ms, pipeline.isolation),
-        topic=topic.name,
-    )
+    """Return the declared start as an offset of each partition; one that explicit offsets omit starts at its earliest."""
+    match pipeline.start:
+        case Earliest():
+            return {p: span.earliest for p, span in sorted(spans.items())}
+        case Latest():
+            return {p: span.stable for p, span in sorted(spans.items())}
+        case At(timestamp=timestamp):
+            ms = round(timestamp.timestamp() * 1000)
+            return dict(sorted(job.kafka.offsets_at(pipeline.topic.name, ms, pipeline.isolation).items()))
+        case StartOffsets(offsets=given):
+            wrong = {p: o for p, o in given.items() if p not in spans or not spans[p].earliest <= o <= spans[p].stable}
+            if wrong:
+                there = {p: (span.earliest, span.stable) for p, span in spans.items()}
+                raise InvalidInput(
+                    f"the declared start {wrong} is not within what the topic has: {there}",
+                    where=f"topic {pipeline.topic.name}, start",
+                    do="Declare offsets between the first and the next one of each partition",
+                )
+            return {p: given.get(p, span.earliest) for p, span in sorted(spans.items())}
 
 
 def _finish_open(pipeline: Pipeline, job: JobContext, report: Reporter) -> None:

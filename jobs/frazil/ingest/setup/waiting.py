@@ -1,16 +1,16 @@
-"""What a pipeline reports while no schema of its topic is known, so that there is no table to land in."""
+"""The facts that a pipeline reports while no schema of its topic is known, so that there is no table to land in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
+from frazil.clients.kafka import Kafka, Span
 from frazil.clients.kafka_records import Record
 from frazil.declaration import Pipeline
-from frazil.declaration.options import Isolation, SubjectStrategy
+from frazil.declaration.options import SubjectStrategy
 from frazil.declaration.topic import Topic
 from frazil.errors import ServiceUnavailable
-from frazil.ingest.plan.plan import Span
 from frazil.ingest.setup.table_setup import read_ledger, start_of
 from frazil.job.context import JobContext
 from frazil.schemas.wire_format import GUID_MAGIC, VALUE_HEADER
@@ -19,17 +19,9 @@ _FRAMED = (0, GUID_MAGIC)
 _NO_TIMESTAMP = -1
 
 
-class Records(Protocol):
-    """What is needed of Kafka: single records."""
-
-    def records(self, topic: str, offsets: Mapping[int, int], isolation: Isolation) -> Mapping[int, Record | None]:
-        """Return the record at an offset of each partition."""
-        ...
-
-
 def waiting(
     pipeline: Pipeline,
-    kafka: Records,
+    kafka: Kafka,
     start: Mapping[int, int],
     spans: Mapping[int, Span],
     *,
@@ -62,14 +54,6 @@ def waiting(
     return {**facts, "hint": hint} if hint else facts
 
 
-def waiting_now(
-    pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span], *, lacks_key: bool, problem: str
-) -> dict[str, Any]:
-    """Return the same facts of a pipeline as it is now: from the offsets of its table, if it has one, or its declared start."""
-    start = position(pipeline, job, spans)
-    return waiting(pipeline, job.kafka, start, spans, now=job.clock(), lacks_key=lacks_key, problem=problem)
-
-
 def position(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> Mapping[int, int]:
     """Return where the pipeline continues: the offsets of its table, if it has one, or its declared start."""
     has_table = job.iceberg.exists(pipeline.table.identifier)
@@ -77,7 +61,7 @@ def position(pipeline: Pipeline, job: JobContext, spans: Mapping[int, Span]) -> 
     return last.end.at if last is not None and last.end is not None else start_of(pipeline, job, spans)
 
 
-def _records(pipeline: Pipeline, kafka: Records, first: Mapping[int, int]) -> list[Record]:
+def _records(pipeline: Pipeline, kafka: Kafka, first: Mapping[int, int]) -> list[Record]:
     try:
         found = kafka.records(pipeline.topic.name, first, pipeline.isolation) if first else {}
     except ServiceUnavailable:  # they are for people only: what must be read is read by Spark, and fails there
