@@ -45,7 +45,7 @@ _PERMANENT = (InvalidInput, RuntimeDiffers, JvmEnded)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one pipeline's run ended: what it landed, and the error that ended it, if one did."""
+    """The end of one pipeline's run: the totals of what it landed, and the error that ended it, if one did."""
 
     total: Total = field(default_factory=Total)
     error: FrazilError | None = None
@@ -154,10 +154,7 @@ def note_end(pipeline: Pipeline, job: JobContext, error: FrazilError | None) -> 
             error=type(error).__name__,
             message=job.redact(str(error)),
             commands=error.commands,
-            record=facts.get("record"),
-            records=facts.get("records"),
-            until=facts.get("until"),
-            topic_id=facts.get("topic_id", ""),
+            **{name: facts[name] for name in ("record", "records", "until", "topic_id") if name in facts},
         )
         stop.note(job.iceberg, pipeline.table.identifier, pipeline.name, noted)
 

@@ -58,13 +58,13 @@ def replay(
     """
     check_is_state(pipeline)
     if not job.iceberg.exists(pipeline.table.identifier):
-        return Replayed(findings=(_not_replayed(pipeline, "the table does not exist"),))
+        return _not_replayed(pipeline, "the table does not exist")
     table = job.iceberg.load(pipeline.table.identifier)
     last = entry_of_head(job.iceberg, table, pipeline.name)
     if last is None or last.end is None:
-        return Replayed(findings=(_not_replayed(pipeline, "no snapshot says which offsets the table holds"),))
+        return _not_replayed(pipeline, "no snapshot says which offsets the table holds")
     if problem := _lacks(pipeline, job, last.end):
-        return Replayed(findings=(_not_replayed(pipeline, problem),))
+        return _not_replayed(pipeline, problem)
     held = job.spark.read.option("versionAsOf", str(table.currentSnapshot().snapshotId()))
     here = _on_this_machine(job, environment, folder)
     count = max(sum(last.end.at.values()), 1)
@@ -85,7 +85,7 @@ def replay(
             "(keys-moved); one batch of all records cannot distinguish them from later ones"
         )
     if problem or outcome.total.stopped:
-        return Replayed(findings=(_not_replayed(pipeline, problem or "it was interrupted"),))
+        return _not_replayed(pipeline, problem or "it was interrupted")
     key = identifier_fields(job.iceberg.schema_json(table))
     # Declared later, the last three are null in earlier rows.
     ignored = {INGESTED_AT.name, DELETED_AT.name, _HEADERS, *added_columns(pipeline.envelope)}
@@ -97,7 +97,7 @@ def replay(
             found = _result(pipeline, compared, outcome.total.read)
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:
-        return Replayed(findings=(_not_replayed(pipeline, str(error)),))
+        return _not_replayed(pipeline, str(error))
 
 
 def _had_moves(last: Entry) -> bool:
@@ -221,7 +221,6 @@ def _result(pipeline: Pipeline, compared: DataFrame, records: int) -> Replayed:
     return Replayed(records=records, rows=rows, findings=tuple(findings))
 
 
-def _not_replayed(pipeline: Pipeline, why: str) -> Finding:
-    return Finding(
-        flaw=Flaw.NOT_REPLAYED, where=f"table {pipeline.table.identifier}", what=f"it was not replayed: {why}"
-    )
+def _not_replayed(pipeline: Pipeline, why: str) -> Replayed:
+    where, what = f"table {pipeline.table.identifier}", f"it was not replayed: {why}"
+    return Replayed(findings=(Finding(flaw=Flaw.NOT_REPLAYED, where=where, what=what),))

@@ -1,4 +1,4 @@
-"""What the failure of a Spark job means for the batch that it worked on."""
+"""The meaning of a Spark job's failure for the batch that it worked on."""
 
 from __future__ import annotations
 

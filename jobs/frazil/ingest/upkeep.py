@@ -1,4 +1,4 @@
-"""What a driver does itself between two commits: it removes the deleted rows of a state, and old metadata."""
+"""The upkeep by a driver between two commits: it removes the deleted rows of an upsert table, and old metadata."""
 
 from __future__ import annotations
 

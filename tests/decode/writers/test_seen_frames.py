@@ -32,7 +32,7 @@ def noted(spark: SparkSession, ids: int, *, header: str = "00") -> tuple[SeenFra
     records = spark.range(0, 2 * ids, 1, 2).withColumnRenamed("id", "offset").withColumns(columns)
     records = record_counts.observe_rejected(records, observed, F.lit(False))
     records.write.format("noop").mode("overwrite").save()
-    return record_counts.met(observed.get, "values"), record_counts.met(observed.get, "keys")
+    return record_counts.seen_frames(observed.get, "values"), record_counts.seen_frames(observed.get, "keys")
 
 
 def test_all_unknown_frames_are_listed_as_long_as_they_are_not_too_many(spark: SparkSession) -> None:

@@ -68,8 +68,9 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
     offsets, number = f"{planned.start} to {planned.end}", planned.rows
     if counts.gaps and not compacted and not pipeline.topic.transactional:
         raise CountsDisagree.of_gaps(pipeline.name, offsets=offsets, number=number, read=counts.read, gaps=counts.gaps)
-    is_whole = counts.read + sum(counts.gaps.values()) == number and min(counts.gaps.values(), default=0) >= 0
-    if not counts.adds_up or not is_whole:
+    is_complete = counts.read + sum(counts.gaps.values()) == number and min(counts.gaps.values(), default=0) >= 0
+    if not counts.adds_up or not is_complete:
+        upserts = ("deletes", "repeated_deletes", "superseded", "late") if counts.landed != counts.written else ()
         raise CountsDisagree.of_batch(
             pipeline.name,
             offsets=offsets,
@@ -78,16 +79,7 @@ def check(pipeline: Pipeline, planned: Plan, counts: Counts, *, compacted: bool)
                 "read": counts.read,
                 "gaps": counts.gaps,
                 "written": counts.written,
-                **(
-                    {
-                        "deletes": counts.deletes,
-                        "repeated_deletes": counts.repeated_deletes,
-                        "superseded": counts.superseded,
-                        "late": counts.late,
-                    }
-                    if counts.landed != counts.written
-                    else {}
-                ),
+                **{name: getattr(counts, name) for name in upserts},
                 "rejected": dict(counts.rejected),
                 "skipped": dict(counts.skipped),
             },

@@ -1,4 +1,4 @@
-"""What is counted of a batch's records, as they come from Kafka and as they are rejected: in Spark, and as values."""
+"""The counts of a batch's records, as they come from Kafka and as they are rejected: in Spark, and as values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AHEAD_MS = 3_600_000  # a timestamp further in the future says nothing of how fa
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was counted of records as they came from Kafka. `tail` are rows of those at the end of each range.
+    """The counts of records as they came from Kafka. `tail` are rows of those at the end of each range.
 
     `key_ids` are the lowest and the highest schema id that keys may begin with; None if none does, or they were not looked for.
     """
@@ -47,7 +47,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """What was counted of rejected records: those that are kept and those that are skipped by reason, and these by partition.
+    """The counts of rejected records: those that are kept and those that are skipped by reason, and these by partition.
 
     `keyless` of them have no key, whatever they are rejected for.
     `values` and `keys` are the frames without a decoder, and `last_truncate` is the highest offset of a truncate.
@@ -157,7 +157,7 @@ def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones, *, trunca
 
 
 def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column) -> DataFrame:
-    """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `met`."""
+    """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `seen_frames`."""
     reason = F.col(REASON)
     counted = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]
     counted += [F.count_if((reason == r.value) & skipped).alias(f"skipped_{r}") for r in Reason]
@@ -184,14 +184,14 @@ def rejected(observed: Mapping[str, Any]) -> Rejected:
         kept=by_reason(observed, "rejected"),
         skipped=by_reason(observed, "skipped"),
         skipped_at=counts(observed["skipped_at"]),
-        values=met(observed, "values"),
-        keys=met(observed, "keys"),
+        values=seen_frames(observed, "values"),
+        keys=seen_frames(observed, "keys"),
         last_truncate=observed["last_truncate"],
         keyless=int(observed["keyless"] or 0),
     )
 
 
-def met(observed: Mapping[str, Any], name: str) -> SeenFrames:
+def seen_frames(observed: Mapping[str, Any], name: str) -> SeenFrames:
     """Return the frames, of `values` or of `keys`, that `observe_rejected` noted.
 
     All unknown ones are listed if their counts add up; the sketch estimates only when there are more than it lists.

@@ -1,4 +1,4 @@
-"""The records at which error mode `suspend` stops a pipeline: which they are, and whether an operator accepted them."""
+"""The records at which error mode `suspend` stops a pipeline, and whether an operator accepted them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_NAMED = 10_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Refused:
-    """A rejected record: its place, the reason, the schema id of its value's frame, and what its decoding says besides."""
+    """A rejected record: its place, the reason, the schema id of its value's frame, and what else its decoding says."""
 
     partition: int
     offset: int

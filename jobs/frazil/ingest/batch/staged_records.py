@@ -36,12 +36,12 @@ class StagedRecords:
 
     @property
     def are_all(self) -> bool:
-        """Whether each record that was read landed, and no truncate is to be looked for again."""
+        """True if each record that was read landed, and no truncate is to be looked for again."""
         return self.read.records == self.rows.landed and not self.rows.clears
 
     @property
     def lacks_rows(self) -> int:
-        """How many records that were read have no row, and are to be rejected."""
+        """The number of records that were read and have no row: they are to be rejected."""
         return self.read.records - self.rows.landed
 
 

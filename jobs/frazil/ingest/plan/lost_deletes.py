@@ -40,7 +40,7 @@ def check_deletes(pipeline: Pipeline, planned: Plan, counts: Counts, topic: Topi
 
 
 def check_not_behind(pipeline: Pipeline, planned: Plan, job: JobContext) -> None:
-    """Raise `Fenced` if the table holds records behind those that the plan continues from: another driver has landed them."""
+    """Raise `Fenced` if the table holds records after those that the plan continues from: another driver has landed them."""
     newest, ours = entry(job.iceberg.load(pipeline.table.identifier), pipeline.name), planned.committed
     if newest is None or newest.end is None or newest.end.topic_id != ours.topic_id:
         return
@@ -65,7 +65,7 @@ def caught_up(pipeline: Pipeline, planned: Plan, topic: TopicState, last: LastRe
 
 
 def idle(pipeline: Pipeline, planned: Plan, topic: TopicState) -> Offsets:
-    """Return the offsets of a plan without records, with the time at which there were none: nothing is lost behind them."""
+    """Return the offsets of a plan without records, with the time at which there were none: nothing is lost after them."""
     last = planned.committed.last
     if not _can_lose(pipeline, topic) or not planned.is_to_end or last is None or last.caught_up is None:
         return planned.committed

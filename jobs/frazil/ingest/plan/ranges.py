@@ -1,4 +1,4 @@
-"""What one batch reads of one partition."""
+"""The offsets that one batch reads of one partition."""
 
 from __future__ import annotations
 

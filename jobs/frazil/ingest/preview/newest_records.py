@@ -10,7 +10,7 @@ from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
 
 WIDENINGS = 4
-"""How often the window of offsets is widened, eightfold each time: gaps, of compaction and transactions, hold no records."""
+"""Times that the window of offsets is widened, eightfold each: gaps, of compaction and transactions, hold no records."""
 MOST_OFFSETS = 20_000
 """Offsets that one look reads, over all partitions."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -74,8 +75,8 @@ class Total:
 
     read: int = 0
     written: int = 0
-    rejected: dict[str, int] = field(default_factory=dict)
-    skipped: dict[str, int] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     batches: int = 0
     fenced: bool = False
     stopped: bool = False
@@ -86,9 +87,8 @@ class Total:
         self.read += read
         self.written += written
         self.batches += 1
-        for total, new in ((self.rejected, rejected), (self.skipped, skipped)):
-            for reason, n in new.items():
-                total[reason] = total.get(reason, 0) + n
+        self.rejected.update(rejected)
+        self.skipped.update(skipped)
 
 
 @dataclass(frozen=True, slots=True)

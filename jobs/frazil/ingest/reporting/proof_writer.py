@@ -12,11 +12,11 @@ from frazil.ingest.reporting.events import Event, Sink
 from frazil.rollout.run_proof import Driver, Reached, RunName
 
 RETRY_SECONDS = 30.0
-"""How long a failed write waits before the next attempt."""
+"""The wait after a failed write."""
 AGAIN_SECONDS = 300.0
-"""How often a proof without changes is written: it shows which pipelines report, and it does not expire."""
+"""The time between two writes of a proof without changes: it shows which pipelines report, and it does not expire."""
 LAST_SECONDS = 20.0
-"""How long the end of a run waits for its last write."""
+"""The longest wait for the last write at the end of a run."""
 _SET_BACK = {
     Event.BATCH_RETRIED,
     Event.PIPELINE_RETRIED,
@@ -37,7 +37,7 @@ class Put(Protocol):
 
 
 class Landed:
-    """How far each pipeline has come. Safe to share between threads."""
+    """The progress of each pipeline. Safe to share between threads."""
 
     def __init__(self, pipelines: Iterable[str]) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What a run would refuse of a table with a key, as far as declared columns show it before anything runs."""
+"""The problems of a table with a key that declared columns show before anything runs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from frazil.job.context import JobContext
 
 
 class FirstSchemas:
-    """What the records of one pipeline's topic say of their schemas before its first batch is staged."""
+    """The schemas that the records of one pipeline's topic hold, before its first batch is staged."""
 
     def __init__(self, pipeline: Pipeline, job: JobContext) -> None:
         self._pipeline, self._job = pipeline, job

@@ -1,4 +1,4 @@
-"""What is reported of a table's schema: each change, and each version that does not land, once."""
+"""Reports of a table's schema: each change, and each version that does not land, once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from frazil.schemas.evolution.schema_changes import Change
 from frazil.schemas.json.json_schema import TO_LAND
 
 MOST_REPORTED = 50
-"""How many changes one event lists, and how many incompatible versions are reported at once."""
+"""Changes that one event lists, and incompatible versions that are reported at once."""
 
 
 class SchemaReports:

@@ -1,4 +1,4 @@
-"""What precedes the first batch: the table exists, its ledger is known, and an earlier driver's decisions are finished."""
+"""The steps before the first batch: the table exists, its ledger is known, and an earlier driver's decisions are finished."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _dropped(columns: Struct) -> list[AddColumn]:
 def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
     """Return the newest entry of the table's ledger (see `ledger.Entry`); None for a table without snapshots.
 
-    Raises `LedgerLost` for a table that has rows and no entry, `RolledBack` if its head was moved behind the newest one.
+    Raises `LedgerLost` for a table that has rows and no entry, `RolledBack` if its head was moved to before the newest one.
     """
     table = iceberg.load(pipeline.table.identifier)
     newest = entry(table, pipeline.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from frazil.errors import UnreadableSchema
@@ -18,6 +18,7 @@ from frazil.schemas.avro.schema import (
     Named,
     Node,
     Record,
+    RecordField,
     Simple,
     Union,
     is_null,
@@ -99,24 +100,22 @@ class _Rows:
         self._nesting = 0
 
     def struct(self, record: Record, level: int) -> Struct:
-        sources = ((f.name, f.type, f.doc, f.aliases) for f in record.fields)
-        return Struct(tuple(self._columns(sources, level)))
+        return Struct(tuple(self._columns(record.fields, level)))
 
-    def _columns(self, sources: Iterator[tuple[str, Node, str, tuple[str, ...]]], level: int) -> Iterator[Field]:
-        for name, node, doc, aliases in sources:
-            if only_null(node):
+    def _columns(self, fields: Iterable[RecordField], level: int) -> Iterator[Field]:
+        for f in fields:
+            if only_null(f.type):
                 continue
             self._fields += 1
             if self._fields > FIELD_LIMIT:
-                raise UnreadableSchema(f"the schema has more than {FIELD_LIMIT} columns", where=name)
-            required = _required(node)
+                raise UnreadableSchema(f"the schema has more than {FIELD_LIMIT} columns", where=f.name)
+            column = Field(f.name, Primitive(Kind.STRING), _required(f.type), f.doc, f.name, f.aliases)
             try:
-                kind = self._type(node, level)
-                yield Field(name, kind, required, doc, name, aliases, has_own_scale=self._has_own_scale(node))
+                yield replace(column, type=self._type(f.type, level), has_own_scale=self._has_own_scale(f.type))
             except _Text:
-                types = node.values if isinstance(node, Union) else (node,)
-                text = made_of(Primitive(Kind.STRING), *(names_of(self._schema, each) for each in types))
-                yield Field(name, text, required, doc, name, aliases, as_json=True)
+                types = f.type.values if isinstance(f.type, Union) else (f.type,)
+                text = made_of(column.type, *(names_of(self._schema, each) for each in types))
+                yield replace(column, type=text, as_json=True)
 
     def _type(self, node: Node, level: int) -> Type:
         found = self._column(node, level)
@@ -167,7 +166,7 @@ class _Rows:
         if one := collapsed(union):
             return made_of(scalar(one), *(names_of(self._schema, branch) for branch in union.values))
         names = [names_of(self._schema, branch) for branch in union.values]
-        branches = ((each[0], branch, "", ()) for each, branch in zip(names, union.values, strict=True))
+        branches = (RecordField(each[0], branch) for each, branch in zip(names, union.values, strict=True))
         found = self._columns(branches, level)
         return Struct(tuple(member(each, f.type, as_json=f.as_json) for each, f in zip(names, found, strict=True)))
 

@@ -84,14 +84,11 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> JsonSchema:
     Raises `UnreadableSchema` if a text is not JSON, or not a schema.
     """
     by_uri: dict[str, Node] = {}
-    for name, document in (references or {}).items():
+    for name, document in {**(references or {}), "": text}.items():
         node = _document(document, name)
         _index(node, by_uri)
         by_uri[name] = node
-    root = _document(text, "")
-    _index(root, by_uri)
-    by_uri[""] = root
-    return JsonSchema(root, by_uri)
+    return JsonSchema(by_uri[""], by_uri)
 
 
 def _document(text: str, file: str) -> Node:
