@@ -277,7 +277,7 @@ def test_a_terminal_has_a_bar_of_the_bytes_that_arrived(tmp_path: Path, monkeypa
     monkeypatch.setenv("COLUMNS", "100")
     terminal = Terminal()
     with shown(artifacts(600_000, 400_000), tmp_path, terminal):
-        pass
+        (tmp_path / "a.jar").write_bytes(bytes(1_000_000))
     assert "fetching 2 jars" in terminal.getvalue()
     assert "1.0/1.0 MB" in terminal.getvalue()
 

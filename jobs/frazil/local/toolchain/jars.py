@@ -22,9 +22,8 @@ import platform
 import shutil
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +31,6 @@ from typing import TextIO
 
 from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
 from frazil.local.toolchain.maven import CACHE, MIRROR, Artifact, fetch
-
-POLL_SECONDS = 0.2
 
 
 @contextmanager
@@ -53,38 +50,26 @@ def shown(artifacts: Sequence[Artifact], folder: Path, stream: TextIO) -> Iterat
         yield
         _say(stream, f"fetched {what} in {time.monotonic() - began:.0f} s")
         return
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+    class Bar(Progress):
+        """A bar that looks at the folder each time that it is drawn."""
+
+        def get_renderables(self) -> Iterable[RenderableType]:
+            for task in self.tasks:
+                task.completed = _arrived(folder, total)
+            yield from super().get_renderables()
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=stream)) as progress:
-        task = progress.add_task(f"fetching {what}", total=total)
-        with _repeated(lambda: progress.update(task, completed=_arrived(folder, total))):
-            yield
-        progress.update(task, completed=total)
+    with Bar(*columns, console=Console(file=stream), refresh_per_second=4) as bar:
+        bar.add_task(f"fetching {what}", total=total)
+        yield
 
 
 def _say(stream: TextIO, line: str) -> None:
     stream.write(f"{line}\n")
     stream.flush()
-
-
-@contextmanager
-def _repeated(act: Callable[[], None]) -> Iterator[None]:
-    """Act now and then, on a thread that ends with the block."""
-    ended = threading.Event()
-
-    def repeat() -> None:
-        while not ended.wait(POLL_SECONDS):
-            act()
-
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _arrived(folder: Path, total: int | None) -> int:
