@@ -129,7 +129,7 @@ def test_an_upload_needs_the_signature_and_stores_it_before_the_manifest(folder:
     assert store.objects == {}
     assert signed(folder, tmp_path) == f"signed with the key {PUBLIC}\n"
     release, uploaded = upload_release(folder, store, trusted=(PUBLIC,))
-    assert [one.key for one in uploaded][-2:] == [signature_key(release, PUBLIC), release.key]
+    assert list(uploaded)[-2:] == [signature_key(release, PUBLIC), release.key]
     verify(release, (PUBLIC,), lambda key: store.objects[signature_key(release, key)].data)
 
 

@@ -23,7 +23,7 @@ def folder(root: Path, own_wheel: Path, tmp_path: Path) -> Path:
 def test_every_file_is_kept_under_a_key_with_its_hash_and_the_manifest_is_last(folder: Path) -> None:
     store = FakeStore()
     release, uploaded = upload_release(folder, store)
-    assert [one.key for one in uploaded] == [*(file.key for file in release.files), release.key]
+    assert list(uploaded) == [*(file.key for file in release.files), release.key]
     for file in release.files:
         assert store.objects[file.key].data == (folder / file.name).read_bytes()
     assert parse_manifest(store.objects[release.key].data) == release
@@ -34,7 +34,7 @@ def test_the_second_upload_writes_nothing(folder: Path) -> None:
     upload_release(folder, store)
     before = dict(store.objects)
     _, again = upload_release(folder, store)
-    assert not any(one.is_new for one in again)
+    assert not any(again.values())
     assert store.objects == before
 
 
@@ -44,7 +44,7 @@ def test_an_upload_that_was_broken_off_is_gone_on_with(folder: Path) -> None:
     for key in (release.key, release.the(Role.PACKAGE).key):
         del store.objects[key]
     _, again = upload_release(folder, store)
-    assert [one.key for one in again if one.is_new] == [release.the(Role.PACKAGE).key, release.key]
+    assert [key for key, is_new in again.items() if is_new] == [release.the(Role.PACKAGE).key, release.key]
 
 
 def test_releases_share_the_files_they_have_in_common(
@@ -55,7 +55,7 @@ def test_releases_share_the_files_they_have_in_common(
     other = replace(small_release.checkout(root), commit="d" * 40)
     small_release.built(root, own_wheel, tmp_path, tmp_path / "other", of=other)
     release, uploaded = upload_release(tmp_path / "other", store)
-    assert [one.key for one in uploaded if one.is_new] == [release.key]
+    assert [key for key, is_new in uploaded.items() if is_new] == [release.key]
 
 
 @pytest.mark.parametrize("role", [Role.PACKAGE, Role.JAR, Role.INGEST])

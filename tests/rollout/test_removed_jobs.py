@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from frazil.clients.emr import Emr
 from frazil.errors import EmrUnavailable, LockHeld, RolloutFailed
 from frazil.rollout.desired import Desired, Mode, desired_document, desired_key
 from frazil.rollout.readiness import Readiness
-from frazil.rollout.removed_jobs import RemovedJobs, need_of, removed_jobs, stop_former
+from frazil.rollout.removed_jobs import end_left_runs, left_runs, need_of, removed_jobs, stop_former
 from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import LEASE_SECONDS, Lease, stored_state
 from tests.support.deployed_reconciler import Deployed, Driver, lands, lands_nothing
-from tests.support.rollout_world import JOB, Calls, Killed, Through, World, desired, replaced
+from tests.support.rollout_world import JOB, Calls, Killed, World, desired, replaced
 
 
 @pytest.fixture
@@ -35,46 +34,39 @@ def world() -> World:
     return made
 
 
-def at_work(world: World, calls: Calls | None = None) -> RemovedJobs:
-    counted = calls or Calls()
-    return RemovedJobs(
-        store=Through(world.store, counted),
-        emr=Emr(Through(world.emr, counted), clock=world.time.clock),
-        clock=world.time.clock,
-        wait=world.time.sleep,
-        on_wait=lambda why: None,
-        look_seconds=60,
-    )
+def ends(world: World, calls: Calls | None = None, *, holder: str = "a", patience_seconds: float = 3600) -> bool:
+    made = world.reconciler(calls)
+    return end_left_runs(made, JOB, holder=holder, patience_seconds=patience_seconds, on_wait=lambda why: None)
 
 
 def test_the_run_of_a_removed_job_is_found_and_ends(world: World) -> None:
     assert removed_jobs(world.store) == (JOB,)
-    removed, run = at_work(world), world.running()
-    assert [each.id for each in removed.left(JOB)] == [run.id]
-    assert removed.end(JOB, holder="a", patience_seconds=3600)
+    run = world.running()
+    assert [each.id for each in left_runs(world.reconciler(), JOB)] == [run.id]
+    assert ends(world)
     assert world.emr.active() == []
     assert run.state(world.time.now) == "CANCELLED"
     writes = world.store.writes
-    assert not removed.end(JOB, holder="a", patience_seconds=3600)
+    assert not ends(world)
     assert world.store.writes == writes, "a job without runs is left as it is"
 
 
 def test_a_run_that_does_not_end_is_an_error_and_a_reconciler_at_work_is_one_too(world: World) -> None:
     with pytest.raises(RolloutFailed, match="have to end"):
-        at_work(world).end(JOB, holder="a", patience_seconds=0)
+        ends(world, patience_seconds=0)
     assert stored_state(world.store, JOB).holder is None
     Lease(world.store, JOB, holder="function", clock=world.time.clock).take()
     with pytest.raises(LockHeld):
-        at_work(world).end(JOB, holder="a", patience_seconds=3600)
+        ends(world)
 
 
 def test_an_application_that_is_deleted_has_no_run(world: World) -> None:
     world.emr.closed.add("app1")
-    assert at_work(world).end(JOB, holder="a", patience_seconds=3600)
+    assert ends(world)
 
 
 def test_a_group_that_is_declared_again_continues(world: World) -> None:
-    at_work(world).end(JOB, holder="a", patience_seconds=3600)
+    ends(world)
     world.readiness[3] = Readiness.COMMITTED
     again = world.want(replace(desired(3), application="app2"))
     assert world.run() == again
@@ -86,10 +78,10 @@ def test_a_command_that_dies_at_any_call_is_finished_by_the_next_one(world: Worl
     for number in range(60):
         calls = Calls(dies_at=number)
         try:
-            at_work(world, calls).end(JOB, holder="a", patience_seconds=3600)
+            ends(world, calls)
         except Killed:
             world.time.sleep(LEASE_SECONDS + 1)
-        at_work(world).end(JOB, holder="b", patience_seconds=3600)
+        ends(world, holder="b")
         assert world.emr.active() == [], number
         if not calls.is_dead:
             break
@@ -105,17 +97,8 @@ MODES = pytest.mark.parametrize("mode", list(Mode))
 
 
 def stopped(world: World, calls: Calls | None = None, *, patience_seconds: float = 86_400) -> bool:
-    counted = calls or Calls()
-    return stop_former(
-        "app1",
-        Through(world.store, counted),
-        Emr(Through(world.emr, counted), clock=world.time.clock),
-        clock=world.time.clock,
-        wait=world.time.sleep,
-        on_wait=lambda why: None,
-        look_seconds=60,
-        patience_seconds=patience_seconds,
-    )
+    made = world.reconciler(calls)
+    return stop_former("app1", made, on_wait=lambda why: None, patience_seconds=patience_seconds)
 
 
 def deployed(mode: Mode, second: Driver | None) -> tuple[Deployed, Desired, Desired]:

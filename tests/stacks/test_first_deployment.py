@@ -20,7 +20,6 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from frazil.cli import release as release_command
-from frazil.cli.deploy.program import BuiltFor
 from frazil.cli.jobs import aws
 from frazil.cli.main import app as frazil
 from frazil.declaration import Environment, GlueCatalog, Kafka
@@ -96,9 +95,9 @@ def shell(request: pytest.FixtureRequest, root: Path, tmp_path: Path, monkeypatc
         artifact_bucket="artifacts",
     )
 
-    def declared(environment: str, start: Path) -> BuiltFor:
+    def described(environment: str, start: Path) -> dict[str, Any]:
         assert environment == name
-        return BuiltFor(deployment.emr.label, deployment.emr.architecture)
+        return {"label": deployment.emr.label, "architecture": deployment.emr.architecture}
 
     def built(start: Path, folder: Path, *, label_name: str, architecture: Any) -> Release:
         folder.mkdir()
@@ -114,8 +113,9 @@ def shell(request: pytest.FixtureRequest, root: Path, tmp_path: Path, monkeypatc
     monkeypatch.setattr(app, "App", lambda: App(outdir=str(tmp_path / "cdktf.out")))
     monkeypatch.setattr(environments, "environment", lambda choice: place)
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
-    monkeypatch.setattr(release_command, "declared", declared)
-    monkeypatch.setattr(release_command, "built_for", declared)
+    for function in ("description", "required_description"):
+        monkeypatch.setattr(release_command, function, described)
+    monkeypatch.setattr(environments, "is_known", lambda choice: True)
     monkeypatch.setattr(release_command, "built", built)
     return made
 

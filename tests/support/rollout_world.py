@@ -6,7 +6,7 @@ It always checks one rule: no run is started while another of the job has not en
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -201,11 +201,8 @@ class _Ending:
         self._foretell()
         return self._emr.runs(*said, **named)
 
-    def start(self, request: Mapping[str, Any], *, token: str) -> str:
-        return self._emr.start(request, token=token)
-
-    def cancel(self, run: Run, *, grace_seconds: int) -> None:
-        self._emr.cancel(run, grace_seconds=grace_seconds)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._emr, name)
 
     def _foretell(self) -> None:
         world = self._world

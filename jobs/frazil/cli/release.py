@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from frazil.cli.console import err, number, out, say, show_json, table
 from frazil.cli.deploy.plan import NO_RELEASE
-from frazil.cli.deploy.program import BuiltFor, built_for, declared, description, required_description, required_program
+from frazil.cli.deploy.program import description, required_description, required_program
 from frazil.cli.jobs import aws
 from frazil.cli.options import (
     ENV,
@@ -54,12 +55,13 @@ def build(
     Exit codes: 0 built; 1 a part is missing or differs from the lock; 2 no such environment; 3 the jars cannot
     be fetched
     """
-    chosen = BuiltFor(label_name or NEWEST, architecture or Architecture.X86_64)
     if for_environment is not None:
         if label_name is not None or architecture is not None:
             raise typer.BadParameter("--for gives both. Leave out --label and --architecture, or --for")
-        chosen = built_for(for_environment, Path.cwd())
-    release = built(Path.cwd(), folder, label_name=chosen.label, architecture=chosen.architecture)
+        described = required_description(for_environment, Path.cwd())
+        label_name, architecture = described["label"], Architecture(described["architecture"])
+    wanted = architecture or Architecture.X86_64
+    release = built(Path.cwd(), folder, label_name=label_name or NEWEST, architecture=wanted)
     if release.is_dirty:
         err().print("The checkout has changes that are in no commit; the manifest says so.", style="yellow")
     if as_json:
@@ -94,12 +96,12 @@ def upload(
     else:
         place = environments.environment(name)
         store, trusted, named = aws.artifact_store(place, secrets), place.trusted_keys or (), place.name
-    if wanted := declared(named, Path.cwd()):
+    if wanted := found or description(named, Path.cwd()):
         refuse_other(built_release(folder), named, wanted)
     release, uploaded = upload_release(folder, store, trusted=trusted)
-    new = sum(one.is_new for one in uploaded)
+    new = sum(uploaded.values())
     if as_json:
-        show_json({"release": release.key, "new": new, "keys": [one.key for one in uploaded]})
+        show_json({"release": release.key, "new": new, "keys": list(uploaded)})
     else:
         say(f"{new} of {len(uploaded)} files were new")
         say(f"release {release.key}")
@@ -141,14 +143,21 @@ def sign(
         say(f"signed with the key {public}")
 
 
-def refuse_other(release: Release, name: str, wanted: BuiltFor) -> None:
-    """Raise `InvalidInput` if the release is not built for the environment."""
-    found = BuiltFor(release.label, release.architecture)
-    if found != wanted:
-        what = (
-            f"it is for {found.label} and {found.architecture}, and {name} runs {wanted.label} on {wanted.architecture}"
-        )
+def refuse_other(release: Release, name: str, declared: Mapping[str, Any]) -> None:
+    """Raise `InvalidInput` if the release is not built for a declared environment."""
+    label, architecture = declared["label"], declared["architecture"]
+    if (release.label, release.architecture) != (label, architecture):
+        what = f"it is for {release.label} and {release.architecture}, and {name} runs {label} on {architecture}"
         raise InvalidInput(what, where=f"release {release.version}", do=f"Run frazil release build --for {name}")
+
+
+def release_of(file: Path, *, do: str) -> Release:
+    """Return the release of a manifest. Raises `InvalidInput`, with what to do, if the file is not one."""
+    from frazil.release.upload import built_release
+
+    if file.name != MANIFEST or not file.is_file():
+        raise InvalidInput("it is no manifest of a release", where=str(file), do=do)
+    return built_release(file.parent)
 
 
 def built(root: Path, folder: Path, *, label_name: str, architecture: Architecture) -> Release:
@@ -171,7 +180,6 @@ def built(root: Path, folder: Path, *, label_name: str, architecture: Architectu
             jars=released_jars(jars_lock),
             label=chosen,
             architecture=architecture,
-            kept=cache_folder() / "environments",
         )
 
 
@@ -250,8 +258,6 @@ def check(
 
 def _declared(described: dict[str, dict[str, Any]], root: Path) -> Release | None:
     """Return the release that all environments declare; None if they declare none. Raises `InvalidInput` for several."""
-    from frazil.release.upload import built_release
-
     paths = {name: each["release"] for name, each in described.items()}
     if len(set(paths.values())) > 1:
         what = "; ".join(f"{name} declares {path}" for name, path in paths.items())
@@ -259,12 +265,9 @@ def _declared(described: dict[str, dict[str, Any]], root: Path) -> Release | Non
     (path,) = set(paths.values())
     if path == NO_RELEASE:
         return None
-    manifest = Path(root, path)
-    if manifest.name != MANIFEST or not manifest.is_file():
-        raise InvalidInput("it is no manifest of a release", where=str(manifest), do="Commit the manifest of a release")
-    release = built_release(manifest.parent)
+    release = release_of(Path(root, path), do="Commit the manifest of a release")
     for name, each in described.items():
-        refuse_other(release, name, BuiltFor(each["label"], Architecture(each["architecture"])))
+        refuse_other(release, name, each)
     return release
 
 

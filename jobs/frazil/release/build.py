@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import shutil
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from frazil.errors import ReleaseIncomplete
-from frazil.release import archives, function_package, sbom, wheels
+from frazil.release import function_package, sbom, wheels
 from frazil.release.archives import sha256, write_tar_gz, write_zip
 from frazil.release.emr_labels import Label
 from frazil.release.installed import INPUTS, Installed, Source
@@ -30,53 +26,6 @@ from frazil.release.manifest import (
     manifest,
 )
 from frazil.release.sbom import Kind, Part
-
-_ENDING = ".tar.gz"
-
-
-def write_environment(
-    target: Path, entries: Mapping[str, bytes], *, packages: Sequence[Path], kept: Path | None
-) -> None:
-    """Write the archive of `entries`, the merged content of the wheels `packages`, as the file `target`.
-
-    `kept` is the folder of archives of earlier builds; None keeps none. Of each file name the last one is kept.
-    """
-    if kept is None:
-        write_tar_gz(target, entries)
-        return
-    own = target.name.removesuffix(_ENDING)
-    of = f"{own}-{_identity(packages)}"
-    for file in kept.glob(f"{of}-*{_ENDING}"):
-        if _copied(file, target) and file.name == f"{of}-{sha256(target)}{_ENDING}":
-            return
-    write_tar_gz(target, entries)
-    _keep(target, kept, f"{of}-{sha256(target)}{_ENDING}", replaces=f"{own}-*{_ENDING}")
-
-
-def _identity(packages: Sequence[Path]) -> str:
-    """Return what the archive's bytes depend on, as 16 characters."""
-    code = (Path(str(module.__file__)) for module in (archives, wheels))
-    parts = [*(sha256(file) for file in (*packages, *code)), zlib.ZLIB_RUNTIME_VERSION]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def _copied(file: Path, target: Path) -> bool:
-    try:
-        shutil.copyfile(file, target)
-    except FileNotFoundError:  # another build has replaced it
-        return False
-    return True
-
-
-def _keep(archive: Path, folder: Path, name: str, *, replaces: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".new-", dir=folder) as beside:  # complete before it has its name
-        shutil.copyfile(archive, Path(beside, name))
-        os.replace(Path(beside, name), folder / name)
-    for former in folder.glob(replaces):
-        if former.name != name:
-            former.unlink(missing_ok=True)
-
 
 NOT_RELEASED = (
     "frazil/local/",
@@ -120,12 +69,10 @@ def build(
     jars: Sequence[Jar],
     label: Label,
     architecture: Architecture,
-    kept: Path | None = None,
 ) -> Release:
     """Write the release into `out`, replacing an earlier one, and return the content of its manifest.
 
-    `packages` are wheels for the architecture; their archive is kept in the folder `kept` for the next build.
-    Raises `ReleaseIncomplete` if a part is missing or contradicts another.
+    `packages` are wheels for the architecture. Raises `ReleaseIncomplete` if a part is missing or contradicts another.
     """
     own = wheels.facts(own_wheel)
     runtime = Runtime(python=label.python, spark=label.spark, iceberg=_iceberg(jars, label), classes=CLASSES)
@@ -145,7 +92,7 @@ def build(
     write_zip(place(f"frazil-{own.version}.zip", Role.PACKAGE), _package(own_wheel, runtime, own.version))
     environment = wheels.merged(packages)
     archive = place(f"environment-{architecture.lower()}.tar.gz", Role.ENVIRONMENT)
-    write_environment(archive, environment, packages=packages, kept=kept)
+    write_tar_gz(archive, environment)
     program = function_package.function_package(wheels.content(own_wheel), environment)
     write_zip(place(function_package.FILE_NAME, Role.RECONCILER), program)
     for role in (Role.INGEST, Role.MAINTAIN):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -20,14 +19,6 @@ class WriteOnce(Protocol):
     def put_once(self, key: str, source: Path | bytes) -> bool:
         """Write an object that is never overwritten. Return whether this call wrote it."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Uploaded:
-    """A key, and whether this upload wrote its object."""
-
-    key: str
-    is_new: bool
 
 
 def built_release(folder: Path) -> Release:
@@ -51,22 +42,21 @@ def verified_release(folder: Path) -> Release:
     return release
 
 
-def upload_release(
-    folder: Path, store: WriteOnce, *, trusted: Sequence[str] = ()
-) -> tuple[Release, tuple[Uploaded, ...]]:
+def upload_release(folder: Path, store: WriteOnce, *, trusted: Sequence[str] = ()) -> tuple[Release, dict[str, bool]]:
     """Upload a built release, its manifest last: if the manifest exists, all its files and signatures do.
 
-    `trusted` are the public keys of which one must have signed it; any release may be uploaded if there are none. Raises
-    `ReleaseIncomplete` if a file differs from the manifest, and `ReleaseUntrusted`, before anything is written.
+    Return the release, and for each key whether this call wrote its object. `trusted` are the public keys of which one must
+    have signed it; any release may be uploaded if there are none. Raises `ReleaseIncomplete` if a file differs from the
+    manifest, and `ReleaseUntrusted`, before anything is written.
     """
     release = verified_release(folder)
     verify(release, trusted, in_folder(folder))
-    done = [Uploaded(file.key, store.put_once(file.key, folder / file.name)) for file in release.files]
+    is_new = {file.key: store.put_once(file.key, folder / file.name) for file in release.files}
     for file in sorted(folder.glob(SIGNATURES)):
         key = f"{release.key.rpartition('/')[0]}/{file.name}"
-        done.append(Uploaded(key, store.put_once(key, file)))
-    done.append(Uploaded(release.key, store.put_once(release.key, manifest(release))))
-    return release, tuple(done)
+        is_new[key] = store.put_once(key, file)
+    is_new[release.key] = store.put_once(release.key, manifest(release))
+    return release, is_new
 
 
 def document_key(document: bytes) -> str:

@@ -6,7 +6,7 @@ reconciler finds everything that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -75,10 +75,17 @@ def runs_everywhere(emr: Emr, desired: Desired, state: RolloutState) -> tuple[li
         desired.application,
         *([state.proven.application] if state.proven and state.has_given_up(desired) else []),
     }
+    return runs_on(emr, (*state.applications, desired.application), desired.job, needed=needed)
+
+
+def runs_on(
+    emr: Emr, applications: Iterable[str], job: str, *, needed: Collection[str] = ()
+) -> tuple[list[Run], list[str]]:
+    """Return the runs of a job on applications, and those of them that are deleted. Raises `EmrUnavailable` for a needed one."""
     found, deleted = list[Run](), list[str]()
-    for application in dict.fromkeys((*state.applications, desired.application)):
+    for application in dict.fromkeys(applications):
         try:
-            found += emr.runs(application, {TAG_JOB: desired.job}, names=names_of_runs(desired.job))
+            found += emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job))
         except NotAllowed:
             if application in needed:
                 raise

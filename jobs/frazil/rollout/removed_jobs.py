@@ -6,13 +6,12 @@ It would go on landing pipelines that have moved to another job, and both would 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from frazil.clients.emr import Emr, NotAllowed, Run, RunState
+from frazil.clients.emr import Run, RunState
 from frazil.errors import RolloutFailed
 from frazil.rollout.desired import desired_key, parse_desired
 from frazil.rollout.group_jobs import ingest_jobs
-from frazil.rollout.job_run_request import TAG_JOB, names_of_runs
+from frazil.rollout.reconcile import Reconciler, runs_on
 from frazil.rollout.state import Lease, Store, kept_key, state_key, stored_state
 
 _AT_REST = (None, "CREATED", "STOPPED")
@@ -35,24 +34,16 @@ def need_of(store: Store, application: str) -> str:
 
 
 def stop_former(
-    application: str,
-    store: Store,
-    emr: Emr,
-    *,
-    clock: Callable[[], float],
-    wait: Callable[[float], None],
-    on_wait: Callable[[str], None],
-    look_seconds: float,
-    patience_seconds: float,
+    application: str, reconciler: Reconciler, *, on_wait: Callable[[str], None], patience_seconds: float
 ) -> bool:
     """Wait until no run is left on an application, then stop it. Return whether it still exists.
 
     Repeatable at any time. `on_wait` is called with each reason to wait. Raises `RolloutFailed` if a job needs the application,
     or if runs are left after `patience_seconds`.
     """
-    until = clock() + patience_seconds
+    emr, until = reconciler.emr, reconciler.clock() + patience_seconds
     while True:
-        if need := need_of(store, application):
+        if need := need_of(reconciler.store, application):
             do = "Reconcile, start stopped pipelines, or deploy a release that lands records; then repeat the command"
             raise RolloutFailed(need, where=f"application {application}", do=do)
         state = emr.application_state(application)
@@ -64,10 +55,10 @@ def stop_former(
             emr.stop_application(application)
             on_wait("it is asked to stop")
             continue
-        if clock() >= until:
+        if reconciler.clock() >= until:
             raise RolloutFailed(why, where=f"application {application}", do="Wait or cancel them, then repeat")
         on_wait(why)
-        wait(look_seconds)
+        reconciler.wait(reconciler.look_seconds)
 
 
 GRACE_SECONDS = 120
@@ -81,54 +72,39 @@ def removed_jobs(store: Store) -> tuple[str, ...]:
     return tuple(job for job in store.folders(f"{below}/") if job not in (*ingest_jobs(store), _KEPT))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemovedJobs:
-    """The runs of removed jobs. `on_wait` is called with each reason to wait."""
+def left_runs(reconciler: Reconciler, job: str) -> list[Run]:
+    """Return the runs of a removed job that have not ended, on every application that it remembers."""
+    state = stored_state(reconciler.store, job)
+    applications = (*state.applications, *([state.proven.application] if state.proven else []))
+    found, _ = runs_on(reconciler.emr, applications, job)
+    return [run for run in found if not run.state.is_terminal]
 
-    store: Store
-    emr: Emr
-    clock: Callable[[], float]
-    wait: Callable[[float], None]
-    on_wait: Callable[[str], None]
-    look_seconds: float
 
-    def left(self, job: str) -> list[Run]:
-        """Return the runs of a removed job that have not ended, on every application that it remembers."""
-        state = stored_state(self.store, job)
-        applications = dict.fromkeys((*state.applications, *([state.proven.application] if state.proven else [])))
-        found: list[Run] = []
-        for application in applications:
-            try:
-                found += self.emr.runs(application, {TAG_JOB: job}, names=names_of_runs(job))
-            except NotAllowed:  # no longer declared, so it is deleted
-                continue
-        return [run for run in found if not run.state.is_terminal]
+def end_left_runs(
+    reconciler: Reconciler, job: str, *, holder: str, patience_seconds: float, on_wait: Callable[[str], None]
+) -> bool:
+    """End all runs of a removed job, and wait for it. Return whether there was one.
 
-    def end(self, job: str, *, holder: str, patience_seconds: float) -> bool:
-        """End all runs of a removed job, and wait for it. Return whether there was one.
-
-        Raises `RolloutFailed` if this takes longer than `patience_seconds`, and `LockHeld` if a reconciler works on the job.
-        """
-        until, lease, had_run = (
-            self.clock() + patience_seconds,
-            Lease(self.store, job, holder=holder, clock=self.clock),
-            False,
-        )
-        if not self.left(job):
-            return False
-        lease.take()
-        try:
-            while runs := self.left(job):
-                had_run = True
-                for run in runs:
-                    lease.keep()
-                    if run.state is not RunState.CANCELLING:
-                        self.emr.cancel(run, grace_seconds=GRACE_SECONDS)
-                why = f"runs {', '.join(run.id for run in runs)} of the removed job {job} have to end"
-                if self.clock() >= until:
-                    raise RolloutFailed(why, where=f"job {job}", do="Run again")
-                self.on_wait(why)
-                self.wait(self.look_seconds)
-            return had_run
-        finally:
-            lease.give_back()
+    `on_wait` is called with each reason to wait. Raises `RolloutFailed` if this takes longer than `patience_seconds`, and
+    `LockHeld` if a reconciler works on the job.
+    """
+    until, had_run = reconciler.clock() + patience_seconds, False
+    if not left_runs(reconciler, job):
+        return False
+    lease = Lease(reconciler.store, job, holder=holder, clock=reconciler.clock)
+    lease.take()
+    try:
+        while runs := left_runs(reconciler, job):
+            had_run = True
+            for run in runs:
+                lease.keep()
+                if run.state is not RunState.CANCELLING:
+                    reconciler.emr.cancel(run, grace_seconds=GRACE_SECONDS)
+            why = f"runs {', '.join(run.id for run in runs)} of the removed job {job} have to end"
+            if reconciler.clock() >= until:
+                raise RolloutFailed(why, where=f"job {job}", do="Run again")
+            on_wait(why)
+            reconciler.wait(reconciler.look_seconds)
+        return had_run
+    finally:
+        lease.give_back()

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli import release as command
-from frazil.cli.deploy.program import BuiltFor, built_for, declared
+from frazil.cli.deploy.program import description, required_description
 from frazil.cli.main import app
 from frazil.errors import FrazilError
 from frazil.release.manifest import Architecture, manifest
@@ -22,14 +22,15 @@ from tests.stacks.synthesised import release
 def test_label_and_processors_are_those_that_are_declared(root: Path) -> None:
     """All from the checkout's own module, as the command asks it."""
     dev = DEPLOYMENTS["dev"]
-    assert built_for("dev", root / "docs") == BuiltFor(dev.emr.label, dev.emr.architecture)
-    assert declared("others", root) is None
-    with pytest.raises(FrazilError, match="no deployment of this name is declared here"):
-        built_for("others", root)
+    found = required_description("dev", root / "docs")
+    assert (found["label"], found["architecture"]) == (dev.emr.label, dev.emr.architecture)
+    assert description("others", root) is None
+    with pytest.raises(FrazilError, match="it is not declared"):
+        required_description("others", root)
 
 
 def test_outside_of_a_checkout_nothing_is_declared(tmp_path: Path) -> None:
-    assert declared("dev", tmp_path) is None
+    assert description("dev", tmp_path) is None
 
 
 @pytest.fixture

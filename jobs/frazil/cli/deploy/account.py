@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from frazil.cli.console import note, out, say
-from frazil.cli.deploy.plan import NO_RELEASE
-from frazil.cli.deploy.program import DeploymentProgram, declared_deployment
-from frazil.cli.deploy.up import Declared, Reason, Yes, flags
+from frazil.cli.deploy.plan import NO_RELEASE, Declared
+from frazil.cli.deploy.program import DeploymentProgram, declared_deployment, options
+from frazil.cli.deploy.up import Reason, Yes
 from frazil.cli.jobs import aws
 from frazil.cli.jobs.reconcile import Minutes, reconciler
-from frazil.cli.options import EnvironmentOption, argument, command_secrets, flag
+from frazil.cli.options import EnvironmentOption, command_secrets, flag
 from frazil.clients.aws_account import Account, account_clients
 from frazil.errors import AccountUnavailable, InvalidInput
 from frazil.exit_codes import Exit
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 def bootstrap(
-    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    env: Declared = None,
     option: EnvironmentOption = None,
     check: Annotated[bool, flag("--check", "Print what is missing, and do nothing.")] = False,
     yes: Annotated[bool, flag("--yes", "Apply the owner stack without a question.")] = False,
@@ -123,8 +123,9 @@ def _deploy_owner(
     if not file.is_file() and account.has_states(declared["state_bucket"], name):
         what = "the file is missing, and the environment is deployed"
         raise InvalidInput(what, where=str(file), do="Restore the committed file (docs/deploy.md)")
-    options = (f"--accept-danger={_PERMISSIONS}", *(("--yes",) if yes else ()))
-    program.run(*options, "--", name, OWNER, variables={"FRAZIL_RELEASE": NO_RELEASE})
+    program.run(
+        *options(accept_danger=_PERMISSIONS, yes=yes), "--", name, OWNER, variables={"FRAZIL_RELEASE": NO_RELEASE}
+    )
 
 
 def _print_quota(cores: float | None, wanted: int) -> None:
@@ -160,13 +161,13 @@ def rotate(
     Exit codes: 0 rotated; 1 refused, not confirmed, or runs did not take the keys; 2; 3; 5; 6
     """
     program, name, declared = declared_deployment(env, option)
-    options = flags(reason, None, again=False, yes=yes)
+    given = options(accept_danger=reason.strip(), yes=yes)
     if ingest_jobs(aws.declared_artifact_store(declared)):
         environments.environment(name)  # its runs are awaited after the first step, and one unknown would end it there
     for step in remaining(_step(declared, name)):
         if step % STEPS == 2:
             _await_runs(declared, name, command_secrets(), minutes)
-        _apply(program, name, step, options)
+        _apply(program, name, step, given)
     say(f"keys: rotated. Commit deployed/{name}.json")
 
 
@@ -189,10 +190,10 @@ def _step(declared: dict[str, Any], name: str) -> int:
     return step
 
 
-def _apply(program: DeploymentProgram, name: str, step: int, options: list[str]) -> None:
+def _apply(program: DeploymentProgram, name: str, step: int, given: list[str]) -> None:
     """Plan, review and apply the stack of Confluent at a step. No release: it has no part in that stack."""
     with tempfile.TemporaryDirectory(prefix="frazil-") as folder:
-        more = [*options, f"--key-step={step}", f"--outputs={Path(folder, 'outputs.json')}"]
+        more = [*given, f"--key-step={step}", f"--outputs={Path(folder, 'outputs.json')}"]
         program.run(*more, "--", name, STACK, variables={"FRAZIL_RELEASE": NO_RELEASE})
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli.console import note, show_json
-from frazil.cli.deploy.program import description, own_program, required_program
+from frazil.cli.deploy.program import description, options, own_program, required_program
 from frazil.cli.options import AsJson, EnvironmentOption, argument, environment_name, flag
 from frazil.doctor.deployment_account import refuse_wrong_in_account
 from frazil.errors import InvalidInput
@@ -18,9 +18,12 @@ from frazil.errors import InvalidInput
 NO_RELEASE = "none"
 """The value of `--release` if nothing should run, as in a first deployment."""
 
+Declared = Annotated[str | None, argument("ENV", "A declared deployment.")]
+Acceptances = Annotated[Path | None, flag("--acceptances", "Output of frazil deploy acceptances.", "FILE")]
+
 
 def review(
-    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    env: Declared = None,
     option: EnvironmentOption = None,
     plans: Annotated[
         list[str] | None, flag("--plan", "A plan, as printed by `terraform show -json`.", "[STACK=]FILE")
@@ -36,7 +39,7 @@ def review(
         Path | None, flag("--assumptions", "Assumptions of the cost estimate, as JSON.", "FILE")
     ] = None,
     reason: Annotated[str, flag("--accept-danger", "Accept dangers; the review names the reason.", "REASON")] = "",
-    acceptances: Annotated[Path | None, flag("--acceptances", "Output of frazil deploy acceptances.", "FILE")] = None,
+    acceptances: Acceptances = None,
     form: Annotated[Path | None, flag("--form", "Write the normal form of the plans.", "FILE")] = None,
     commit: Annotated[str, flag("--commit", "Commit that the review names.", "SHA")] = "",
     as_json: AsJson = False,
@@ -58,19 +61,12 @@ def review(
         raise InvalidInput(what, where="--offline", do="Leave out --offline, or what needs a plan")
     program = required_program("review")
     name = environment_name(env, option)
-    arguments = [*(["--json"] if as_json else []), *([f"--accept-danger={reason}"] if reason.strip() else [])]
+    arguments = options(json=as_json, accept_danger=reason.strip())
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
-    paths = {
-        "synthesised": synthesised,
-        "assumptions": assumptions,
-        "acceptances": acceptances,
-        "form": form,
-    }
-    arguments += [f"--{each}={path.absolute()}" for each, path in paths.items() if path is not None]
-    arguments += [*(["--only-changed"] if only_changed else []), *(["--offline"] if offline else [])]
-    arguments += [f"--commit={commit}"] if commit else []
+    arguments += options(synthesised=synthesised, assumptions=assumptions, acceptances=acceptances, form=form)
+    arguments += options(only_changed=only_changed, offline=offline, commit=commit)
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
@@ -78,10 +74,10 @@ def review(
 
 
 def apply(
-    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    env: Declared = None,
     option: EnvironmentOption = None,
     reviewed: Annotated[Path | None, flag("--reviewed", "Normal form that the review wrote.", "FILE")] = None,
-    acceptances: Annotated[Path | None, flag("--acceptances", "Output of frazil deploy acceptances.", "FILE")] = None,
+    acceptances: Acceptances = None,
     outputs: Annotated[Path | None, flag("--outputs", "Write the outputs of the stacks.", "FILE")] = None,
 ) -> None:
     """Plan a deployment again, and apply the reviewed plan.
@@ -99,13 +95,11 @@ def apply(
     name = environment_name(env, option)
     if (declared := description(name, program.root)) is not None:
         refuse_wrong_in_account(declared)
-    files = {"--reviewed": reviewed, "--acceptances": acceptances, "--outputs": outputs}
-    arguments = [f"{each}={file.absolute()}" for each, file in files.items() if file is not None]
-    program.run(*arguments, "--", name)
+    program.run(*options(reviewed=reviewed, acceptances=acceptances, outputs=outputs), "--", name)
 
 
 def acceptances(
-    env: Annotated[str | None, argument("ENV", "A declared deployment.")] = None,
+    env: Declared = None,
     option: EnvironmentOption = None,
     repository: Annotated[
         str, flag("--repository", "GitHub repository.", "OWNER/NAME", envvar="GITHUB_REPOSITORY")
@@ -160,5 +154,5 @@ def cost(
 
     Exit codes: 0 printed; 2
     """
-    arguments = [f"--topics={topics}", f"--gb-a-day={gb_a_day:.15g}", *(["--json"] if as_json else [])]
+    arguments = options(topics=str(topics), gb_a_day=f"{gb_a_day:.15g}", json=as_json)
     own_program("stacks.workflow.monthly_bill").run(*arguments)

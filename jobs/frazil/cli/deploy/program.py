@@ -19,7 +19,6 @@ from frazil.errors import InvalidInput, LocalPartFailed
 from frazil.errors.missing_package import missing_package
 from frazil.exit_codes import Exit
 from frazil.project.project_file import DEPLOYMENTS, NAME
-from frazil.release.manifest import Architecture
 
 PACKAGE = "cdktf"
 """A package of the extra `infra`."""
@@ -42,6 +41,18 @@ class DeploymentProgram:
         command, settings = [*self.command, *arguments], {**os.environ, **(variables or {})}
         if code := subprocess.run(command, cwd=self.root, env=settings, check=False).returncode:
             raise typer.Exit(code if code in frozenset(Exit) else Exit.UNCHECKED)
+
+
+def options(**values: str | Path | bool | None) -> list[str]:
+    """Return the options of a program that have a value. A path is absolute, since the program runs in another folder."""
+    made = []
+    for name, value in values.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            made.append(option)
+        elif value:
+            made.append(f"{option}={value.absolute() if isinstance(value, Path) else value}")
+    return made
 
 
 def deployment_program(start: Path, verb: str) -> DeploymentProgram | None:
@@ -89,38 +100,12 @@ UNKNOWN = 3
 """The exit code of `stacks.workflow.describe` for an environment that is not declared."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltFor:
-    """An EMR label, and processors."""
-
-    label: str
-    architecture: Architecture
-
-
-def built_for(environment: str, start: Path) -> BuiltFor:
-    """Return what the project or the checkout around `start` declares of an environment.
-
-    Raises `InvalidInput` outside of both, and for an environment that is not declared.
-    """
-    found = declared(environment, start)
-    if found is None:
-        what = "no deployment of this name is declared here"
-        do = "Declare it in infra_app.py or stacks/spec/deployments.py, or give --label and --architecture"
-        raise InvalidInput(what, where=f"environment {environment}", do=do)
-    return found
-
-
-def declared(environment: str, start: Path) -> BuiltFor | None:
-    """Return the same; None if nothing declares the environment."""
-    found = description(environment, start)
-    return None if found is None else BuiltFor(found["label"], Architecture(found["architecture"]))
-
-
 def required_description(environment: str, start: Path) -> dict[str, Any]:
     """Return the description of an environment. Raises `InvalidInput` if nothing declares it."""
     found = description(environment, start)
     if found is None:
-        raise InvalidInput("it is not declared", where=f"environment {environment}", do="Declare its deployment")
+        do = "Declare its deployment in infra_app.py or stacks/spec/deployments.py"
+        raise InvalidInput("it is not declared", where=f"environment {environment}", do=do)
     return found
 
 

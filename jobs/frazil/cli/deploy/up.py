@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,21 +14,13 @@ import typer
 
 from frazil.cli.console import note, say
 from frazil.cli.deploy.fetch import OUTPUT, read_document, write
-from frazil.cli.deploy.plan import NO_RELEASE
-from frazil.cli.deploy.program import BuiltFor, DeploymentProgram, declared_deployment
+from frazil.cli.deploy.plan import NO_RELEASE, Acceptances, Declared
+from frazil.cli.deploy.program import DeploymentProgram, declared_deployment, options
 from frazil.cli.deploy.smoke import print_results, probed
 from frazil.cli.jobs import aws
-from frazil.cli.jobs.reconcile import (
-    LOCAL_LOOK_SECONDS,
-    LOOK_SECONDS,
-    Minutes,
-    bring_about,
-    end_left_runs,
-    reconciler,
-    removed_from,
-)
-from frazil.cli.options import EnvironmentOption, argument, command_secrets, flag
-from frazil.cli.release import built, refuse_other
+from frazil.cli.jobs.reconcile import Minutes, reconcile_all, reconciler
+from frazil.cli.options import EnvironmentOption, command_secrets, flag
+from frazil.cli.release import built, refuse_other, release_of
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment
 from frazil.doctor.deployment_account import refuse_wrong_in_account
@@ -49,8 +40,6 @@ ReleaseFile = Annotated[
     str | None, flag("--release", "Manifest of a built release.", "FILE|none", envvar="FRAZIL_RELEASE")
 ]
 Reason = Annotated[str, flag("--accept-danger", "Accept dangers of the plans.", "REASON")]
-Acceptances = Annotated[Path | None, flag("--acceptances", "Output of frazil deploy acceptances.", "FILE")]
-Declared = Annotated[str | None, argument("ENV", "A declared deployment.")]
 Again = Annotated[bool, flag("--again", "Try a rolled-back release again.")]
 Yes = Annotated[bool, flag("--yes", "Apply without a question.")]
 
@@ -82,8 +71,8 @@ def deploy(
     failed; 2; 3; 5; 6
     """
     program, name, declared = declared_deployment(env, option)
-    options = flags(reason, acceptances, again=again, yes=yes)
-    made = deployed(program, name, declared, release, options, group=group)
+    given = options(accept_danger=reason.strip(), acceptances=acceptances, again=again, yes=yes)
+    made = deployed(program, name, declared, release, given, group=group)
     if made is not None:
         job = job_name(INGEST, group) if group else None
         reconcile_jobs(made[0], command_secrets(), minutes, job=job)
@@ -91,19 +80,12 @@ def deploy(
             _probe(made[0], declared, command_secrets())
 
 
-def flags(reason: str, acceptances: Path | None, *, again: bool, yes: bool) -> list[str]:
-    """Return the options of `stacks.workflow.deploy`."""
-    options = [f"--accept-danger={reason}"] if reason.strip() else []
-    options += [f"--acceptances={acceptances.absolute()}"] if acceptances else []
-    return [*options, *(["--again"] if again else []), *(["--yes"] if yes else [])]
-
-
 def deployed(
     program: DeploymentProgram,
     name: str,
     declared: dict[str, Any],
     release: str | None,
-    options: Sequence[str],
+    given: Sequence[str],
     *,
     group: str | None = None,
 ) -> tuple[Environment, Mapping[str, Any]] | None:
@@ -121,7 +103,7 @@ def deployed(
             is_last = LAST in stacks
             if is_last and manifest is not None:
                 _upload(manifest.parent, declared)
-            chosen = [*options, *(_only(group, declared, folder) if group and is_last else []), f"--outputs={file}"]
+            chosen = [*given, *(_only(group, declared, folder) if group and is_last else []), f"--outputs={file}"]
             program.run(*chosen, "--", name, *stacks, variables=variables)
         outputs = json.loads(file.read_text("utf-8"))[f"{name}-{LAST}"]
     if (address := outputs.get(OUTPUT)) is None or manifest is None:
@@ -158,10 +140,7 @@ def _manifest(choice: str | None, declared: dict[str, Any], root: Path, name: st
     if choice == NO_RELEASE:
         return None
     manifest = Path(root, choice).absolute() if choice == declared["release"] else Path(choice).absolute()
-    if manifest.name != MANIFEST or not manifest.is_file():
-        raise InvalidInput("it is no manifest of a release", where=str(manifest), do="Build one: frazil release build")
-    wanted = BuiltFor(declared["label"], Architecture(declared["architecture"]))
-    refuse_other(built_release(manifest.parent), name, wanted)
+    refuse_other(release_of(manifest, do="Build one: frazil release build"), name, declared)
     return manifest
 
 
@@ -188,7 +167,7 @@ def _built(source: Source, declared: dict[str, Any], releases: Path, root: Path)
 def _upload(folder: Path, declared: dict[str, Any]) -> None:
     store = aws.declared_artifact_store(declared)
     release, uploaded = upload_release(folder, store, trusted=declared["trusted_keys"])
-    say(f"upload: {sum(one.is_new for one in uploaded)} of {len(uploaded)} files were new, {release.key}")
+    say(f"upload: {sum(uploaded.values())} of {len(uploaded)} files were new, {release.key}")
 
 
 def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: str | None = None) -> None:
@@ -196,12 +175,10 @@ def reconcile_jobs(place: Environment, secrets: Secrets, minutes: int, *, job: s
 
     The deployed reconciler does it: whoever deploys may pass no job's role. Stand-ins have no schedule that calls it.
     """
-    jobs, watches = aws.jobs_of(aws.artifact_store(place, secrets), job), not aws.is_local(place)
+    watches = not aws.is_local(place)
     if watches:
         say("reconcile: waits for the deployed reconciler, which makes a pass every five minutes")
-    if job is None:
-        end_left_runs(place, secrets, removed_from(place, secrets, None), minutes=minutes, watches=watches)
-    bring_about(reconciler(place, secrets), jobs, minutes=minutes, as_json=False, watches=watches)
+    reconcile_all(place, secrets, job, minutes=minutes, as_json=False, watches=watches)
 
 
 def _probe(place: Environment, declared: dict[str, Any], secrets: Secrets) -> None:
@@ -247,7 +224,8 @@ def move_application(
         do = "Give the new one a name in `emr.application`, and list the one before in `emr.former` (docs/deploy.md)"
         raise InvalidInput("no former application is declared", where=f"environment {name}", do=do)
     say(f"move: from {', '.join(former)} to {declared['application']}")
-    made = deployed(program, name, declared, release, flags(reason, acceptances, again=again, yes=yes))
+    given = options(accept_danger=reason.strip(), acceptances=acceptances, again=again, yes=yes)
+    made = deployed(program, name, declared, release, given)
     if made is None:
         raise InvalidInput("no job runs", where=f"environment {name}", do="Deploy a release and a pipeline of Spark")
     (place, outputs), secrets = made, command_secrets()
@@ -258,16 +236,8 @@ def move_application(
         raise
     ended = []
     for title, application in zip(former, outputs[FORMER], strict=True):
-        exists = stop_former(
-            application,
-            aws.artifact_store(place, secrets),
-            aws.emr(place, secrets),
-            clock=time.time,
-            wait=time.sleep,
-            on_wait=partial(lambda title, why: note(f"{title}: {why}"), title),
-            look_seconds=LOCAL_LOOK_SECONDS if aws.is_local(place) else LOOK_SECONDS,
-            patience_seconds=minutes * 60,
-        )
+        on_wait = partial(lambda title, why: note(f"{title}: {why}"), title)
+        exists = stop_former(application, reconciler(place, secrets), on_wait=on_wait, patience_seconds=minutes * 60)
         ended.append(f"{title} ({application}) {'is stopped' if exists else 'does not exist'}, without runs")
     do = f'Remove it from emr.former, then run: frazil deploy up {name} --accept-danger "it is stopped"'
     say(f"move: done: all jobs run on {declared['application']}; {'; '.join(ended)}. {do}")

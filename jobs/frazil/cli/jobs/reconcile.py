@@ -34,7 +34,6 @@ from frazil.project import environments
 if TYPE_CHECKING:
     from frazil.declaration import Environment
     from frazil.rollout.reconcile import Reconciler
-    from frazil.rollout.removed_jobs import RemovedJobs
     from frazil.rollout.steps import Cancel, Step
 
 
@@ -63,33 +62,44 @@ def reconcile(
     Exit codes: 0 the desired generation runs; 1 rolled back, or an operator must decide; 2; 3 a service is
     unavailable, or another reconciler runs; 4 with --check: runs differ from the desired state
     """
-    place, secrets = environments.environment(environment_name(env, option)), command_secrets()
-    at_work = reconciler(place, secrets)
     if check and watch:
         raise typer.BadParameter("give one of --check and --watch")
-    removed = removed_from(place, secrets, job)
-    jobs = [each for each in aws.jobs_of(aws.artifact_store(place, secrets), job) if each not in removed]
-    if check:
-        drifts: dict[str, tuple[Step, ...]] = {each: at_work.drift(each) for each in jobs}
-        _print_drift({**drifts, **left_runs(place, secrets, removed)}, as_json=as_json)
-    else:
-        end_left_runs(place, secrets, removed, minutes=minutes, watches=watch)
-        bring_about(at_work, jobs, minutes=minutes, as_json=as_json, watches=watch)
+    place, secrets = environments.environment(environment_name(env, option)), command_secrets()
+    if not check:
+        reconcile_all(place, secrets, job, minutes=minutes, as_json=as_json, watches=watch)
+        return
+    at_work = reconciler(place, secrets)
+    jobs, removed = _jobs(place, secrets, job)
+    drifts: dict[str, tuple[Step, ...]] = {each: at_work.drift(each) for each in jobs}
+    _print_drift({**drifts, **_left_runs(at_work, removed)}, as_json=as_json)
 
 
-def removed_from(place: Environment, secrets: Secrets, job: str | None) -> tuple[str, ...]:
-    """Return the jobs without desired state whose runs may be left: all of them, or the named one."""
+def reconcile_all(
+    place: Environment, secrets: Secrets, job: str | None, *, minutes: int, as_json: bool, watches: bool
+) -> None:
+    """End the runs of removed jobs, then bring about the desired state of the others: of all jobs, or of the named one."""
+    at_work = reconciler(place, secrets)
+    jobs, removed = _jobs(place, secrets, job)
+    for each in removed:
+        _end_left_runs(at_work, each, place.name, minutes=minutes, watches=watches)
+    bring_about(at_work, jobs, minutes=minutes, as_json=as_json, watches=watches)
+
+
+def _jobs(place: Environment, secrets: Secrets, job: str | None) -> tuple[list[str], list[str]]:
+    """Return the jobs, or the named one, and those of them without desired state, whose runs may be left."""
     from frazil.rollout.removed_jobs import removed_jobs
 
-    return tuple(each for each in removed_jobs(aws.artifact_store(place, secrets)) if job in (None, each))
+    store = aws.artifact_store(place, secrets)
+    removed = [each for each in removed_jobs(store) if job in (None, each)]
+    return [each for each in aws.jobs_of(store, job) if each not in removed], removed
 
 
-def left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str]) -> dict[str, tuple[Cancel, ...]]:
+def _left_runs(at_work: Reconciler, jobs: Sequence[str]) -> dict[str, tuple[Cancel, ...]]:
     """Return what has to be done for each removed job that has runs."""
-    from frazil.rollout.removed_jobs import GRACE_SECONDS
+    from frazil.rollout.removed_jobs import GRACE_SECONDS, left_runs
     from frazil.rollout.steps import Cancel
 
-    found = {job: _removed(place, secrets).left(job) for job in jobs}
+    found = {job: left_runs(at_work, job) for job in jobs}
     return {
         job: tuple(Cancel(run, GRACE_SECONDS, "its job is removed") for run in runs)
         for job, runs in found.items()
@@ -97,30 +107,17 @@ def left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str]) -> dict
     }
 
 
-def end_left_runs(place: Environment, secrets: Secrets, jobs: Sequence[str], *, minutes: int, watches: bool) -> None:
-    """End the runs of removed jobs. With `watches`, raise `RolloutFailed` if there is one: no deployed reconciler ends it."""
-    for job in jobs:
-        at_work = _removed(place, secrets)
-        if watches:
-            if runs := at_work.left(job):
-                what = f"the job is removed, and its runs {', '.join(run.id for run in runs)} have not ended"
-                do = f"Run frazil jobs reconcile {place.name} --job {job}, as a role that may cancel runs"
-                raise RolloutFailed(what, where=f"job {job}", do=do)
-        elif at_work.end(job, holder=_holder(), patience_seconds=minutes * 60):
-            say(f"{job}: it is removed, and its runs have ended")
+def _end_left_runs(at_work: Reconciler, job: str, environment: str, *, minutes: int, watches: bool) -> None:
+    """End the runs of a removed job. With `watches`, raise `RolloutFailed` if there is one: no deployed reconciler ends it."""
+    from frazil.rollout.removed_jobs import end_left_runs, left_runs
 
-
-def _removed(place: Environment, secrets: Secrets) -> RemovedJobs:
-    from frazil.rollout.removed_jobs import RemovedJobs
-
-    return RemovedJobs(
-        store=aws.artifact_store(place, secrets),
-        emr=aws.emr(place, secrets),
-        clock=time.time,
-        wait=time.sleep,
-        on_wait=note,
-        look_seconds=LOOK_SECONDS / 2,
-    )
+    if watches:
+        if runs := left_runs(at_work, job):
+            what = f"the job is removed, and its runs {', '.join(run.id for run in runs)} have not ended"
+            do = f"Run frazil jobs reconcile {environment} --job {job}, as a role that may cancel runs"
+            raise RolloutFailed(what, where=f"job {job}", do=do)
+    elif end_left_runs(at_work, job, holder=_holder(), patience_seconds=minutes * 60, on_wait=note):
+        say(f"{job}: it is removed, and its runs have ended")
 
 
 def _holder() -> str:
