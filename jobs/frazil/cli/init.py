@@ -37,7 +37,7 @@ def init(
 
     For example: frazil init shop --kafka local
 
-    Asks for what is left out, on a terminal.
+    Asks for omitted values, on a terminal.
     Overwrites no file.
 
     Exit codes: 0 written; 2 a file exists, or a value is invalid
@@ -47,7 +47,10 @@ def init(
         raise InvalidInput("no Kafka is chosen", do=f"Give --kafka {'|'.join(Cluster)}, or --yes for {Cluster.LOCAL}")
     cluster = kafka or (_asked_cluster() if asks else Cluster.LOCAL)
     if cluster is Cluster.LOCAL:
-        _refuse(bootstrap=bootstrap, registry=registry)
+        for name, value in {"bootstrap": bootstrap, "registry": registry}.items():
+            if value is not None:
+                what, do = "the local services have their own addresses", f"Omit it, or give --kafka {Cluster.PLAIN}"
+                raise InvalidInput(what, where=f"--{name}", do=do)
         if env not in (None, LOCAL):
             raise InvalidInput(f"`frazil local up` writes the environment {LOCAL}", where="--env", do="Leave out --env")
         bootstrap, registry, env = "", "", LOCAL
@@ -74,13 +77,6 @@ def init(
     out().print("\nNext:")
     for command in commands:
         say(f"  {command}")
-
-
-def _refuse(**given: str | None) -> None:
-    for name, value in given.items():
-        if value is not None:
-            what = "the local services have their own addresses"
-            raise InvalidInput(what, where=f"--{name}", do=f"Leave it out, or give --kafka {Cluster.PLAIN}")
 
 
 def _asked(question: str, default: str, *, asks: bool) -> str:

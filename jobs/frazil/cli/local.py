@@ -202,16 +202,7 @@ def produce(
     lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)
     made = send(wanted, lines, bootstrap=bootstrap, registry_url=lambda: services.registry_url)
     if as_json:
-        show_json(
-            {
-                "topic": topic,
-                "created": made.created,
-                "format": str(made.format),
-                "records": made.records,
-                "partitions": {str(partition): count for partition, count in made.partitions.items()},
-                "schemas": dict(made.schemas),
-            }
-        )
+        show_json({**asdict(made), "records": made.records})
         return
     places = ", ".join(f"{number(count)} in partition {partition}" for partition, count in made.partitions.items())
     what = "1 record" if made.records == 1 else f"{number(made.records)} records"

@@ -47,21 +47,15 @@ def _environment_names(incomplete: str) -> list[str]:
     return [name for name in environments.known() if name.startswith(incomplete)]
 
 
-def _is_left_out(context: typer.Context, parameter: typer.CallbackParam) -> bool:
-    """Return whether neither the command line nor a variable has the option."""
-    source = context.get_parameter_source(parameter.name or "")
-    return source is None or source.name == "DEFAULT"
-
-
-def _pipelines_file(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+def _pipelines_file(parameter: typer.CallbackParam, value: Path | None) -> Path | None:
     """Return the project's declarations for an omitted option."""
-    found = project_file.project_file() if _is_left_out(context, parameter) else None
+    found = project_file.project_file() if _is_omitted(parameter.name or "") else None
     return value if found is None else found.pipelines or declaration_file.usual()
 
 
-def _environment(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
+def _environment(parameter: typer.CallbackParam, value: str | None) -> str | None:
     """Return the project's environment for an omitted option."""
-    found = project_file.project_file() if _is_left_out(context, parameter) else None
+    found = project_file.project_file() if _is_omitted(parameter.name or "") else None
     return value if found is None else found.content.environment or value
 
 
@@ -148,14 +142,15 @@ def environment_name(env: str | None, option: str | None) -> str:
         raise InvalidInput(what, where="environment", do="Name one environment")
     chosen = env if env is not None else option
     if chosen is None:
-        do = f"Name it: `frazil {_command()} ENV`, or set {VARIABLE}"
+        command = get_current_context().command_path.partition(" ")[2]  # with its groups: `release upload`
+        do = f"Name it: `frazil {command} ENV`, or set {VARIABLE}"
         raise InvalidInput("no environment is named", do=do)
     return chosen
 
 
 def declared_if_any(file: Path) -> tuple[Pipeline, ...]:
     """Return the declared pipelines; none if the file of a default does not exist, for commands that do not need it."""
-    return () if _source("file") == "DEFAULT" and not file.exists() else declaration_file.declared(file)
+    return () if _is_omitted("file") and not file.exists() else declaration_file.declared(file)
 
 
 def check_local(option: str | None, names: Sequence[str]) -> None:
@@ -171,6 +166,6 @@ def _source(parameter: str) -> str:
     return "" if source is None else source.name
 
 
-def _command() -> str:
-    """Return the command's name with its groups': `release upload`."""
-    return get_current_context().command_path.partition(" ")[2]
+def _is_omitted(parameter: str) -> bool:
+    """Return whether neither the command line nor a variable has the option."""
+    return _source(parameter) in ("", "DEFAULT")

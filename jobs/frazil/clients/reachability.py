@@ -11,6 +11,9 @@ from email.utils import parsedate_to_datetime
 import urllib3
 from urllib3.exceptions import HTTPError
 
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+"""Hosts that are this machine."""
+
 
 def connect(address: str, seconds: float) -> None:
     """Connect to `host:port` and close. Raises `OSError`."""

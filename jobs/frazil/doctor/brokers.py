@@ -16,7 +16,6 @@ from frazil.doctor.check_result import Check, Step
 from frazil.doctor.machine import secret_names
 
 ADDRESS, TLS, LOGIN = "broker", "broker TLS", "broker login"
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 SOON = timedelta(days=14)
 """A certificate that expires within this time is a warning."""
 
@@ -45,7 +44,7 @@ class Broker:
         refused = {a: why for a in addresses if (why := _refusal(partial(reachability.connect, a, self.seconds)))}
         found = "; ".join(f"{address}: {why}" for address, why in refused.items())
         if len(refused) == len(addresses):
-            is_local = all(address.rpartition(":")[0] in _LOOPBACK for address in addresses)
+            is_local = all(address.rpartition(":")[0] in reachability.LOOPBACK for address in addresses)
             remedy = "`frazil local up` starts a local broker" if is_local else "Check kafka.bootstrap and the network"
             return Check.failed(ADDRESS, found, remedy)
         if refused:

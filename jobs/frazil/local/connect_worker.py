@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from frazil.errors import LocalPartFailed
 from frazil.local.ports import HOST, kept_ports
-from frazil.local.process import answers, await_ready, start
+from frazil.local.process import answers, await_ready, properties_file, start
 from frazil.local.registry import CONFLUENT_API
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
@@ -73,9 +73,7 @@ def _settings(folder: Path, *, bootstrap: str, url: str) -> Path:
         "plugin.discovery": "service_load",
         "producer.max.request.size": LARGEST_REQUEST_BYTES,
     }
-    file = folder / "worker.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    return file
+    return properties_file(folder / "worker.properties", settings)
 
 
 def _link_plugins(folder: Path) -> None:

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.errors import LocalPartFailed
 from frazil.local.ports import HOST, free_ports, kept_ports
-from frazil.local.process import await_ready, log_file, start, tail
+from frazil.local.process import await_ready, log_file, properties_file, start, tail
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
 
@@ -105,10 +105,7 @@ def _settings(folder: Path, *, port: int, controller_port: int) -> Path:
         "num.io.threads": 4,
         "background.threads": 2,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / "server.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    return file
+    return properties_file(folder / "server.properties", settings)
 
 
 def _format(folder: Path, settings: Path, classpath: Sequence[Path], log: Path) -> None:

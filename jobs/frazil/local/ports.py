@@ -7,7 +7,7 @@ import json
 import socket
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,15 +91,13 @@ class Moved:
         return f"{self.part}: the address is now {now}, because another process uses a port of {before}"
 
 
-@contextmanager
-def kept_ports(home: Path, part: str, count: int = 1) -> Iterator[tuple[int, ...]]:
+def kept_ports(home: Path, part: str, count: int = 1) -> AbstractContextManager[tuple[int, ...]]:
     """Reserve the ports of a part's last addresses inside the `with` block; another one for each that is in use now."""
     last = last_addresses(home)
     ports = {name: _ports(address) for name, address in last.items()}
     lowest = FIRST + crc32(str(home).encode()) % RANGE
     others = {port for name, of_part in ports.items() if name != part for port in of_part}
-    with free_ports(count, lowest=lowest, wanted=ports.get(part, ()), without=others) as chosen:
-        yield chosen
+    return free_ports(count, lowest=lowest, wanted=ports.get(part, ()), without=others)
 
 
 def _ports(address: Address) -> tuple[int, ...]:

@@ -109,6 +109,13 @@ def log_file(home: Path, name: str) -> Path:
     return log
 
 
+def properties_file(file: Path, settings: Mapping[str, object]) -> Path:
+    """Write the settings of a Java server into a file, and return it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return file
+
+
 def _note(home: Path, name: str) -> Path:
     return home / "run" / f"{name}.json"
 

@@ -21,7 +21,6 @@ class Label:
     name: str
     spark: str
     scala: str
-    java: int
     python: str
     supported_until: date
 
@@ -35,7 +34,6 @@ LABELS = (
         name="emr-spark-8.1.0",
         spark="4.1.1",
         scala="2.13",
-        java=17,
         python="3.11",
         supported_until=date(2029, 9, 1),
     ),

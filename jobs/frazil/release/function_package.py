@@ -19,7 +19,7 @@ GLIBC_MINOR = 26
 """The minor version of glibc 2 in Lambda's runtime of Python 3.11, on Amazon Linux 2
 (https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtimes.html)."""
 _NATIVE = ("cryptography-", "cffi-")
-_LEFT_OUT = ("boto3/data/", "boto3/examples/", "botocore/data/")
+_OMITTED = ("boto3/data/", "boto3/examples/", "botocore/data/")
 _SERVICES = ("botocore/data/emr-serverless/", "botocore/data/s3/")
 
 
@@ -44,7 +44,7 @@ def function_package(own: Mapping[str, bytes], packages: Mapping[str, bytes]) ->
 
 
 def _is_needed(name: str) -> bool:
-    if not name.startswith(_LEFT_OUT) or name.startswith(_SERVICES):
+    if not name.startswith(_OMITTED) or name.startswith(_SERVICES):
         return True
     return name.startswith("botocore/data/") and name.count("/") == 2  # endpoints, partitions, defaults
 

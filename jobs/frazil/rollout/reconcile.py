@@ -241,10 +241,6 @@ class Reconciler:
         steps = next_steps(desired, state, runs, readiness, now, execution=execution)
         return steps or tuple(Forget(each, "it is no longer declared") for each in deleted)
 
-    def runs(self, desired: Desired, state: RolloutState) -> list[Run]:
-        """Return the runs of a job on every application that may have some."""
-        return runs_everywhere(self.emr, desired, state)[0]
-
     def _do(self, steps: Sequence[Step], lease: Lease, desired: Desired) -> None:
         state = self._with_stops(lease.state, desired)
         target = target_of(desired, state)
@@ -268,12 +264,9 @@ class Reconciler:
     def _request(self, wanted: Desired, state: RolloutState) -> dict[str, Any]:
         """Return the request of a generation's run. Raises `FrazilError` if its documents or its release are not complete."""
         keep_documents(wanted, self.store)
-        return run_settings(wanted, self._release(wanted), bucket=self.bucket, is_proven=state.has_proven(wanted))
-
-    def _release(self, desired: Desired) -> Release:
-        release = stored_release(self.store, desired)
-        verify(release, self.trusted, lambda key: self._signature(release, key))
-        return release
+        release = stored_release(self.store, wanted)
+        verify(release, self.trusted, partial(self._signature, release))
+        return run_settings(wanted, release, bucket=self.bucket, is_proven=state.has_proven(wanted))
 
     def _signature(self, release: Release, public_key: str) -> bytes | None:
         held = self.store.read(signature_key(release, public_key))

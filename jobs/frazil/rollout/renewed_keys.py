@@ -13,7 +13,7 @@ from frazil.clients.emr import Run, RunState
 from frazil.errors import RolloutFailed
 from frazil.rollout.desired import Desired, Mode
 from frazil.rollout.readiness import stored_proofs
-from frazil.rollout.reconcile import Reconciler
+from frazil.rollout.reconcile import Reconciler, runs_everywhere
 from frazil.rollout.run_proof import Reached, RunProof
 from frazil.rollout.state import stored_state
 from frazil.rollout.stopped_pipelines import pipeline_names
@@ -91,6 +91,7 @@ def wait_for_keys(
 def _lag(reconciler: Reconciler, job: str, target: Desired | None, since: datetime) -> tuple[Sequence[Run], str]:
     store, desired = reconciler.store, reconciler.desired(job)
     names = [name for name in pipeline_names(target, store) if name not in target.stopped] if target else []
-    runs = sorted(reconciler.runs(desired, stored_state(store, job)), key=lambda run: run.created_at)
+    runs, _ = runs_everywhere(reconciler.emr, desired, stored_state(store, job))
+    runs.sort(key=lambda run: run.created_at)
     # Proofs are read if they are asked for: a job has one for each of its drains of 90 days.
     return lag(target, runs, stored_proofs(store, job), names, since)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from frazil.clients.emr import Run
@@ -19,14 +18,6 @@ class Stream(StrEnum):
 
     STDOUT = "stdout"
     STDERR = "stderr"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One decompressed file of a log. A run has several if it was retried or its log was rotated."""
-
-    key: str
-    text: str
 
 
 def bucket_of(run: Run) -> str:
@@ -45,15 +36,14 @@ def run_log_prefix(run: Run) -> str:
     return f"{applications_prefix(run.log_uri)[1]}{run.application}/jobs/{run.id}/"
 
 
-def run_log(run: Run, logs: ObjectStore, stream: Stream) -> tuple[Part, ...]:
-    """Return what the driver has written, the first attempt first; nothing before EMR Serverless has uploaded it."""
+def run_log(run: Run, logs: ObjectStore, stream: Stream) -> dict[str, str]:
+    """Return what the driver has written, by key, the first attempt first; nothing before EMR Serverless has uploaded it.
+
+    A run has several files if it was retried or its log was rotated.
+    """
     found = [key for key in logs.keys(run_log_prefix(run)) if re.search(rf"/SPARK_DRIVER/{stream}[^/]*\.gz$", key)]
-    parts = []
-    for key in sorted(found, key=_place):
-        held = logs.read(key)
-        if held is not None:
-            parts.append(Part(key, gzip.decompress(held.data).decode(errors="replace")))
-    return tuple(parts)
+    held = {key: logs.read(key) for key in sorted(found, key=_place)}
+    return {key: gzip.decompress(file.data).decode(errors="replace") for key, file in held.items() if file is not None}
 
 
 def _place(key: str) -> tuple[int, str]:

@@ -21,7 +21,6 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from frazil.cli.deploy import up as deploy
-from frazil.cli.deploy import up as move_application
 from frazil.cli.jobs import aws, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
@@ -165,8 +164,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(OfTheDeployer(world.emr), clock=world.time.clock))
     monkeypatch.setattr(readiness, "ProofReadiness", lambda store: world)
-    for module in (reconcile, move_application):
-        monkeypatch.setattr(module, "time", SimpleNamespace(time=world.time.clock, sleep=partial(passing, world)))
+    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=world.time.clock, sleep=partial(passing, world)))
     world.want(desired())
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")

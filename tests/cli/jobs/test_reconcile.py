@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from frazil.cli.jobs import aws, reconcile
-from frazil.cli.jobs import reconcile as left_runs
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
 from frazil.declaration import Environment, Kafka, LocalCatalog
@@ -32,8 +31,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
     monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
     monkeypatch.setattr(readiness, "ProofReadiness", lambda store: made)
-    for module in (reconcile, left_runs):
-        monkeypatch.setattr(module, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
+    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
     return made
 
 

@@ -90,7 +90,7 @@ def test_runs_of_an_application_that_the_job_has_left_are_listed(world: World, p
     world.emr.closed.add("app1")
     ended = ran("jobs", "list", place, "--json")
     assert [run["application"] for run in json.loads(ended.stdout)["runs"]] == ["app2"]
-    assert "runs of the former application app1 are left out" in ended.stderr
+    assert "runs of the former application app1 are omitted" in ended.stderr
 
 
 def test_where_nothing_has_run_nothing_is_listed(world: World, place: str) -> None:

@@ -24,7 +24,7 @@ def shown(progress: Progress) -> list[str]:
         Console(width=200, file=console.file)
     console = Console(width=200)
     with console.capture() as taken:
-        console.print(progress.view())
+        console.print(progress)
     return taken.get().splitlines()[1].split()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import time
@@ -130,10 +129,10 @@ def _kept(environment: Environment) -> Environment:
     """Write the demo's environment where `--env demo` finds it, and its declarations; return the environment."""
     from frazil.declaration import canonical, environment_document
     from frazil.declaration.documents.document import document
+    from frazil.local.ports import write_document
 
-    named, folder = replace(environment, name=ENVIRONMENT), documents_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{ENVIRONMENT}.json").write_text(json.dumps(environment_document(named), indent=2) + "\n")
+    named = replace(environment, name=ENVIRONMENT)
+    write_document(documents_folder() / f"{ENVIRONMENT}.json", environment_document(named))
     (state_folder() / FOLDER / Path(DOCUMENT).name).write_bytes(canonical(document(PIPELINES)))
     return named
 

@@ -133,4 +133,4 @@ def _watched(progress: Progress, console: Console) -> Iterator[None]:
             yield
     else:
         yield
-        console.print(progress.view())
+        console.print(progress)

@@ -159,6 +159,7 @@ def flights() -> Source:
     )
 
 
+_MEASURED = ("temp", "dewp", "humid", "wind_dir", "wind_speed", "wind_gust", "precip", "pressure", "visib")
 _WEATHER = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "Weather",
@@ -167,20 +168,7 @@ _WEATHER = {
         "origin": {"type": "string", "description": "the airport"},
         "time_hour": {"type": "string", "format": "date-time"},
         **{column: {"type": "integer"} for column in ("year", "month", "day", "hour")},
-        **{
-            column: {"type": ["number", "null"]}
-            for column in [
-                "temp",
-                "dewp",
-                "humid",
-                "wind_dir",
-                "wind_speed",
-                "wind_gust",
-                "precip",
-                "pressure",
-                "visib",
-            ]
-        },
+        **{column: {"type": ["number", "null"]} for column in _MEASURED},
     },
     "required": ["origin", "time_hour"],
 }

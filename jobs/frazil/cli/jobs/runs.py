@@ -93,15 +93,16 @@ def logs(
         what = "it leaves no log on S3"
         raise InvalidInput(what, where=f"run {run.id}", do="Its monitoring configuration names none")
     stream = Stream.STDERR if is_sparks else Stream.STDOUT
-    parts = run_log(run, aws.bucket(place, secrets, bucket_of(run)), stream)
+    found = run_log(run, aws.bucket(place, secrets, bucket_of(run)), stream)
+    parts = {key: secrets.redactor.redact(text).splitlines() for key, text in found.items()}
     if as_json:
-        parts_as_json = [{"key": part.key, "lines": secrets.redactor.redact(part.text).splitlines()} for part in parts]
-        show_json({"run": run.id, "state": run.state, "stream": stream, "parts": parts_as_json})
+        listed = [{"key": key, "lines": lines} for key, lines in parts.items()]
+        show_json({"run": run.id, "state": run.state, "stream": stream, "parts": listed})
         return
-    for part in parts:
+    for key, lines in parts.items():
         if len(parts) > 1:
-            note(part.key, "dim")
-        for line in secrets.redactor.redact(part.text).splitlines():
+            note(key, "dim")
+        for line in lines:
             say(line)
     if not parts:
         note(f"run {run.id} is {run.state}, and has no log yet")
@@ -143,7 +144,7 @@ def _found(
             except NotAllowed as error:
                 if application in named:
                     raise
-                err().print(plain(f"runs of the former application {application} are left out: {error.what}"))
+                err().print(plain(f"runs of the former application {application} are omitted: {error.what}"))
                 continue
             used[job].append(application)
     found.sort(key=lambda run: (run.created_at, run.id), reverse=True)

@@ -68,8 +68,7 @@ def list_(
     from frazil.lake.read.stored_tables import Lake
 
     (pipeline,) = declaration_file.chosen(declaration_file.declared(file), [name])
-    secrets = command_secrets()
-    lake = Lake(environments.environment(env), secrets.read)
+    lake = Lake(environments.environment(env), command_secrets().read)
     conditions = [
         Where(column="reason", equal=_reason(reason)),
         Where(column="partition", equal=partition),
@@ -107,10 +106,8 @@ def show(
     secrets = command_secrets()
     registry = Registry.of(where.registry, secrets) if where.registry else None
     lake = Lake(where, secrets.read)
-    found, stop = (
-        shown(pipeline, lake, partition=partition, offset=offset, schemas=registry),
-        _stop(pipeline, lake, env),
-    )
+    found = shown(pipeline, lake, partition=partition, offset=offset, schemas=registry)
+    stop = _stop(pipeline, lake, env)
     if found is None:
         raise InvalidInput(
             f"there is no dead letter of partition {partition}, offset {offset}",
@@ -141,19 +138,14 @@ def _print_stop(stop: str | None) -> None:
         note(stop, "red")
 
 
-def by_reason(found: Listing) -> object:
-    """Return how many there are, by reason."""
-    shown = table("reason", "records", right=("records",))
-    for reason, count in found.counts.items():
-        shown.add_row(reason, number(count))
-    return shown
-
-
 def _print_list(found: Listing, console: Console) -> None:
     if not found.total:
         say(f"{found.table}: no dead letters", to=console)
         return
-    console.print(by_reason(found))
+    counts = table("reason", "records", right=("records",))
+    for reason, count in found.counts.items():
+        counts.add_row(reason, number(count))
+    console.print(counts)
     if not found.letters:
         return
     drop = ("schema", "key", "rejected (UTC)", "message")

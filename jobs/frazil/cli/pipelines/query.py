@@ -13,9 +13,8 @@ from frazil.cli.console import out, plain, say, show_json, table
 from frazil.cli.local_spark import local_job
 from frazil.cli.options import AsJson, EnvironmentChoice, PipelineName, PipelinesFile, argument, command_secrets, flag
 from frazil.cli.pipelines.run import Master, Memory
-from frazil.declaration import Pipeline
 from frazil.errors import InvalidInput
-from frazil.lake.read.stored_tables import Lake, StoredTable
+from frazil.lake.read.stored_tables import Lake
 from frazil.lake.sql.sql_engine import SqlEngine
 from frazil.project import declaration_file, environments
 
@@ -40,7 +39,6 @@ def query(
 
     Exit codes: 0 printed; 2 invalid input, or wrong SQL; 3 the catalog or its files are unavailable
     """
-    from frazil.lake.read.stored_tables import Lake
     from frazil.local.query.answer import answer
 
     if as_csv and as_json:
@@ -126,7 +124,10 @@ def history(
     if create:
         changelog_views.check_catalog(place)
     identifier, catalog = pipeline.table.identifier, place.catalog.name
-    stored = _stored(Lake(place, secrets.read), pipeline)
+    stored = Lake(place, secrets.read).table(identifier)
+    if stored is None:
+        what = "the table does not exist yet"
+        raise InvalidInput(what, where=f"table {identifier}", do=f"Run `frazil run {pipeline.name}`")
     changelog = ChangelogTable.of(identifier, stored.schema, stored.properties)
     if offsets is not None or at_order:
         known = table or changelog_views.table_name(engine, catalog, identifier)
@@ -140,14 +141,6 @@ def history(
     with local_job(place, secrets, name="frazil-history", master=master, memory=memory) as job:
         changelog_views.create(job.spark, views)
     sys.stdout.write("".join(f"created {view}\n" for view in views))
-
-
-def _stored(lake: Lake, pipeline: Pipeline) -> StoredTable:
-    stored = lake.table(pipeline.table.identifier)
-    if stored is None:
-        what = "the table does not exist yet"
-        raise InvalidInput(what, where=f"table {pipeline.table.identifier}", do=f"Run `frazil run {pipeline.name}`")
-    return stored
 
 
 def _offsets(text: str) -> dict[int, int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
@@ -135,8 +135,8 @@ class Progress:
             case Event.DEAD_LETTERS_RECOVERED:
                 self.notes.append(f"{name}: dead letters of an earlier decision were appended")
 
-    def view(self) -> Table:
-        """Return the table as it is now."""
+    def __rich__(self) -> Table:
+        """Return the table as it is now: a live display draws it again and again."""
         now = self._clock()
         numbers = ("records", "per second", "lag", "freshness", "rejected")
         shown = table("pipeline", *numbers, "", right=numbers, drop=("per second", "freshness"))
@@ -147,10 +147,6 @@ class Progress:
         if is_running:
             shown.caption, shown.caption_justify, shown.caption_style = "Ctrl-C stops", "left", "dim"
         return shown
-
-    def __rich__(self) -> RenderableType:
-        """Return what a live display draws."""
-        return self.view()
 
     @contextmanager
     def live(self, console: Console) -> Iterator[None]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -69,8 +68,6 @@ def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) 
 SECONDS = 5.0
 """Longest time that Kafka may take. Without Kafka, only the lag is unknown."""
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-"""Hosts that are this machine."""
 
 PARTITIONS = 8
 """Partitions whose offsets are shown for a snapshot; `--json` has all."""
@@ -154,14 +151,12 @@ class _Looking:
 
     def one(self, pipeline: Pipeline) -> PipelineStatus:
         """Return the row of one pipeline, with its details. Raises what reading its table raises."""
-        from frazil.clients.kafka import Kafka
         from frazil.status.all_pipelines import one_pipeline
 
         services = self._services()
         row = one_pipeline(pipeline, services, self._threads, now=time.time)
         if row.location is None and not services.stopped:
-            kafka = Kafka(self._place.kafka, self._secrets, timeout_seconds=SECONDS)
-            row = replace(row, why=missing_schema(pipeline, self._registry(), kafka) or row.why)
+            row = replace(row, why=missing_schema(pipeline, self._registry(), self._kafka()) or row.why)
         return self._shown(row)
 
     def _services(self) -> Services:
@@ -188,15 +183,14 @@ def stopped_broker(bootstrap: str) -> str:
 
     A port without a process refuses at once. Kafka's client would retry it until its timeout.
     """
+    from frazil.clients.reachability import LOOPBACK, connect
+
     for address in bootstrap.split(","):
-        host, _, port = address.strip().rpartition(":")
-        if host not in LOOPBACK:
+        if address.strip().rpartition(":")[0] not in LOOPBACK:
             return ""
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS).close()
+        with suppress(OSError):
+            connect(address.strip(), SECONDS)
             return ""
-        except OSError:
-            continue
     return f"The local broker {bootstrap} does not run"
 
 

@@ -45,13 +45,10 @@ def settings(jars: Sequence[Path]) -> dict[str, str]:
 
     A path may have the separator of the variable, and `spark-env.sh`, which spark-submit runs, may set it to something else.
     """
-    return {} if _can_bring(jars, os.environ) else {"spark.jars": ",".join(map(str, jars))}
-
-
-def _can_bring(jars: Sequence[Path], given: Mapping[str, str]) -> bool:
-    home = given.get("SPARK_HOME") or str(resources.files("pyspark"))
-    script = Path(given.get("SPARK_CONF_DIR") or Path(home, "conf"), "spark-env.sh")
-    return not script.exists() and not any(os.pathsep in str(jar) for jar in jars)
+    home = os.environ.get("SPARK_HOME") or str(resources.files("pyspark"))
+    script = Path(os.environ.get("SPARK_CONF_DIR") or Path(home, "conf"), "spark-env.sh")
+    can_bring = not script.exists() and not any(os.pathsep in str(jar) for jar in jars)
+    return {} if can_bring else {"spark.jars": ",".join(map(str, jars))}
 
 
 @contextmanager

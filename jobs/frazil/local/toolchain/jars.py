@@ -8,8 +8,7 @@ reads no jar, starts no process and needs no network.
 If `FRAZIL_JARS` names a folder, nothing is fetched: it must hold the jars by their file names, and each call hashes those
 that it returns.
 
-`python -m frazil.local.toolchain.jars` fetches all jars that this platform needs and checks every hash again. To change a
-version, change it in the lock and run this command: it refuses the new file and prints its hash.
+To change a version, change it in the lock and run `frazil local jars`: it refuses the new file and prints its hash.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from frazil.errors import FrazilError, JarMismatch, JarsUnavailable
+from frazil.errors import JarMismatch, JarsUnavailable
 from frazil.local.toolchain.maven import CACHE, MIRROR, Artifact, fetch
 
 
@@ -303,20 +302,3 @@ def _alone(folder: Path) -> Iterator[None]:
         for left in folder.glob(".fetch-*"):  # of a killed process
             shutil.rmtree(left, ignore_errors=True)
         yield
-
-
-def main() -> int:
-    """Fetch all locked files of this platform and hash them."""
-    try:
-        for purpose in purposes():
-            files = jars(purpose, recheck=True)
-            size = sum(file.stat().st_size for file in files) / 1e6
-            sys.stdout.write(f"{purpose}: {len(files)} files, {size:.0f} MB\n")
-    except FrazilError as problem:
-        sys.stderr.write(f"{problem}\n")
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
