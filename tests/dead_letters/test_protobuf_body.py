@@ -33,13 +33,16 @@ def test_a_nested_message_is_its_bytes() -> None:
 @pytest.mark.parametrize(
     ("body", "what", "at", "path"),
     [
-        (b"\x08", "it ends inside a number", 1, "field 1"),
-        (b"\x08\x80", "it ends inside a number", 1, "field 1"),
-        (b"\x08" + b"\xff" * 11, "a number of more than 10 bytes", 1, "field 1"),
-        (b"\x00", "0 is no field number", 0, "field 0"),
-        (b"\x0f", "7 is no wire type", 0, "field 1"),
-        (b"\x08\x01\x12\x05ab", "it ends where 5 bytes are due and 2 are left", 4, "field 2"),
-        (b"\x0d\x01", "it ends where 4 bytes are due and 1 are left", 1, "field 1"),
+        (b"\x08", "it ends inside a number", 1, "1"),
+        (b"\x08\x80", "it ends inside a number", 1, "1"),
+        (b"\x08" + b"\xff" * 11, "a number of more than 10 bytes", 1, "1"),
+        (b"\x00", "0 is no field number", 0, "0"),
+        (b"\x0b\x10\x01", "a group begins and does not end", 3, "1"),
+        (b"\x0b\x14", "a group ends that did not begin", 1, "2"),
+        (b"\x0c", "a group ends that did not begin", 0, "1"),
+        (b"\x0f", "7 is no wire type", 0, "1"),
+        (b"\x08\x01\x12\x05ab", "it ends where 5 bytes are due and 2 are left", 4, "2"),
+        (b"\x0d\x01", "it ends where 4 bytes are due and 1 are left", 1, "1"),
     ],
 )
 def test_where_it_stops_being_protobuf_is_told(body: bytes, what: str, at: int, path: str) -> None:

@@ -19,11 +19,12 @@ def protobuf_fields(body: bytes) -> list[dict[str, Any]]:
     Raises `Undecodable`. A group, which only proto2 has, is two entries: its begin and its end.
     """
     fields: list[dict[str, Any]] = []
+    groups: list[int] = []
     reader = Reader(body)
     while reader.at < len(body):
         begin, key = reader.at, reader.varint("")
         number, wire = key >> 3, key & 7
-        path = f"field {number}"
+        path = str(number)
         if number == 0 or number >= 1 << 29:
             raise Undecodable(f"{number} is no field number", begin, path)
         value: Any
@@ -34,11 +35,18 @@ def protobuf_fields(body: bytes) -> list[dict[str, Any]]:
                 value = reader.take(_FIXED[wire], path).hex()
             case 2:
                 value = _shown(reader.take(reader.varint(path), path))
-            case 3 | 4:
-                value = "group begins" if wire == 3 else "group ends"
+            case 3:
+                groups.append(number)
+                value = "group begins"
+            case 4:
+                if not groups or groups.pop() != number:
+                    raise Undecodable("a group ends that did not begin", begin, path)
+                value = "group ends"
             case _:
                 raise Undecodable(f"{wire} is no wire type", begin, path)
         fields.append({"field": number, "wire_type": wire, "at": begin, "value": value})
+    if groups:
+        raise Undecodable("a group begins and does not end", len(body), str(groups[-1]))
     return fields
 
 

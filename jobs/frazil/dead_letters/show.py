@@ -150,7 +150,7 @@ def _declared_part(data: bytes | None, declared: Sequence[SchemaFile]) -> Part:
     file = heads.get(data[:HEAD_BYTES])
     body_at = HEAD_BYTES if file is not None else 0
     schema = avro.parse((file or declared[-1]).content)
-    tried, frame = attempt(data[body_at:], lambda body: avro_value(body, schema)), parse(data)
+    tried, frame = _avro(data[body_at:], schema), parse(data)
     if not tried.succeeded and isinstance(frame, Frame) and 0 < (frame.schema_id or 0) < 2**24:
         hint = f"or the first {PREFIX_BYTES} bytes are a registry's frame with schema id {frame.schema_id}: then remove schema"
         tried = replace(tried, what=f"{tried.what}; {hint}")
@@ -192,7 +192,7 @@ def _attempt(
         return None
     match written:
         case Avro():
-            return attempt(body, lambda data: avro_value(data, schema)) if schema is not None else None
+            return _avro(body, schema) if schema is not None else None
         case JsonSchema() | Json() | ConnectJson():
             if of_json is None:
                 return attempt(body, json_value, success="it is JSON; its values were not compared with the columns")
@@ -206,6 +206,11 @@ def _attempt(
             return attempt(body, text)
         case _:
             return None
+
+
+def _avro(body: bytes, schema: avro.AvroSchema) -> Attempt:
+    success = "it is Avro of its schema; decimals and times were not compared with the columns"
+    return attempt(body, lambda data: avro_value(data, schema), success=success)
 
 
 def _hex(data: bytes | None) -> str | None:
