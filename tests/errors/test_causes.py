@@ -55,6 +55,8 @@ LAKE = [
     + f"\nCaused by: {S3_503}"
     + FRAMES,
     S3_503,
+    "java.util.concurrent.RejectedExecutionException: Task java.util.concurrent.FutureTask@1 rejected from "
+    "java.util.concurrent.ThreadPoolExecutor@2[Shutting down, pool size = 1, active threads = 1]",
     "org.apache.iceberg.exceptions.ServiceFailureException: Server error: NullPointerException: null",
     "org.apache.iceberg.exceptions.ServiceUnavailableException: Service unavailable: 503",
     "org.apache.iceberg.exceptions.CommitStateUnknownException: Server error: 502\nCannot determine whether the commit was "
