@@ -62,6 +62,21 @@ def test_bytes_that_are_no_base64_are_named(text: str) -> None:
     assert (found.path, found.what) == ("raw", "the text is not bytes in base64")
 
 
+def test_a_decimal_of_connect_that_is_no_base64_is_named() -> None:
+    decimal = {
+        "type": "bytes",
+        "name": "org.apache.kafka.connect.data.Decimal",
+        "version": 1,
+        "parameters": {"scale": "2"},
+    }
+    schema = {"type": "struct", "optional": False, "fields": [{**decimal, "optional": True, "field": "d"}]}
+    declared = Pipeline(topic=Topic("clicks", value="connect_json"), table=Table("shop.clicks"))
+    for value, path in (("!!", "d"), ("1g==", ""), (1.5, "")):
+        found = part(declared, json.dumps({"schema": schema, "payload": {"d": value}}).encode(), (), None).attempt
+        assert found is not None
+        assert (found.path, found.succeeded) == (path, not path)
+
+
 def test_a_null_is_no_value() -> None:
     found = part(pipeline(), b" null", (), None).attempt
     assert found is not None

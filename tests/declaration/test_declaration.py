@@ -12,11 +12,6 @@ import frazil.declaration as declaration
 ROOM = Path(declaration.__file__).parent
 
 
-def test_what_is_public_is_said_once_and_exists():
-    assert len(set(declaration.__all__)) == len(declaration.__all__)
-    assert [name for name in declaration.__all__ if not hasattr(declaration, name)] == []
-
-
 def test_the_names_that_people_write_are_few_and_are_those_of_the_declaration():
     assert len(frazil.__all__) <= 26
     assert frazil.__all__ == sorted(frazil.__all__)

@@ -41,7 +41,7 @@ def build(
     ] = None,
     architecture: Annotated[
         Architecture | None,
-        flag("--architecture", "Processors to build for.", case_sensitive=False, show_default="X86_64"),
+        flag("--architecture", "Processors to build for.", case_sensitive=False, show_default="x86_64"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

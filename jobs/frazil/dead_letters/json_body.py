@@ -13,7 +13,7 @@ from frazil.dead_letters.diagnosis import Undecodable, json_value
 from frazil.declaration import Pipeline
 from frazil.errors import UnreadableSchema
 from frazil.schemas.connect import connect_schema
-from frazil.schemas.connect.connect_types import Held, Notation
+from frazil.schemas.connect.connect_types import Held, Notation, NumberOrBytes
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json import json_schema
 from frazil.schemas.json.written_times import PAST_MICROSECONDS, WRITTEN, is_written
@@ -120,6 +120,8 @@ def _check(value: Any, of: Type, path: str) -> None:
                 _check(item, inner, f"{path}{{{key}}}")
         case Held(kind) if not _fits(value, Primitive(kind)):
             raise _misfit(value, f"a value of type {kind}", path)
+        case NumberOrBytes() if isinstance(value, str) and not _is_base64(value):
+            raise _misfit(value, "a number, or bytes in base64", path)
         case _ if type(of) in (Primitive, Decimal) and not _fits(value, of):
             raise _misfit(value, "bytes in base64" if of == Primitive(Kind.BINARY) else f"a value of type {of}", path)
 

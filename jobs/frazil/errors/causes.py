@@ -79,7 +79,7 @@ _WAITS = re.compile(  # in the names of classes, whatever their package
     r"Transport|Throttl|SlowDown|TooManyRequests|RequestLimitExceeded|ThroughputExceeded|Unauthorized|NotAuthorized|"
     r"AccessDenied|Forbidden|Credential|ExpiredToken|UnrecognizedClient|InvalidSignature|InvalidIdentityToken|"
     r"InternalServ|ServiceUnavailable|ServiceFailure|RESTException|OAuth|"
-    r"CommitStateUnknown|UncheckedInterrupted|SdkClientException|AbortedException|SQLTransient|SQLRecoverable|RejectedExecution",  # a pool of threads that is shut down, as the JVM ends
+    r"CommitStateUnknown|UncheckedInterrupted|SdkClientException|AbortedException|SQLTransient|SQLRecoverable|RejectedExecution",
     re.IGNORECASE,
 )
 _WAITS_TEXT = re.compile(  # in messages

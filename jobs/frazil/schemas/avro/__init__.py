@@ -5,15 +5,3 @@ from frazil.schemas.avro.reader_schema import JVM_PROPERTIES, OPTIONS, Reader, r
 from frazil.schemas.avro.row_type import RECURSION_DEPTH, row_type
 from frazil.schemas.avro.schema import AvroSchema
 from frazil.schemas.avro.schema_fingerprint import fingerprint
-
-__all__ = [
-    "JVM_PROPERTIES",
-    "OPTIONS",
-    "RECURSION_DEPTH",
-    "AvroSchema",
-    "Reader",
-    "fingerprint",
-    "parse",
-    "reader",
-    "row_type",
-]
