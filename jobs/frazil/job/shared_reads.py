@@ -11,10 +11,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 LEAST_ROWS = 10_000
 """A smaller batch is read alone: keeping its records takes as long as reading them."""
@@ -156,6 +158,8 @@ class SharedReads:
             kept = reader.kept if reader is not None and reader.batch == batch else None
         if kept is None:
             return None
+        from pyspark import StorageLevel  # loads Spark's Python, which a status does not need
+
         with kept.lock:
             if kept.records is None:
                 kept.records = read(kept.stretch).persist(StorageLevel.DISK_ONLY)
