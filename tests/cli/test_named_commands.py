@@ -51,7 +51,8 @@ def check(words: Sequence[str]) -> None:
     while hasattr(command, "commands"):
         _, command, words = command.resolve_command(context, list(words))
         context = Context(command, parent=context)
-    command.parse_args(context, list(words))
+    with context.scope(cleanup=False):
+        command.parse_args(context, list(words))
 
 
 def mentioned() -> set[tuple[str, str]]:
