@@ -80,7 +80,7 @@ def test_a_decimal_of_connect_that_is_no_base64_is_named() -> None:
 def test_a_null_is_no_value() -> None:
     found = part(pipeline(), b" null", (), None).attempt
     assert found is not None
-    assert (found.succeeded, found.what) == (False, "it is JSON's null, which is no value")
+    assert (found.succeeded, found.what) == (False, "JSON's null is not a value")
 
 
 @pytest.mark.parametrize(

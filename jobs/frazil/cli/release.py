@@ -156,7 +156,7 @@ def release_of(file: Path, *, do: str) -> Release:
     from frazil.release.upload import built_release
 
     if file.name != MANIFEST or not file.is_file():
-        raise InvalidInput("it is no manifest of a release", where=str(file), do=do)
+        raise InvalidInput("the file is not the manifest of a release", where=str(file), do=do)
     return built_release(file.parent)
 
 

@@ -92,7 +92,7 @@ def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
             raise Undecodable("it has no member payload")
         value = exact["payload"] if in_payload else exact
         if value is None:
-            raise Undecodable("it is JSON's null, which is no value")
+            raise Undecodable("JSON's null is not a value")
         _check(value, of, "")
     except Undecodable as problem:
         problem.document = found

@@ -318,7 +318,7 @@ def test_a_project_without_a_release_builds_that_of_its_wheel_once(shop: Shop, m
     ("arguments", "said"),
     [
         (["nowhere"], "environment nowhere: it is not declared"),
-        (["dev", "--release", "missing.json"], "it is no manifest of a release"),
+        (["dev", "--release", "missing.json"], "the file is not the manifest of a release"),
     ],
 )
 def test_wrong_input_is_2(shop: Shop, arguments: list[str], said: str) -> None:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -102,3 +104,12 @@ def test_a_damaged_value_is_a_lost_ledger_that_names_it(key: str) -> None:
     with pytest.raises(LedgerLost, match=rf"pipeline orders, snapshot 7: frazil\.{key} in .* is damaged") as found:
         told(damaged)
     assert exit_of(found.value) is Exit.DECISION_REQUIRED
+
+
+@pytest.mark.parametrize("name", ["read", "written", "rejected", "skipped", "skipped_at", "gaps"])
+def test_counts_that_lack_a_member_are_damaged(name: str) -> None:
+    document = json.loads(str(Counts(read=3, written=3)))
+    assert Counts.parse(json.dumps({**document, "of_a_later_release": 1})) == Counts(read=3, written=3)
+    del document[name]
+    with pytest.raises(KeyError, match=name):
+        Counts.parse(json.dumps(document))

@@ -35,7 +35,10 @@ def login_of(
     if settings.oauth is not None:
         endpoint = TokenEndpoint(settings.oauth, secrets, now=now, sleep=sleep)
         tokens, routed = Tokens(endpoint, secrets.redactor, now=now), routing(settings.oauth)
-        headers = lambda: {"Authorization": f"Bearer {tokens.current().value}", **routed}  # noqa: E731
+
+        def headers() -> dict[str, str]:
+            return {"Authorization": f"Bearer {tokens.current().value}", **routed}
+
         return Login(headers, tokens.forget, tokens.references)
     if settings.username is not None and settings.password is not None:
         return basic_login(secrets, settings.username, settings.password)

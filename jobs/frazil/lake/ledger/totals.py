@@ -51,11 +51,13 @@ class Counts:
 
     @classmethod
     def parse(cls, text: str) -> Counts:
-        """Return the counts that `str()` wrote."""
+        """Return the counts that `str()` wrote. Raises `KeyError` if one is missing that it always writes."""
         document = json.loads(text)
-        for name in _BY_PARTITION & document.keys():
-            document[name] = {int(partition): number for partition, number in document[name].items()}
-        return cls(**document)
+        names = [one.name for one in fields(cls) if one.name in document or one.name not in _OF_SOME]
+        found = {name: document[name] for name in names}
+        for name in _BY_PARTITION & found.keys():
+            found[name] = {int(partition): number for partition, number in found[name].items()}
+        return cls(**found)
 
     @property
     def adds_up(self) -> bool:
