@@ -91,7 +91,7 @@ def test_a_release_that_is_given_where_none_is_declared_is_1(project: Project, g
     [
         ({"prod": {"release": "none"}}, "they run several releases"),
         ({"prod": {"architecture": "ARM64"}}, "prod runs emr-spark-8.1.0 on ARM64"),
-        ({name: {"release": "elsewhere/manifest.json"} for name in ("dev", "staging", "prod")}, "it is no manifest"),
+        ({name: {"release": "elsewhere/manifest.json"} for name in ("dev", "staging", "prod")}, "the file is not the manifest of a release"),
     ],
 )  # fmt: skip
 def test_another_release_or_other_processors_for_one_of_them_is_2(
