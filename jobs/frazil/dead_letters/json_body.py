@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import MAX_EMAX, InvalidOperation
 from decimal import Decimal as Number
 from typing import Any
 
@@ -86,7 +87,7 @@ def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
     With `in_payload` the value is the member `payload` of the document.
     """
     found = json_value(body)
-    exact = json.loads(body, parse_float=Number, parse_constant=str)
+    exact = json.loads(body, parse_float=_number, parse_constant=str)
     try:
         if in_payload and not (isinstance(exact, dict) and "payload" in exact):
             raise Undecodable("it has no member payload")
@@ -98,6 +99,14 @@ def fitting_json(body: bytes, of: Type, *, in_payload: bool = False) -> Any:
         problem.document = found
         raise
     return found
+
+
+def _number(text: str) -> Number:
+    """Return a number; one whose exponent no decimal has gets the highest, or the lowest, exponent."""
+    try:
+        return Number(text)
+    except InvalidOperation:
+        return Number(f"{'-' * text.startswith('-')}1E{'-' * ('-' in text[1:])}{MAX_EMAX}")
 
 
 def _check(value: Any, of: Type, path: str) -> None:
@@ -151,7 +160,7 @@ def _fits(value: Any, of: Type) -> bool:
         case Primitive(Kind.BOOLEAN):
             return isinstance(value, bool)
         case Primitive(Kind.INT | Kind.LONG as kind):
-            return is_number and value == int(value) and -(2 ** _BITS[kind]) <= value < 2 ** _BITS[kind]
+            return is_number and -(2 ** _BITS[kind]) <= value < 2 ** _BITS[kind] and _shortest(value)[1] >= 0
         case Primitive(Kind.FLOAT | Kind.DOUBLE as kind):
             most = _INFINITE[kind]
             return value in _NO_NUMBERS if isinstance(value, str) else is_number and -most < value < most
@@ -168,9 +177,16 @@ def _fits(value: Any, of: Type) -> bool:
 
 def _is_decimal(number: Number, precision: int, scale: int) -> bool:
     """Return whether a number has no more digits than the type, before and after the point."""
-    _, digits, exponent = number.normalize().as_tuple()
-    assert isinstance(exponent, int)
+    digits, exponent = _shortest(number)
     return -exponent <= scale and len(digits) + exponent <= precision - scale
+
+
+def _shortest(number: int | Number) -> tuple[str, int]:
+    """Return the digits of a number without zeros at their end, and their exponent. Methods of decimals round to 28 digits."""
+    _, digits, exponent = Number(number).as_tuple()
+    assert isinstance(exponent, int)
+    shortest = "".join(map(str, digits)).rstrip("0")
+    return shortest, exponent + len(digits) - len(shortest) if shortest else 0
 
 
 def _is_base64(value: str) -> bool:
