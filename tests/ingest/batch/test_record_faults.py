@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.kafka_records import Record
+from frazil.dead_letters.diagnosis import attempt
 from frazil.declaration import ConnectJson, Json, Pipeline, Table, Topic, Upsert
 from frazil.decode.writers.seen_frames import SeenFrames
 from frazil.decode.writers.topic_writers import writer_schemas
@@ -46,6 +47,23 @@ def test_types_in_turn_name_the_field_both_types_and_a_declared_column(kinds: tu
     assert f'"{column}"' in text
     assert "1234" not in text
     assert Topic("mixed", value=ConnectJson(columns=(column,)), key="text").value.columns
+
+
+@pytest.mark.parametrize("number", ["1e999999999", "-1e9999999999999999999999", "1e99999999", "1e-99999999"])
+@pytest.mark.parametrize("column", ["long", "decimal(10, 2)", "double"])
+def test_a_number_of_any_exponent_is_explained_at_once(number: str, column: str) -> None:
+    topic = Topic("numbers", value=Json(columns=(f"n {column}",)), key="text")
+    pipeline = Pipeline(topic=topic, table=Table("shop.t"), write="upsert")
+    text = fault(pipeline, record(f'{{"n": {number}}}'.encode()), "undecodable", None, {})
+    is_small = column == "double" and "e-" in number
+    assert ("field n: the number is not a value of type" in text) is not is_small
+
+
+def test_an_explanation_that_fails_is_no_failure_of_the_run() -> None:
+    def decode(body: bytes) -> None:
+        raise OverflowError
+
+    assert attempt(b"x", decode).what == "what is wrong is not known, as its explanation failed: OverflowError"
 
 
 def test_a_version_is_named_by_number_subject_and_field() -> None:
