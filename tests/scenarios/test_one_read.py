@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, get_ident
 from typing import Any
 
 import pytest
@@ -88,11 +88,12 @@ def drained(shop: Shop, *pipelines: Pipeline, **overrides: Any) -> Mapping[str, 
 
 
 def both_begin(then: Callable[[str], None] = nothing) -> Callable[[str], None]:
-    """Return a failpoint at which two pipelines wait until both begin."""
-    begin = Barrier(2)
+    """Return a failpoint at which two pipelines wait until both have planned their first batch."""
+    begin, planned = Barrier(2), set[int]()
 
     def reached(step: str) -> None:
-        if step == "begin.resolved":
+        if step == "plan.done" and get_ident() not in planned:
+            planned.add(get_ident())
             begin.wait(60)
         then(step)
 
