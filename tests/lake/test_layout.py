@@ -189,6 +189,13 @@ def test_the_start_is_said_with_its_value() -> None:
     assert 'the table began at timestamp "2026-01-31T00:00:00.000Z"' in str(found)
 
 
+@pytest.mark.parametrize("text", ["junk", "7", "[]", '"x"'])
+def test_a_start_that_somebody_changed_is_said_as_it_is(text: str) -> None:
+    there = made(declared())
+    (found,) = differences(declared(), replace(there, properties={**there.properties, layout.START: text}))
+    assert "the table began at" in str(found)
+
+
 def test_the_statements_of_a_new_partition_spec_are_named() -> None:
     before, after = declared({"partition_by": ("day",)}), declared({"partition_by": ("bucket(8, id)",)})
     (found,) = differences(after, made(before))

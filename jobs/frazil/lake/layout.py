@@ -262,9 +262,8 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
         yield Difference("table.sort_by", f"the table is sorted by {', '.join(actual.sort_by) or 'nothing'}")
     began = actual.properties.get(START)
     if began is not None and began != start_property(pipeline):
-        kind = json.loads(began).get("type")
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
-        yield Difference("start", f"the table began at {kind}{_given(began)}", do)
+        yield Difference("start", f"the table began at {_start(began)}", do)
     if (key := _key_type(actual)) is not None:
         is_bytes = isinstance(pipeline.topic.key, Bytes)
         if is_bytes is not (key == Primitive(Kind.BINARY)):
@@ -331,9 +330,14 @@ def is_kept_required(pipeline: Pipeline) -> bool:
     return not pipeline.write.has_key
 
 
-def _given(start: str) -> str:
-    more = {name: value for name, value in json.loads(start).items() if name != "type"}
-    return f" {canonical(next(iter(more.values())))}" if more else ""
+def _start(text: str) -> str:
+    """Return a start as a message names it; the text itself if it is none."""
+    try:
+        document = dict(json.loads(text))
+    except (ValueError, TypeError):
+        return text
+    kind, more = document.pop("type", None), [canonical(value) for value in document.values()]
+    return " ".join([str(kind), *more[:1]])
 
 
 _FIELDS = {

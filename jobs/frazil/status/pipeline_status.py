@@ -15,7 +15,6 @@ from frazil.errors import DecisionRequired, ForeignTable, LedgerLost, OtherPipel
 from frazil.ingest.plan.plan import plan
 from frazil.ingest.setup import existing_table
 from frazil.lake import layout
-from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.stop import Stop
 from frazil.lake.ledger.totals import Counts
@@ -274,8 +273,8 @@ def _rejected(table: StoredTable, pipeline: str, *, since: float) -> tuple[int, 
 def _newest_record(table: StoredTable, pipeline: str) -> float | None:
     """Return the newest record's time, by the newest commit that had a record."""
     for snapshot in table.commits(pipeline):
-        if ledger.VALID_THROUGH in snapshot.summary:
-            return int(snapshot.summary[ledger.VALID_THROUGH]) / 1000
+        if (newest := snapshot.entry.valid_through) is not None:
+            return newest / 1000
     return None
 
 

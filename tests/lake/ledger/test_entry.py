@@ -20,6 +20,19 @@ def test_offsets_survive_their_text(at: dict[int, int]) -> None:
     assert Offsets.parse(str(offsets(at))).same_as(offsets(at))
 
 
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"topic":"orders","topic_id":null,"offsets":{"0":1}}',
+        '{"topic":"orders","topic_id":"id","offsets":{"0":-5}}',
+        '{"topic":"orders","topic_id":"id","offsets":{"-1":5}}',
+    ],
+)
+def test_damaged_offsets_are_named_and_not_believed(damaged: str) -> None:
+    with pytest.raises(LedgerLost, match=r"frazil\.end in the snapshot's summary is damaged"):
+        _ = Entry.of(7, summary(1, 3) | {"frazil.end": damaged}, 0).end
+
+
 def test_an_absent_partition_equals_only_an_absent_one() -> None:
     assert not offsets({0: 1}).same_as(offsets({0: 1, 1: 0}))
     assert not offsets({0: 1}).same_as(None)

@@ -36,10 +36,13 @@ class Offsets:
 
     @classmethod
     def parse(cls, text: str) -> Offsets:
-        """Return the offsets that `str()` wrote."""
+        """Return the offsets that `str()` wrote. Raises `ValueError`, `KeyError` and others for a text that it did not write."""
         document = json.loads(text)
-        at = {int(p): int(o) for p, o in document["offsets"].items()}
-        return cls(document["topic"], document["topic_id"], dict(sorted(at.items())))
+        topic, topic_id, at = (document[name] for name in ("topic", "topic_id", "offsets"))
+        at = {int(p): int(o) for p, o in at.items()}
+        if not (isinstance(topic, str) and isinstance(topic_id, str)) or min((*at, *at.values()), default=0) < 0:
+            raise ValueError(f"{text} are no offsets of a topic")
+        return cls(topic, topic_id, dict(sorted(at.items())))
 
     def same_as(self, other: Offsets | None) -> bool:
         """Return whether both name the same offsets of the same topic; an absent partition equals only an absent one."""
