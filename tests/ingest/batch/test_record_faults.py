@@ -59,6 +59,31 @@ def test_a_number_of_any_exponent_is_explained_at_once(number: str, column: str)
     assert ("field n: the number is not a value of type" in text) is not is_small
 
 
+def test_a_key_of_a_map_with_a_line_feed_is_not_said() -> None:
+    topic = Topic("maps", value=Json(columns=("m map<string, long>",)), key="text")
+    pipeline = Pipeline(topic=topic, table=Table("shop.t"), write="upsert")
+    text = fault(pipeline, record(b'{"m": {"4111\\nsecret} \\u2028": "x"}}'), "undecodable", None, {})
+    assert text == "field m{…}: the text is not a value of type long"
+
+
+@pytest.mark.parametrize(
+    "field", ["int", {"type": "array", "items": "int"}, {"type": "enum", "name": "E", "symbols": ["A"]}, "string"]
+)
+def test_a_number_in_bytes_of_avro_is_not_said_whatever_it_was_taken_for(field: Any) -> None:
+    registry: Any = FakeRegistry()
+    topic = Topic("orders", value="avro", key="text")
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": field}]}
+    schema_id = registry.register("orders-value", json.dumps(schema))
+    writers = writer_schemas(topic, registry)
+    writers.refresh()
+    value = frame(
+        schema_id, avro({"type": "record", "name": "R", "fields": [{"name": "a", "type": "long"}]}, {"a": 4111111111})
+    )
+    text = said(topic, writers, record(value), "undecodable")
+    assert text.startswith("field a")
+    assert "4111" not in text.replace(",", "")
+
+
 def test_an_explanation_that_fails_is_no_failure_of_the_run() -> None:
     def decode(body: bytes) -> None:
         raise OverflowError

@@ -84,6 +84,7 @@ def _bytes(found: Part) -> str:
     tried = found.attempt
     if tried is None or tried.succeeded:
         return ""
-    path = re.sub(r"\{.*\}", "{…}", tried.path)  # a key of a map is a value of the record
+    path = re.sub(r"\{.*\}", "{…}", tried.path, flags=re.DOTALL)  # a key of a map is a value of the record
+    what = re.sub(r"-?\d[\d,]{4,}", "…", tried.what)  # so is a number, whatever its bytes were taken for
     place = f"field {path}: " if path else ""
-    return f"{place}{tried.what}" + (f" at byte {found.body_at + tried.at}" if tried.at is not None else "")
+    return f"{place}{what}" + (f" at byte {found.body_at + tried.at}" if tried.at is not None else "")
