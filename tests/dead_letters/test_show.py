@@ -13,6 +13,7 @@ from frazil.clients.registry.client import Registry
 from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import DeadLetterView, show
+from frazil.errors import SecretUnavailable
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import Frame, FrameProblem
 from tests.support.dead_letter_shop import HEADERS, HOSTILE
@@ -61,10 +62,20 @@ def test_an_id_that_the_registry_lacks_is_told_so(letters: Shop) -> None:
     assert (found.value.writer.id, found.value.writer.problem) == (2_000_000_000, "the registry has no such schema")
 
 
+def unset(number: int) -> Any:
+    raise SecretUnavailable("it is not set", where="secret env USER")
+
+
 def test_without_a_registry_the_rest_is_shown(letters: Shop) -> None:
     down = FakeRegistry()
     down.down = True
-    for schemas, problem in ((None, "no registry was asked"), (down, "fake registry: it is down")):
+    barred = FakeRegistry()
+    barred.schema = unset  # type: ignore[method-assign]
+    for schemas, problem in (
+        (None, "no registry was asked"),
+        (down, "fake registry: it is down"),
+        (barred, "secret env USER: it is not set"),
+    ):
         found = shown(letters, 0, 5, schemas)
         assert found.value.writer is not None
         assert (found.value.writer.problem, found.value.attempt) == (problem, None)

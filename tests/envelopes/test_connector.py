@@ -210,6 +210,13 @@ TABLES = {
     "a pattern": ({"table.include.list": r"public\.o.*"}, True),
     "in any case": ({"table.include.list": "PUBLIC.ORDERS"}, True),
     "another table": ({"table.include.list": "public.items"}, False),
+    "a pattern of Java": ({"table.include.list": r"public\.\p{Alpha}+"}, True),
+    "a set of Java": ({"table.include.list": r"public\.[a-z&&[^x]]+"}, True),
+    "repeats in a repeat": ({"table.include.list": r"public\.(o+)+$"}, True),
+    "another table by a pattern of Java": (
+        {"table.include.list": None, "table.exclude.list": r"public\.tmp_\p{Digit}+"},
+        True,
+    ),
     "an excluded one": ({"table.include.list": None, "table.exclude.list": "public.orders"}, False),
     "another schema": ({"table.include.list": None, "schema.include.list": "audit"}, False),
     "an excluded database": ({"table.include.list": None, "database.exclude.list": "public"}, False),

@@ -15,7 +15,7 @@ from frazil.dead_letters.listing import COLUMNS, DeadLetter, letters_of
 from frazil.dead_letters.protobuf_body import protobuf_fields
 from frazil.declaration import Pipeline
 from frazil.declaration.formats import Avro, ConnectJson, Format, Json, JsonSchema, Protobuf, SchemaFile, Text
-from frazil.errors import RegistryUnavailable, TokenUnavailable, UnreadableSchema
+from frazil.errors import ServiceUnavailable, UnreadableSchema
 from frazil.lake.read.scan import Where, rows
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas import avro
@@ -178,7 +178,7 @@ def _writer(
         if found.type is not SchemaType.AVRO:
             return writer, None, (found.text, references)
         return writer, avro.parse(found.text, references), None
-    except (RegistryUnavailable, TokenUnavailable, UnreadableSchema) as error:
+    except (ServiceUnavailable, UnreadableSchema) as error:
         return Writer(id=schema_id, subjects=subjects, problem=str(error)), None, None
 
 

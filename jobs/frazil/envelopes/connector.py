@@ -22,6 +22,8 @@ from frazil.declaration.write_modes import deletes_all
 FLATTENING = "ExtractNewRecordState"
 LISTS = tuple(f"{kind}.{how}.list" for kind in ("table", "schema", "database") for how in ("include", "exclude"))
 _ROUTERS = ("RegexRouter", "ByLogicalTableRouter", "TimestampRouter", "ContentBasedRouter")
+_ONLY_JAVA = re.compile(r"\\[^.$\-_wds]|&&|\[[^\]]*\[|\)[*+{]|[*+?}]\+|\(\?")
+"""What Java's regular expressions have and Python's have not, or may mean otherwise, and repeats of a group."""
 _DATABASES = {"Postgres", "MySql", "MariaDb", "SqlServer", "Oracle", "Db2", "MongoDb", "Informix", "Vitess", "Spanner"}
 
 
@@ -91,18 +93,28 @@ class Connector:
         of_kind = {"table": table, "schema": outer.rpartition(".")[2], "database": outer.partition(".")[0]}
         for kind, name in of_kind.items():
             included, excluded = (self.names(f"{kind}.{how}.list") for how in ("include", "exclude"))
-            if (included and not names_table(included, name)) or names_table(excluded, name):
+            if (included and not names_table(included, name)) or names_table(excluded, name, in_doubt=False):
                 return False
         return True
 
 
-def names_table(patterns: Iterable[str], name: str) -> bool:
-    """Return whether a pattern is one of a name, with or without its first part. One that only Java can read may be."""
+def names_table(patterns: Iterable[str], name: str, *, in_doubt: bool = True) -> bool:
+    """Return whether a pattern is one of a name, with or without its first part.
+
+    The answer for a pattern that Java may read otherwise, or that Python may compare without end, is `in_doubt`.
+    """
     names = [each for each in (name, name.partition(".")[2]) if each]
+    return any(
+        any(re.fullmatch(each, one, re.IGNORECASE) for one in names) if _is_readable(each) else in_doubt
+        for each in patterns
+    )
+
+
+def _is_readable(pattern: str) -> bool:
     try:
-        return any(re.fullmatch(pattern, each, re.IGNORECASE) for pattern in patterns for each in names)
+        return not _ONLY_JAVA.search(pattern) and bool(re.compile(pattern, re.IGNORECASE))
     except (re.error, OverflowError, RecursionError):
-        return True
+        return False
 
 
 def connector(text: bytes, file: str) -> Connector:
