@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.dead_letters.avro_body import MOST_ITEMS, avro_value
+from frazil.dead_letters.avro_body import MOST_VALUES, avro_value
 from frazil.dead_letters.diagnosis import Undecodable, attempt
+from frazil.errors import UnreadableSchema
 from frazil.schemas import avro as avro_schemas
 from tests.support import shop
 
@@ -96,8 +97,10 @@ def test_an_array_in_blocks_with_their_sizes_is_read() -> None:
 def test_garbage_that_asks_for_endless_items_ends_soon() -> None:
     block = b"\x80\x89\x7a" + bytes(1_000_000)  # 1,000,000 times false
     what, at, path = problem(block * 2, {"type": "array", "items": "boolean"})
-    assert what.startswith(f"more than {MOST_ITEMS:,} items")
-    assert (at, path) == (len(block), "f")
+    assert what.startswith(f"it has more than {MOST_VALUES:,} values")
+    assert path.startswith("f[")
+    what, at, path = problem(b"\x80\x89\x7a" + bytes(9), {"type": "array", "items": "boolean"})
+    assert (what, at, path) == ("a block of 1,000,000 items, and 9 bytes are left", 0, "f")
 
 
 def test_a_value_nested_deeper_than_python_goes_is_told() -> None:
@@ -111,3 +114,24 @@ def test_no_bytes_make_it_raise_anything_else(body: bytes) -> None:
     parsed = avro_schemas.parse(json.dumps(ROW), {})
     found = attempt(body, lambda data: avro_value(data, parsed))
     assert found.at is None or 0 <= found.at <= len(body)
+
+
+def test_a_long_array_is_not_taken_for_the_fault_behind_it() -> None:
+    count = MOST_VALUES + 1
+    length = bytes((2 * count >> 7 * place & 0x7F) | (0x80 if place < 2 else 0) for place in range(3))
+    what, _, path = problem(length + b"\x00" * count + b"\x00", {"type": "array", "items": "int"})
+    assert (what.endswith("what is wrong behind here was not looked for"), path) == (True, f"f[{MOST_VALUES - 2}]")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "record", "name": "E", "fields": []},
+        {"type": "record", "name": "E", "fields": [{"name": "n", "type": "null"}]},
+        {"type": "fixed", "name": "E", "size": 0},
+        "null",
+    ],
+)
+def test_no_schema_that_is_read_has_items_of_no_bytes(item: object) -> None:
+    with pytest.raises(UnreadableSchema):
+        avro_schemas.parse(json.dumps(of({"type": "array", "items": item})), {})

@@ -132,7 +132,10 @@ class _Audit:
         lacking = self._pages(findings) if self.result.is_deep else ()
         if self.is_changed and findings and {finding.flaw for finding in findings} == {Flaw.MISSING}:
             command = f"`frazil accept {self.result.pipeline} {ledger.ROWS_DELETED} --reason …`"
-            lacking = (*lacking, f"if another engine deleted these rows on purpose, {command} counts them as deleted")
+            lacking = (
+                *lacking,
+                f"if other engines only deleted rows, and did so on purpose, {command} counts them as deleted",
+            )
         all_reads = [read for _, _, part in found for read in part.reads.values()]
         outcome, depth = worst(tuple(findings)), self._depth([*all_reads, *reads.values()])
         if proofs is not None and is_countable:

@@ -13,7 +13,7 @@ from frazil.dead_letters.diagnosis import Reader, Undecodable
 from frazil.schemas.avro import AvroSchema
 from frazil.schemas.avro.schema import Array, Enum, Fixed, Map, Named, Node, Record, Simple, Union
 
-MOST_ITEMS = 1_000_000  # of all arrays and maps together; garbage asks for billions of items that take no bytes
+MOST_VALUES = 1_000_000  # of all fields, items and keys together: so many are decoded in a second or two
 
 
 def avro_value(body: bytes, schema: AvroSchema) -> Any:
@@ -25,12 +25,18 @@ def avro_value(body: bytes, schema: AvroSchema) -> Any:
     return value
 
 
+_TOO_MANY = f"it has more than {MOST_VALUES:,} values"
+
+
 class _Reader(Reader):
     def __init__(self, body: bytes, schema: AvroSchema) -> None:
         super().__init__(body)
-        self.types, self.items = schema.types, 0
+        self.types, self.values = schema.types, 0
 
     def value(self, node: Node, path: str) -> Any:
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise Undecodable(f"{_TOO_MANY}, and what is wrong behind here was not looked for", self.at, path)
         match node:
             case Simple(name):
                 return self._simple(name, path)
@@ -103,11 +109,14 @@ class _Reader(Reader):
             if count < 0:
                 self._long(path)  # the block's size in bytes
                 count = -count
-            self.items += count
-            if self.items > MOST_ITEMS:
-                raise Undecodable(f"more than {MOST_ITEMS:,} items: a block here has {count:,}", begin, path)
             if count == 0:
                 return
+            if (
+                count > len(self.body) - self.at
+            ):  # no item takes less than a byte: parsed schemas have none that take none
+                raise Undecodable(
+                    f"a block of {count:,} items, and {len(self.body) - self.at:,} bytes are left", begin, path
+                )
             for _ in range(count):
                 yield number
                 number += 1

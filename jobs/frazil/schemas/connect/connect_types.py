@@ -125,8 +125,11 @@ def decimal_column(precision: object, scale: object) -> tuple[Decimal, int]:
     decoded. Raises `ValueError` if no column has the scale.
     """
     digits, after = (_INTEGER.fullmatch(str(number)) for number in (0 if precision is None else precision, scale))
-    if digits is None or after is None:
-        raise ValueError(f"a decimal of precision {precision} and scale {scale}, which are no integers")
+    for name, number, found in (("precision", precision, digits), ("scale", scale, after)):
+        if found is None:
+            raise ValueError(f"a decimal whose {name}, {str(number)[:40]}, is no whole number of a few digits")
+    assert digits is not None
+    assert after is not None
     size, places = int(digits[0]), int(after[0])
     if not -LARGEST < places <= LARGEST:
         raise ValueError(f"a decimal of scale {places}, and no column has more than {LARGEST} digits")
