@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from bench import fresh, latency, rounds
+from bench import fresh, latency, rounds, small
 from bench.contenders.partitions import few_of, small_of
 from bench.environment import OUT, BenchEnvironment, ground, tell
 from bench.fill import fill, make
@@ -79,6 +79,9 @@ def main() -> None:
             _keep(results, given)
         if "fresh" in others:
             results = replace(results, fresh=fresh.measure(here, given.rounds or fresh.ROUNDS))
+            _keep(results, given)
+        if "small" in others:
+            results = replace(results, small=small.measure(here))
             _keep(results, given)
         if "upserts" in others:
             results = replace(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from bench import small
 from bench.goal import Goal
 from bench.growth_model import prediction
 from bench.latency import Followed
@@ -27,6 +28,7 @@ class Results:
     commits: Mapping[str, Any] | None = None
     many: Mapping[str, Any] | None = None
     fresh: Mapping[str, Any] | None = None
+    small: Mapping[str, Any] | None = None
     partitions: Mapping[str, Any] | None = None
     upserts: Mapping[str, Any] | None = None
     aging: Sequence[Mapping[str, Any]] = ()
@@ -45,6 +47,7 @@ def goals(results: Results) -> list[Goal]:
         *_great_age(results),
         *_many(results),
         *_fresh(results),
+        *(small.goals(results.small) if results.small else ()),
         *_partitions(results),
         *_upserts(results),
         *_growth(results),

@@ -117,6 +117,7 @@ def document(results: Results, goals: Sequence[Goal], machine: dict[str, Any]) -
         "commits": results.commits,
         "many": results.many,
         "fresh": results.fresh,
+        "small": results.small,
         "partitions": results.partitions,
         "upserts": results.upserts,
         "aging": list(results.aging),

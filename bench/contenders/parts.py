@@ -6,9 +6,9 @@ files that are not published. Nothing is planned, counted or committed, and the 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -25,7 +25,7 @@ from frazil.ingest.plan.ranges import OffsetRange
 from frazil.ingest.setup import table_setup
 from frazil.job.context import JobContext
 from frazil.lake import tables
-from frazil.lake.stage import stage
+from frazil.lake.stage import Moment, stage
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.table_mapping import landing
 
@@ -79,8 +79,8 @@ def _projection(
     names = [field.name for field in landed.target.fields]
 
     def project(records: DataFrame) -> DataFrame:
-        own = metadata(schema_id=SCHEMA_ID, struct=False, ingested_at=datetime.now(UTC))
-        return decoder.rows(records).select(*columns_of(names), *own)
+        rows = decoder.rows(records).select(*columns_of(names), *metadata(schema_id=SCHEMA_ID, struct=False))
+        return Moment("_ingested_at", "_kafka_partition").added_to(rows, time.time())
 
     return project
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -99,7 +98,10 @@ def reporter(shared: JobContext, pipeline: Pipeline) -> Reporter:
 
 
 class _FourColumns(Staging):
-    def _metadata(self, at: datetime) -> list[Column]:
+    def _moment(self) -> None:
+        return None
+
+    def _metadata(self) -> list[Column]:
         return [F.col(name).alias(f"_kafka_{name}") for name in COORDINATES]
 
 

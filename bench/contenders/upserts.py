@@ -30,12 +30,13 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
+from frazil.lake.prepared_plan import planned_anew
 from frazil.lake.stage import Staged, TableWriter, empty_commit
 from frazil.upsert.index_resolver import IndexResolver
 from frazil.upsert.key_changes import UpsertBatch
 from frazil.upsert.resolver_protocol import IS_DELETE
 from frazil.upsert.scan_resolver import ScanResolver
-from frazil.upsert.staged_changes import StagedChanges, stage_changes
+from frazil.upsert.staged_changes import StagedChanges, folded, stage_changes
 from tests.support.agreeing_index import Free
 
 PIPELINE = "bench"
@@ -168,7 +169,9 @@ def give(shared: JobContext, name: str, base: str, *, rows: int) -> None:
 
 def _staged(shared: JobContext, name: str, batch: DataFrame, index: IndexResolver | None) -> StagedChanges:
     writer = TableWriter(shared.iceberg, name, shared.new_id, PIPELINE)
-    return stage_changes(writer, batch, ["id"], UpsertBatch(at=shared.clock()), index)
+    facts = UpsertBatch(at=shared.clock())
+    run = planned_anew(batch, lambda rows, observed: folded(rows, ["id"], facts, observed))
+    return stage_changes(writer, run, ["id"], facts, index)
 
 
 def _ours(shared: JobContext, name: str, batch: DataFrame, number: int, index: IndexResolver | None = None) -> None:

@@ -24,6 +24,7 @@ from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.setup import existing_table
 from frazil.ingest.spark_errors import TimestampOverflow
 from frazil.job.shared_reads import SharedReads
+from frazil.job.turns import Turns
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.other_commits import OtherCommit
 from frazil.lake.commit.request import CommitRequest
@@ -102,6 +103,7 @@ class Loop:
         self.foreign: OtherCommit | None = None
         """What each commit meets."""
         job: Any = SimpleNamespace(
+            turns=Turns(),
             kafka=Kafka(records), reads=SharedReads(), iceberg=None, clock=lambda: 0.0, now_ms=lambda: 0, wait=None, failpoint=lambda step: None, run="me", version="1",
             stopping=lambda: False, redact=lambda text: text,
         )  # fmt: skip

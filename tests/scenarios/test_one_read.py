@@ -25,6 +25,7 @@ from frazil.ingest.batch.read import read
 from frazil.ingest.guard import Outcome
 from frazil.ingest.plan.ranges import OffsetRange
 from frazil.job import shared_reads
+from frazil.lake import prepared_plan
 from tests.scenarios.test_follow import Following
 from tests.scenarios.test_upserts import verified
 from tests.support import oracle
@@ -46,6 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return read(spark, topic, ranges, **options)
 
     monkeypatch.setattr(shared_reads, "LEAST_ROWS", BATCH // 4)
+    monkeypatch.setattr(prepared_plan, "SMALL_ROWS", 0)
     monkeypatch.setattr(staging, "read", counted)
     return found
 

@@ -10,17 +10,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil.declaration.environment import Environment
 from frazil.lake import tables
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.prepared_plan import planned_anew
 from frazil.lake.stage import TableWriter
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from frazil.upsert.key_changes import ROWS_A_TASK, UpsertBatch
 from frazil.upsert.resolver_protocol import IS_DELETE
-from frazil.upsert.staged_changes import StagedChanges, stage_changes
+from frazil.upsert.staged_changes import StagedChanges, folded, stage_changes
 
 pytestmark = pytest.mark.spark
 
@@ -30,6 +31,12 @@ ROW = Struct(
         for name, kind in (("id", Kind.LONG), ("_kafka_partition", Kind.INT), ("_kafka_offset", Kind.LONG))
     )
 )
+
+
+def staged_of(writer: TableWriter, changed: DataFrame, records: int) -> StagedChanges:
+    batch = UpsertBatch(at=1000.0, records=records)
+    run = planned_anew(changed, lambda rows, observed: folded(rows, ["id"], batch, observed))
+    return stage_changes(writer, run, ["id"], batch)
 
 
 @pytest.mark.parametrize(("records", "files"), [(10, 1), (ROWS_A_TASK + 1, 2)])
@@ -48,12 +55,7 @@ def test_a_batch_has_as_many_files_as_its_records_need(
     rows = spark.createDataFrame(
         given, schema=f"id long, _kafka_partition int, _kafka_offset long, {IS_DELETE} boolean"
     )
-    staged = stage_changes(
-        TableWriter(iceberg, table, lambda: uuid.uuid4().hex, "p"),
-        rows,
-        ["id"],
-        UpsertBatch(at=1000.0, records=records),
-    )
+    staged = staged_of(TableWriter(iceberg, table, lambda: uuid.uuid4().hex, "p"), rows, records)
     assert (len(staged.files.files), staged.files.rows, staged.records) == (files, count, count)
 
 
@@ -97,7 +99,7 @@ def test_rows_and_keys_of_two_readings_are_not_committed(
 
     def again() -> StagedChanges:
         writer = TableWriter(iceberg, table, lambda: uuid.uuid4().hex, "p")
-        return stage_changes(writer, rows, ["id"], UpsertBatch(at=1000.0))
+        return staged_of(writer, rows, ROWS_A_TASK)
 
     if second == [0, 1, 2, 3]:
         assert again().records == 4

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decoded_columns import DETAIL, REASON, SCHEMA_ID
-from frazil.lake.stage import constant
+from frazil.decode.decoded_columns import DETAIL, REASON, SCHEMA_ID, as_read
 from frazil.schemas.metadata import HEADERS
 from frazil.schemas.reasons import MESSAGES
 from frazil.schemas.types import Field, Kind, Primitive, Struct
@@ -41,9 +38,9 @@ COLUMNS = Struct(
 )
 
 
-def dead_letters(rejected: DataFrame, *, pipeline: str, run: str, at: datetime) -> DataFrame:
-    """Return rejected records as rows of the dead-letter table."""
-    return rejected.select(
+def dead_letter(rejected: DataFrame, *, pipeline: str, run: str) -> Column:
+    """Return a rejected record as a row of the dead-letter table, but for `rejected_at`: key and value as Kafka holds them."""
+    return F.struct(
         F.col(REASON).alias("reason"),
         F.lit("decode").alias("stage"),
         _message().alias("message"),
@@ -56,9 +53,8 @@ def dead_letters(rejected: DataFrame, *, pipeline: str, run: str, at: datetime) 
         "timestamp",
         F.col("timestampType").alias("timestamp_type"),
         "headers",
-        "key",
-        "value",
-        constant(F.lit(at).cast("timestamp")).alias("rejected_at"),
+        as_read(rejected, "key").alias("key"),
+        as_read(rejected, "value").alias("value"),
     )
 
 

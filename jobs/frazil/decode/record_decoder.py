@@ -191,11 +191,6 @@ def _has_valid_key(keys: Decoder) -> Column:
     return keys.side.bytes.isNull() | F.coalesce(keys.has_row(F.col(KEY)), F.lit(False))
 
 
-def with_bytes_as_read(rejected: DataFrame) -> DataFrame:
-    """Return rejected records with key and value as Kafka holds them; those that are JSON's null were taken for none."""
-    return rejected.withColumns({column: as_read(rejected, column) for column in ("key", "value")})
-
-
 def columns_of(target: Sequence[str], key: Mapping[str, Column] | None = None) -> list[Column]:
     """Return the row's fields as columns of their own; those of the `key` are the record's key."""
     of_key = key or {}

@@ -35,6 +35,7 @@ from frazil.lake.commit.dead_letters.decide import decide_and_finish
 from frazil.lake.commit.fence import StageAgain
 from frazil.lake.commit.request import Committed
 from frazil.lake.ledger.next_offsets import Offsets
+from frazil.lake.prepared_plan import is_small
 from frazil.lake.spark_session import infer_no_constraints
 
 ATTEMPTS = 3
@@ -61,6 +62,7 @@ class Ingestion:
         self._publishing: tuple[Future[tuple[StagedBatch, Committed]], Future[None]] | None = None
         self._upkeep = Upkeep(pipeline, job, report)
         self._attempts = 0
+        self._fresh_until = 0.0
         self._driver_reads = False
         self._planner = Planner(pipeline, job, report)
 
@@ -151,9 +153,15 @@ class Ingestion:
         self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int
     ) -> StagedBatch | Restage | None:
         """Stage the batch after `after`; None if fewer than `least` records are waiting, or the run is to end."""
-        if self.job.stopping():
-            return None
+        with self.job.turns.turn(self._fresh_until) as end_turn:
+            return None if self.job.stopping() else self._stage_in_turn(after, spans, least, end_turn)
+
+    def _stage_in_turn(
+        self, after: Offsets, spans: Callable[[], Mapping[int, Span]], least: int, end_turn: Callable[[], None]
+    ) -> StagedBatch | Restage | None:
         planned = self._planner.next(after, spans, self.pace.rows)
+        if not is_small(planned.rows):
+            end_turn()
         self.job.failpoint("plan.done")
         if planned.is_empty or planned.lag < least:
             if planned.is_empty:
@@ -207,6 +215,7 @@ class Ingestion:
             self.pace = self.pace.lifted()
             if self._evolution.forget():
                 self._staging = None
+        self._fresh_until = self.job.clock()
         self.progress.committed(staged, published.snapshot_id)
         publishing[1].result()
 

@@ -9,7 +9,9 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.kafka import Kafka
 from frazil.job.shared_reads import SharedReads
+from frazil.job.turns import Turns
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.prepared_plan import SmallBatches
 
 Leaders = Mapping[int, int | None]
 """The leader epoch of each partition."""
@@ -82,6 +84,8 @@ class JobContext:
     redact: Callable[[str], str] = lambda text: text
     consumers: ConsumerGroups = field(default_factory=ConsumerGroups)
     reads: SharedReads = field(default_factory=SharedReads)
+    turns: Turns = field(default_factory=Turns)
+    small_batches: SmallBatches = field(default_factory=SmallBatches)
 
     def now_ms(self) -> int:
         """Return the time in milliseconds since 1970."""

@@ -19,6 +19,7 @@ from frazil.declaration.environment import Environment
 from frazil.errors import JvmEnded
 from frazil.job.context import JobContext
 from frazil.job.failpoints import Failpoints
+from frazil.job.turns import Turns
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.spark_session import end, jvm_answers, session
 from frazil.version import VERSION
@@ -69,6 +70,7 @@ def open_job(
             failpoint=Failpoints(failpoints, lambda: int(jvm.java.lang.ProcessHandle.current().pid())),
             stopping=stop.is_set,
             stop=stop.set,
+            turns=Turns(max(int(spark.sparkContext.defaultParallelism), 2)),
             redact=secrets.redactor.redact,
         )
     except (Py4JError, OSError, AttributeError, TypeError) as error:

@@ -42,6 +42,7 @@ class JavaClasses:
         self._loaded: dict[str, Java] = {}
         self._methods: dict[tuple[str, str, int], Java] = {}
         self._functions: dict[tuple[str, ...], Java] = {}
+        self._constructors: dict[tuple[str, ...], Java] = {}
 
     def static(self, name: str, method: str, *arguments: tuple[str, Any]) -> Java:
         """Call a static method; each argument comes with its declared class.
@@ -58,7 +59,10 @@ class JavaClasses:
 
     def new(self, name: str, *arguments: tuple[str, Any]) -> Java:
         """Make an object; each argument comes with its declared class."""
-        constructor = self._constructor(name, [kind for kind, _ in arguments])
+        key = (name, *(kind for kind, _ in arguments))
+        if key not in self._constructors:
+            self._constructors[key] = self._constructor(name, key[1:])
+        constructor = self._constructors[key]
         return constructor.newInstance(self.object_array([value for _, value in arguments]))
 
     def function(self, name: str, method: str, *kinds: str, then: Sequence[Any] = (), on: Java = None) -> Java:
@@ -135,7 +139,7 @@ class JavaClasses:
         if name in _PRIMITIVES:
             return self.java(f"java.lang.{_PRIMITIVES[name]}").TYPE
         if name not in self._loaded:
-            full_name = name if name.startswith(("java.", "org.", "[")) else ICEBERG + name
+            full_name = name if name.startswith(("java.", "org.", "scala.", "[")) else ICEBERG + name
             self._loaded[name] = self.java("java.lang.Class").forName(full_name, True, self.loader)
         return self._loaded[name]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -197,15 +198,36 @@ def _short(value: Column) -> Column:
     return F.when(F.length(text) > _SHOWN, F.concat(F.substring(text, 1, _SHOWN), F.lit("…"))).otherwise(text)
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The column of the time at which rows are staged; `number` is an integer of theirs (see `constant`)."""
+
+    name: str
+    number: str = "partition"
+
+    def added_to(self, rows: DataFrame, at: float) -> DataFrame:
+        """Return the rows with this time, in seconds since 1970."""
+        moment = F.lit(datetime.fromtimestamp(at, UTC)).cast("timestamp")
+        return rows.withColumn(self.name, constant(moment, F.col(self.number)))
+
+
 def stage(
-    iceberg: Iceberg, table: str, rows: DataFrame, *, unique_id: str, at: float, sort: Sequence[Column] = ()
+    iceberg: Iceberg,
+    table: str,
+    rows: DataFrame,
+    *,
+    unique_id: str,
+    at: float,
+    sort: Sequence[Column] = (),
+    moment: Moment | None = None,
 ) -> Staged:
-    """Write `rows`, whose columns are the table's, to data files of `table`.
+    """Write `rows`, whose columns are the table's, but for the `moment`, to data files of `table`.
 
     `sort` orders rows within a task's files only: a global order would run the plan twice to sample it. `unique_id` is an
     id that no other staging of this driver has.
     """
     target = iceberg.load(table)
+    rows = moment.added_to(rows, at) if moment else rows
     files = write_files(iceberg, target, rows.sortWithinPartitions(*sort) if sort else rows, unique_id=unique_id)
     return Staged(
         table=table,
@@ -227,10 +249,11 @@ class TableWriter:
     new_id: Callable[[], str]
     pipeline: str = ""
     sort: tuple[Column, ...] = ()
+    moment: Moment | None = None
 
     def stage(self, rows: DataFrame, at: float) -> Staged:
         """Write `rows` to data files in no snapshot; `at` is when staging began, in seconds since 1970."""
-        return stage(self.iceberg, self.table, rows, unique_id=self.new_id(), at=at, sort=self.sort)
+        return stage(self.iceberg, self.table, rows, unique_id=self.new_id(), at=at, sort=self.sort, moment=self.moment)
 
 
 def write_files(iceberg: Iceberg, target: Java, rows: DataFrame, *, unique_id: str) -> tuple[Java, ...]:

@@ -80,7 +80,7 @@ def value_columns(columns: Sequence[str], key: Sequence[str], rules: Rules) -> l
 
 
 def fold(
-    changed: DataFrame, key: Sequence[str], values: Sequence[str], rules: Rules, observed: Observation
+    changed: DataFrame, key: Sequence[str], values: Sequence[str], rules: Rules, observed: Observation | str
 ) -> DataFrame:
     """Return the last change of each key, with marks, and, with `fills`, those that are or may be `UNRESOLVED`.
 

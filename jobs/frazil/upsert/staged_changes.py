@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from frazil.errors import KeysMoved
 from frazil.lake.commit.fence import StageAgain
+from frazil.lake.prepared_plan import Observed, Run, is_small
 from frazil.lake.stage import Staged, TableWriter
 from frazil.upsert.compared_changes import ComparedChanges
 from frazil.upsert.compared_rows import rows_to_write, unresolved_of
@@ -52,45 +53,60 @@ class StagedChanges:
         }
 
 
+_FOLD = "fold"
+_MARK = "_frazil_"  # the beginning of names that no table has
+
+
+def folded(changed: DataFrame, key: Sequence[str], batch: UpsertBatch, observed: Observed) -> DataFrame:
+    """Fold the changes to the last one of each key, for `stage_changes`.
+
+    `changed` has the table's columns, those of the `key` among them, `IS_DELETE` for a change that deletes its row, and
+    `OMITTED` if changes can omit values; without rules that fill them, the rows are right only if none does. One task folds a
+    small batch: then nothing is shuffled.
+    """
+    values = value_columns(changed.columns, key, batch.rules)
+    dealt = changed.coalesce(1) if is_small(batch.records) else changed.repartition(_tasks(changed, batch), *key)
+    return fold(dealt, key, values, batch.rules, observed(_FOLD))
+
+
+def _tasks(changed: DataFrame, batch: UpsertBatch) -> int:
+    return max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-batch.records // ROWS_A_TASK)), 1)
+
+
 def stage_changes(
     writer: TableWriter,
-    changed: DataFrame,
+    run: Run,
     key: Sequence[str],
     batch: UpsertBatch,
     resolver: KeyPositionResolver | None = None,
 ) -> StagedChanges:
-    """Fold the changes to the last one of each key, and stage their rows.
-
-    `changed` has the table's columns, those of the `key` among them, `IS_DELETE` for a change that deletes its row, and
-    `OMITTED` if changes can omit values; without rules that fill them, the rows are right only if none does. Without an
+    """Stage the rows of the changes that `folded` returned. Without an
     order, records of one key in two partitions raise `KeysMoved`. Rules that need the rows in the table search these on its head:
     the batches before must be committed. Before a batch that clears the table, it has none. The `resolver` answers the search of
     rules that need no rows; the table is scanned by default. Raises `StageAgain` if the table changes meanwhile, or if rows and
     keys are of two readings of the topic.
     """
-    rules = batch.rules
-    tasks = max(min(changed.sparkSession.sparkContext.defaultParallelism, -(-batch.records // ROWS_A_TASK)), 1)
-    observed = Observation()
-    values = value_columns(changed.columns, key, rules)
-    folded = fold(changed.repartition(tasks, *key), key, values, rules, observed)
-    folded.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
-    last = folded.where(IS_LAST).drop(IS_LAST)
+    rules, every = batch.rules, run.rows
+    columns = [name for name in every.columns if not name.startswith(_MARK)]
+    values = value_columns(columns, key, rules)
+    every.persist(StorageLevel.MEMORY_AND_DISK)  # rows and keys are of one reading of the topic
+    last = every.where(IS_LAST).drop(IS_LAST)
     changes: KeyChanges
     unresolved = frozenset[tuple[int, int]]()
     try:
         if rules.need_rows:
             changes = found = ComparedChanges(writer, _keys(last, key, RECORDS, REPEATED), batch)
             found.compare()
-            unresolved = unresolved_of(folded, found) if rules.fills else unresolved
+            unresolved = unresolved_of(every, found) if rules.fills else unresolved
             stored = writer.iceberg.spark.table(f"{writer.iceberg.name}.{writer.table}")
-            files = writer.stage(rows_to_write(last, changed.columns, values, stored, found, tasks), batch.at)
+            files = writer.stage(rows_to_write(last, columns, values, stored, found, _tasks(every, batch)), batch.at)
             found.check_written(files.rows)
         else:
             files = writer.stage(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, OMITTED), batch.at)
             changes = KeyChanges(writer, _keys(last, key), batch, resolver)
     finally:
-        folded.unpersist()
-    seen = observed.get
+        every.unpersist()
+    seen = run.observed(_FOLD)
     # A lost executor takes what it kept with it. Its part is read again then, and a compacted topic may hold fewer records.
     if changes.count != seen["keys"] or (not rules.need_rows and files.rows != changes.writes):
         raise StageAgain(

@@ -19,9 +19,8 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from frazil.decode.decoded_columns import KEY, REASON, ROW
+from frazil.decode.decoded_columns import REASON
 from frazil.decode.keys.row_key import RowKey
-from frazil.decode.record_decoder import RecordDecoder
 from frazil.lake.iceberg_java import DAMAGED, Iceberg, thrown
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.entry import Entry
@@ -167,13 +166,13 @@ class StaleKeysOfBatch:
 
 OF_NO_KEY = (Reason.NO_CHANGE, Reason.TRUNCATED)
 """Reasons of events that are no record of a row: they make no key stale."""
-_KEY = "_frazil_rejected_key"
+REJECTED_KEY = "_frazil_rejected_key"
+"""Column with the key that the row of a rejected record would have."""
 
 
 @contextmanager
-def kept(rejected: DataFrame, decoder: RecordDecoder, row_key: RowKey) -> Iterator[DataFrame]:
+def kept(records: DataFrame) -> Iterator[DataFrame]:
     """Keep rejected records with their keys, so that these and the dead letters are of one reading of the topic."""
-    records = rejected.withColumn(_KEY, decoder.key_of_rejected(row_key)).drop(ROW, KEY)
     records.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         yield records
@@ -189,7 +188,7 @@ def keys_of(records: DataFrame, row_key: RowKey, *, after: int | None) -> Reject
     wanted = records.where(~F.col(REASON).isin([reason.value for reason in OF_NO_KEY]))
     if after is not None:
         wanted = wanted.where(F.col("offset") > after)
-    of_key = [F.col(_KEY)[name].alias(name) for name in row_key.names]
+    of_key = [F.col(REJECTED_KEY)[name].alias(name) for name in row_key.names]
     keys = wanted.select(*of_key, F.col("partition").alias(KAFKA_PARTITION), F.col("offset").alias(KAFKA_OFFSET))
     is_known = reduce(Column.__and__, (F.col(name).isNotNull() for name in row_key.names))
     hashed = F.when(is_known, key_hash(keys, row_key.names)).alias(HASH)

@@ -15,6 +15,7 @@ from frazil.decode.keys.row_key import RowKey
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import IncompatibleSchema
 from frazil.job.context import JobContext
+from frazil.lake.prepared_plan import Observed, Run
 from frazil.lake.stage import Staged, TableWriter
 from frazil.schemas.evolution.schema_changes import Change, changes
 from frazil.schemas.types import Field, Struct
@@ -43,14 +44,13 @@ class RowLayout:
 class Batch:
     """The facts of one batch that its rows depend on.
 
-    Staging began `at` this time; the batch has about so many `records`, and its rows this `metadata`. An operator decided that
+    Staging began `at` this time; the batch has about so many `records`. An operator decided that
     records of a key may be in several partitions (`keys_move`); changes of the batch omit values that it `fills`. Records up to
     the offset `truncated_at` have no effect: the source's table was truncated there, and all rows of before go.
     """
 
     at: datetime
     records: int
-    metadata: Sequence[Column]
     keys_move: bool = False
     fills: bool = False
     truncated_at: int | None = None
@@ -122,14 +122,25 @@ class WriteMode(ABC):
         """Return whether what a batch writes depends on the rows in the table, so that those before it must be committed."""
         return False
 
-    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
-        """Write the rows of the decoded records that landed: one for each record. Raises what `stage_changes` raises."""
-        files = writer.stage(landed.select(*self.values(layout), *batch.metadata), batch.at.timestamp())
+    def planned(
+        self, landed: DataFrame, layout: RowLayout, metadata: Sequence[Column], batch: Batch, observed: Observed
+    ) -> DataFrame:
+        """Return what `stage` writes of the decoded records that landed; their rows get this `metadata`.
+
+        The plan is run again for other batches that differ in nothing but `at` and their `records`.
+        """
+        return landed.select(*self.values(layout), *metadata)
+
+    def stage(self, writer: TableWriter, run: Run, layout: RowLayout, batch: Batch) -> StagedRows:
+        """Write what is `planned`: here one row for each record. Raises what `stage_changes` raises."""
+        files = writer.stage(run.rows, batch.at.timestamp())
         return StagedRows(files=files, landed=files.rows, terms={"written": files.rows})
 
-    def kept(
-        self, rejected: DataFrame, decoder: RecordDecoder, key: RowKey | None
-    ) -> AbstractContextManager[DataFrame]:
+    def of_rejected(self, decoder: RecordDecoder, key: RowKey | None) -> list[Column]:
+        """Return what `rejected_keys` needs of a rejected record, next to its place and reason."""
+        return []
+
+    def kept(self, rejected: DataFrame) -> AbstractContextManager[DataFrame]:
         """Keep rejected records as long as both dead letters and `rejected_keys` are made of them."""
         return nullcontext(rejected)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.declaration import Pipeline, Upsert
@@ -16,6 +17,7 @@ from frazil.decode.keys.row_key import RowKey
 from frazil.decode.record_decoder import RecordDecoder, columns_of
 from frazil.decode.spark_types import spark_type
 from frazil.job.context import JobContext
+from frazil.lake.prepared_plan import Observed, Run
 from frazil.lake.stage import TableWriter
 from frazil.schemas.metadata import DELETED_AT, OF_STATES, ORDER
 from frazil.schemas.types import Field, Struct
@@ -24,10 +26,13 @@ from frazil.upsert.index_resolver import IndexResolver
 from frazil.upsert.key_changes import UpsertBatch
 from frazil.upsert.resolver_protocol import IS_DELETE, OMITTED, KeyPositionResolver
 from frazil.upsert.scan_resolver import ScanResolver
-from frazil.upsert.staged_changes import stage_changes
-from frazil.upsert.stale_keys import RejectedKeys, kept, keys_of
+from frazil.upsert.staged_changes import folded, stage_changes
+from frazil.upsert.stale_keys import REJECTED_KEY, RejectedKeys, kept, keys_of
 from frazil.write.keyed import KeyedMode
 from frazil.write.mode import Batch, Report, RowLayout, StagedRows
+
+_BEFORE = "before"
+"""Name of the count of records before a truncate."""
 
 
 class UpsertMode(KeyedMode):
@@ -89,23 +94,32 @@ class UpsertMode(KeyedMode):
             remember_us=remembered_seconds(self._write) * 1_000_000,
         )
 
-    def stage(self, writer: TableWriter, landed: DataFrame, layout: RowLayout, batch: Batch) -> StagedRows:
-        """Fold the records to the last one of each key, and write their rows; see `stage_changes`."""
-        key, before = _key(layout), Observation()
-        clears = batch.truncated_at is not None
+    def planned(
+        self, landed: DataFrame, layout: RowLayout, metadata: Sequence[Column], batch: Batch, observed: Observed
+    ) -> DataFrame:
+        """Fold the records to the last one of each key; see `folded`."""
+        key = _key(layout)
         if batch.truncated_at is not None:
             is_after = F.col("offset") > batch.truncated_at
-            landed = landed.observe(before, F.count_if(~is_after).alias("records")).where(is_after)
+            landed = landed.observe(observed(_BEFORE), F.count_if(~is_after).alias("records")).where(is_after)
         marks = [is_delete(has_changes=key.has_changes).alias(IS_DELETE)]
         if key.has_changes:
             marks.append(F.col(ROW)[decoded_columns.UNAVAILABLE].alias(OMITTED))
+        changed = landed.select(*self.values(layout), *metadata, *marks)
+        return folded(changed, key.names, self._facts(batch), observed)
+
+    def _facts(self, batch: Batch) -> UpsertBatch:
         rules = self._rules(keys_move=batch.keys_move, fills=batch.fills)
-        if rules.need_rows:
+        clears = batch.truncated_at is not None
+        return UpsertBatch(at=batch.at.timestamp(), records=batch.records, rules=rules, clears=clears)
+
+    def stage(self, writer: TableWriter, run: Run, layout: RowLayout, batch: Batch) -> StagedRows:
+        """Write the rows of the folded records; see `stage_changes`."""
+        facts = self._facts(batch)
+        if facts.rules.need_rows:
             self.resolver = None  # an index is of no use any more
-        facts = UpsertBatch(at=batch.at.timestamp(), records=batch.records, rules=rules, clears=clears)
-        changed = landed.select(*self.values(layout), *batch.metadata, *marks)
-        staged = stage_changes(writer, changed, key.names, facts, self.resolver)
-        count = staged.records + (int(before.get["records"] or 0) if clears else 0)
+        staged = stage_changes(writer, run, _key(layout).names, facts, self.resolver)
+        count = staged.records + (int(run.observed(_BEFORE)["records"] or 0) if facts.clears else 0)
         return StagedRows(
             files=staged.files,
             landed=count,
@@ -115,12 +129,14 @@ class UpsertMode(KeyedMode):
             omits_values=bool(staged.omitted) and not batch.fills,
         )
 
-    def kept(
-        self, rejected: DataFrame, decoder: RecordDecoder, key: RowKey | None
-    ) -> AbstractContextManager[DataFrame]:
-        """Keep the records with their keys: these and the dead letters are of one reading of the topic."""
+    def of_rejected(self, decoder: RecordDecoder, key: RowKey | None) -> list[Column]:
+        """Return the key that its row would have."""
         assert key is not None
-        return kept(rejected, decoder, key)
+        return [decoder.key_of_rejected(key).alias(REJECTED_KEY)]
+
+    def kept(self, rejected: DataFrame) -> AbstractContextManager[DataFrame]:
+        """Keep the records with their keys: these and the dead letters are of one reading of the topic."""
+        return kept(rejected)
 
     def rejected_keys(self, kept: DataFrame, key: RowKey | None, after: int | None) -> RejectedKeys | None:
         """See `WriteMode`: keys whose newest record was rejected are counted as stale."""

@@ -37,7 +37,7 @@ def test_another_java_has_another_archive(elsewhere: Path, monkeypatch: pytest.M
 
 
 def test_a_java_that_makes_none_leaves_nothing(elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_data_sharing, "_PRACTICE", "raise SystemExit(1)")
+    monkeypatch.setattr(class_data_sharing, "_PRACTICE", "no.such.module")
     assert class_data_sharing.make() is None
     assert list(class_data_sharing.archive().parent.iterdir()) == []
 
@@ -45,7 +45,7 @@ def test_a_java_that_makes_none_leaves_nothing(elsewhere: Path, monkeypatch: pyt
 def test_a_step_that_takes_too_long_is_said_and_tried_again(
     elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(class_data_sharing, "_PRACTICE", "import signal; signal.pause()")
+    monkeypatch.setattr(class_data_sharing, "_PRACTICE", "http.server")
     monkeypatch.setattr(class_data_sharing, "LONGEST_SECONDS", 0)
     assert class_data_sharing.main() == class_data_sharing.TRY_AGAIN == 75
     assert "took longer than 0 s. Spark starts without one; `make setup` tries again" in capsys.readouterr().out

@@ -82,13 +82,18 @@ def read(
         tasks = min(spark.sparkContext.defaultParallelism, rows // SPLIT_ROWS)
         if tasks > len(some):
             reader = reader.option("minPartitions", str(tasks))
-        without_headers = {} if headers else {"headers": F.lit(None).cast(HEADERS)}
-        parts.append(reader.load().withColumns({"timestamp": F.expr(_UNSHIFTED), **without_headers}))
+        parts.append(as_records(reader.load()))
     if by_driver:
         parts.append(_frame(spark, topic, by_driver, headers=headers))
     records = reduce(DataFrame.unionByName, parts)
     shared = max(LEAST_TASKS, rows // SPLIT_ROWS)
     return records.coalesce(shared) if len(ranges) > max(SEPARATE_RANGES, shared) else records
+
+
+def as_records(found: DataFrame) -> DataFrame:
+    """Return what Spark's Kafka source returns as the records of `read`."""
+    without_headers = {} if "headers" in found.columns else {"headers": F.lit(None).cast(HEADERS)}
+    return found.withColumns({"timestamp": F.expr(_UNSHIFTED), **without_headers})
 
 
 def is_in(ranges: Sequence[OffsetRange]) -> Column:

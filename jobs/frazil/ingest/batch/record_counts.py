@@ -33,7 +33,7 @@ AHEAD_MS = 3_600_000  # a timestamp further in the future says nothing of how fa
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The counts of records as they came from Kafka. `tail` are rows of those at the end of each range.
+    """The counts of records as they came from Kafka. `tail` are those at the end of each range, for `last_records`.
 
     `key_ids` are the lowest and the highest schema id that keys may begin with; None if none does, or they were not looked for.
     """
@@ -41,7 +41,7 @@ class Read:
     records: int
     bytes: int
     by_partition: Mapping[int, int]
-    tail: Sequence[Mapping[str, Any]] = ()
+    tail: Sequence[str] = ()
     key_ids: tuple[int, int] | None = None
 
 
@@ -74,12 +74,17 @@ def may_be_framed(pipeline: Pipeline) -> bool:
 
 
 def observe_records(
-    records: DataFrame, observed: Observation, ranges: Sequence[OffsetRange], *, with_key_ids: bool = False
+    records: DataFrame,
+    observed: Observation | str,
+    ranges: Sequence[OffsetRange] | None,
+    *,
+    with_key_ids: bool = False,
 ) -> DataFrame:
     """Count the records as they come from Kafka, before anything else can lose one, in all and by partition.
 
     Aggregates here update once a record and copy nothing; after decoding they would copy every row. Each is one for all
-    partitions: one for each would be evaluated for each record. With `with_key_ids` they note `Read.key_ids`.
+    partitions: one for each would be evaluated for each record. Without `ranges` all records are their tail, as may be where
+    there are few. With `with_key_ids` they note `Read.key_ids`.
     """
     of_keys = [F.min(_KEY_ID).alias("lowest_key_id"), F.max(_KEY_ID).alias("highest_key_id")] if with_key_ids else []
     if with_key_ids:
@@ -118,29 +123,34 @@ def counts(found: Sequence[Any] | None) -> dict[int, int]:
     return dict(sorted(counted.items()))
 
 
-def _tail(ranges: Sequence[OffsetRange]) -> Column:
-    """Return what is kept of a record at the end of its range, else null. There are several: the last offsets may hold none."""
+def _tail(ranges: Sequence[OffsetRange] | None) -> Column:
+    """Return what is kept of a record at the end of its range, else null. There are several: the last offsets may hold none.
+
+    It is one text: a struct takes Spark and Python ten times as long on the way to the driver.
+    """
+    ms = F.coalesce(F.unix_millis("timestamp").cast("string"), F.lit(""))
+    record = F.concat_ws(" ", "partition", "offset", fingerprint.of_columns(), ms)
+    if ranges is None:
+        return record
     many = max(TAIL_OF_ONE, TAIL // max(len(ranges), 1))
     begins = {r.partition: r.end - many for r in ranges}
     every = ",".join(str(begins.get(p, 2**63 - 1)) for p in range(max(begins, default=0) + 1))
     # One text, split when the plan is made: an array of a literal for each partition takes seconds to build for a thousand.
     at = F.get(F.split(F.lit(every), ",").cast("array<bigint>"), F.col("partition"))
-    record = F.struct(
-        "partition", "offset", F.unix_millis("timestamp").alias("ms"), fingerprint.of_columns().alias("hash")
-    )
     return F.when(F.col("offset") >= at, record)
 
 
-def last_records(
-    tail: Sequence[Mapping[str, Any]], epochs: Mapping[int, int | None], *, now_ms: float
-) -> dict[int, LastRecord]:
+def last_records(tail: Sequence[str], epochs: Mapping[int, int | None], *, now_ms: float) -> dict[int, LastRecord]:
     """Return the last record that was read of each partition, from the tail of its range."""
     found: dict[int, LastRecord] = {}
-    for row in sorted(tail, key=lambda row: (row["partition"], row["offset"])):
-        p, ms = row["partition"], row["ms"] if row["ms"] is not None and row["ms"] <= now_ms + AHEAD_MS else None
+    rows = (
+        (int(p), int(offset), fingerprinted, at) for p, offset, fingerprinted, at in (row.split(" ") for row in tail)
+    )
+    for p, offset, fingerprinted, at in sorted(rows):
+        ms = int(at) if at and int(at) <= now_ms + AHEAD_MS else None
         before = found[p].newest_ms if p in found else None
         newest = max((known for known in (before, ms) if known is not None), default=None)
-        found[p] = LastRecord(row["offset"], row["hash"], epochs.get(p), newest)
+        found[p] = LastRecord(offset, fingerprinted, epochs.get(p), newest)
     return found
 
 
@@ -156,7 +166,7 @@ def skips(reason: Column, on_error: ErrorMode, tombstones: Tombstones, *, trunca
     return skipped
 
 
-def observe_rejected(rejected: DataFrame, observed: Observation, skipped: Column) -> DataFrame:
+def observe_rejected(rejected: DataFrame, observed: Observation | str, skipped: Column) -> DataFrame:
     """Count rejected records by reason, those that are skipped by reason and by partition, and note frames for `seen_frames`."""
     reason = F.col(REASON)
     counted = [F.count_if((reason == r.value) & ~skipped).alias(f"rejected_{r}") for r in Reason]

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from frazil.clients.kafka_records import Record
-from frazil.dead_letters.rejected_rows import dead_letters
+from frazil.dead_letters.rejected_rows import dead_letter
 from frazil.declaration import Pipeline
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.write_modes import tombstones
-from frazil.decode.decoded_columns import REASON, ROW, SCHEMA_ID
+from frazil.decode.decoded_columns import DETAIL, REASON, ROW, SCHEMA_ID
 from frazil.decode.keys.key_column import KeyLanding, key_column
 from frazil.decode.keys.row_key import KEY_COLUMN
-from frazil.decode.record_decoder import RecordDecoder, with_bytes_as_read
+from frazil.decode.record_decoder import RecordDecoder
 from frazil.ingest.batch import record_counts
-from frazil.ingest.batch.read import HEADERS, consumer_options, is_in, read
+from frazil.ingest.batch.kafka_rows import kafka_rows
+from frazil.ingest.batch.read import HEADERS, SEPARATE_RANGES, as_records, consumer_options, is_in, read
 from frazil.ingest.batch.refused_records import refused
 from frazil.ingest.batch.staged_records import StagedRecords, StagedRejected
 from frazil.ingest.plan.plan import Plan
 from frazil.ingest.plan.ranges import ranges_of
 from frazil.job.context import JobContext
 from frazil.job.shared_reads import Stretch
-from frazil.lake.stage import PartitionLimits, Staged, TableWriter, constant, order, stage
+from frazil.lake.prepared_plan import Build, Observed, PreparedPlans, Run, is_small, planned_anew
+from frazil.lake.stage import Moment, PartitionLimits, Staged, TableWriter, order, stage
 from frazil.schemas.metadata import COORDINATES, INGESTED_AT
 from frazil.write.mode import Batch, RowLayout, WriteMode
 
-_UNRESOLVED = "_frazil_unresolved"
+_UNRESOLVED, _LETTER = "_frazil_unresolved", "_frazil_letter"
+_READ, _REJECTED = "read", "rejected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Staging:
     layout: RowLayout
     key: KeyLanding | None = None
     limits: PartitionLimits = PartitionLimits()  # noqa: RUF009 # frozen
+    plans: PreparedPlans = field(default_factory=PreparedPlans, compare=False)
 
     def needs_rows(self, planned: Plan) -> bool:
         """Return whether a batch can only be staged when those before it are committed: what it writes depends on their rows."""
@@ -72,114 +76,139 @@ class Staging:
         """Stage the rows of a plan, and count its records as they are read."""
         thorough, at = self.decoding.thorough, datetime.fromtimestamp(self.job.clock(), UTC)
         decoding = thorough if planned.handling.thorough else self.decoding
-        observed = Observation()
-        records = self._read(planned, by_driver)
-        records = record_counts.observe_records(
-            records, observed, planned.ranges, with_key_ids=record_counts.may_be_framed(self.pipeline)
-        )
-        self.job.failpoint("stage.started")
-        landed, table = decoding.rows(records, self.unplaced()), self.pipeline.table
-        sort = tuple(order(table.sort_fields))
-        writer = TableWriter(self.job.iceberg, table.identifier, self.job.new_id, self.pipeline.name, sort)
+        table, sort = self.pipeline.table, tuple(order(self.pipeline.table.sort_fields))
+        new_id, moment = self.job.new_id, self._moment()
+        writer = TableWriter(self.job.iceberg, table.identifier, new_id, self.pipeline.name, sort, moment)
         batch = Batch(
             at=at,
             records=planned.rows,
-            metadata=self._metadata(at),
             keys_move=planned.keys_move,
             fills=planned.handling.fills,
             truncated_at=planned.truncated_at if self.mode.deletes_all else None,
         )
-        staged = self.mode.stage(writer, landed, self.layout, batch)
+        ends = None if is_prepared(planned, by_driver) else planned.ranges
+        are_framed = record_counts.may_be_framed(self.pipeline)
+
+        def rows(records: DataFrame, observed: Observed) -> DataFrame:
+            records = record_counts.observe_records(records, observed(_READ), ends, with_key_ids=are_framed)
+            landed = decoding.rows(records, self.unplaced())
+            return self.mode.planned(landed, self.layout, self._metadata(), batch, observed)
+
+        self.job.failpoint("stage.started")
+        depends_on = "rows", planned.handling.thorough, batch.keys_move, batch.fills, batch.truncated_at
+        run = self._run(planned, by_driver, rows, depends_on)
+        staged = self.mode.stage(writer, run, self.layout, batch)
         self.job.failpoint("stage.written")
-        read = record_counts.read(observed.get)
+        read = record_counts.read(run.observed(_READ))
         return StagedRecords(planned, by_driver, decoding, thorough, staged, read, at, self.layout.key_names)
 
     def stage_rejected(self, staged: StagedRecords) -> StagedRejected:
         """Stage the dead letters of a batch, by a second job over the same range, and count them."""
-        observed, key = Observation(), self.layout.key
+        key, truncates, unresolved = self.layout.key, self.deletes_all(staged.plan), staged.rows.unresolved
         skipped = record_counts.skips(
-            F.col(REASON),
-            self.pipeline.on_error,
-            tombstones(self.pipeline.write),
-            truncates=self.deletes_all(staged.plan),
+            F.col(REASON), self.pipeline.on_error, tombstones(self.pipeline.write), truncates=truncates
         )
-        records = self._read(staged.plan, staged.by_driver, headers=True)  # a replay needs headers
-        unavailable = None
-        if staged.rows.unresolved:
-            listed = self.job.spark.createDataFrame(sorted(staged.rows.unresolved), "partition int, offset long")
-            listed = listed.withColumn(_UNRESOLVED, F.lit(True))
-            records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
-            unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
-        rejects = staged.thorough.rejected(records, unavailable, self.unplaced())
-        rejects = record_counts.observe_rejected(rejects, observed, skipped)
-        with self.mode.kept(rejects, staged.thorough, key) as kept:
-            letters = kept.where(~skipped)
-            files = self._stage_letters(staged, letters)
-            counted = record_counts.rejected(observed.get)
+
+        def rejects(records: DataFrame, observed: Observed) -> DataFrame:
+            unavailable = None
+            if unresolved:
+                listed = records.sparkSession.createDataFrame(sorted(unresolved), "partition int, offset long")
+                listed = listed.withColumn(_UNRESOLVED, F.lit(True))
+                records = records.join(F.broadcast(listed), ["partition", "offset"], "left")
+                unavailable = F.coalesce(F.col(_UNRESOLVED), F.lit(False))
+            found = staged.thorough.rejected(records, unavailable, self.unplaced())
+            found = record_counts.observe_rejected(found, observed(_REJECTED), skipped)
+            letter = F.when(~skipped, dead_letter(found, pipeline=self.pipeline.name, run=self.job.run))
+            of_keys = self.mode.of_rejected(staged.thorough, key)
+            return found.select(letter.alias(_LETTER), "partition", "offset", REASON, SCHEMA_ID, DETAIL, *of_keys)
+
+        run = self._run(staged.plan, staged.by_driver, rejects, ("rejected", truncates, unresolved), headers=True)
+        with self.mode.kept(run.rows) as kept:
+            letters = kept.where(F.col(_LETTER).isNotNull())
+            files = self._stage_letters(letters, staged.at)
+            counted = record_counts.rejected(run.observed(_REJECTED))
             keys = self.mode.rejected_keys(kept, key, counted.last_truncate if staged.rows.clears else None)
             found = refused(self.pipeline, letters) if files.rows else ()
         return StagedRejected(counted, files, keys, found)
 
-    def _stage_letters(self, staged: StagedRecords, rejects: DataFrame) -> Staged:
-        letters = dead_letters(
-            with_bytes_as_read(rejects),
-            pipeline=self.pipeline.name,
-            run=self.job.run,
-            at=staged.at,
-        )
+    def _stage_letters(self, letters: DataFrame, at: datetime) -> Staged:
         files = stage(
             self.job.iceberg,
             self.pipeline.table.dead_letters,
-            letters,
+            letters.select(f"{_LETTER}.*"),
             unique_id=self.job.new_id(),
-            at=self.job.clock(),
+            at=at.timestamp(),
+            moment=Moment("rejected_at"),
         )
         self.job.failpoint("stage.rejected")
         return files
 
-    def _read(self, planned: Plan, by_driver: Sequence[Record], *, headers: bool = False) -> DataFrame:
+    def _run(
+        self,
+        planned: Plan,
+        by_driver: Sequence[Record],
+        build: Build,
+        depends_on: Hashable,
+        *,
+        headers: bool = False,
+    ) -> Run:
+        """Return what `build` makes of the batch's records; with `headers` they have them. A small one runs an earlier plan."""
         topic, stretch = self.pipeline.topic, planned.stretch
         headers = headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema
+        options = consumer_options(self.pipeline, self.job.kafka)
+        group = self.job.consumers.group(self.pipeline.name, options, stretch.leaders)
+        isolation = self.pipeline.isolation.value
+        if is_prepared(planned, by_driver):
+            spark = self.job.small_batches.session(self.job.spark)
+            rows = kafka_rows(
+                spark, topic.name, planned.ranges, options=options, isolation=isolation, group=group, headers=headers
+            )
+            return self.plans.run(spark, depends_on, rows, lambda found, observed: build(as_records(found), observed))
 
         def from_kafka(of: Stretch, *, headers: bool = True) -> DataFrame:
-            options = consumer_options(self.pipeline, self.job.kafka)
             return read(
                 self.job.spark,
                 topic.name,
                 ranges_of(of.start, of.end),
                 options=options,
-                isolation=self.pipeline.isolation.value,
-                group=self.job.consumers.group(self.pipeline.name, options, stretch.leaders),
+                isolation=isolation,
+                group=group,
                 headers=headers,
                 by_driver=by_driver,
             )
 
         kept = None if by_driver else self.job.reads.records(self.pipeline.name, stretch, from_kafka)
         if kept is None:
-            return from_kafka(stretch, headers=headers)
+            return planned_anew(from_kafka(stretch, headers=headers), build)
         records, there = kept
         if there != stretch:
             records = records.where(is_in(planned.ranges))
-        return records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS))
+        return planned_anew(records if headers else records.withColumn("headers", F.lit(None).cast(HEADERS)), build)
 
-    def _metadata(self, at: datetime) -> list[Column]:
+    def _moment(self) -> Moment | None:
+        is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT
+        return Moment(INGESTED_AT.name, "_kafka.partition" if is_struct else "_kafka_partition")
+
+    def _metadata(self) -> list[Column]:
         is_struct = self.pipeline.table.metadata_columns is MetadataColumns.STRUCT
         key = F.col("key") if self.key is None else key_column(self.key)
         headers = F.col("headers") if self.pipeline.headers else F.lit(None).cast(HEADERS)
-        return metadata(schema_id=SCHEMA_ID, struct=is_struct, ingested_at=at, key=key, headers=headers)
+        return metadata(schema_id=SCHEMA_ID, struct=is_struct, key=key, headers=headers)
 
 
-def metadata(
-    *, schema_id: str, struct: bool, ingested_at: datetime, key: Column | None = None, headers: Column | None = None
-) -> list[Column]:
-    """Return the metadata columns of a row, in the declared layout; `schema_id` names a column of the decoded records.
+def is_prepared(planned: Plan, by_driver: Sequence[Record]) -> bool:
+    """Return whether a batch runs a plan of an earlier one."""
+    return not by_driver and is_small(planned.rows) and len(planned.ranges) <= SEPARATE_RANGES
+
+
+def metadata(*, schema_id: str, struct: bool, key: Column | None = None, headers: Column | None = None) -> list[Column]:
+    """Return the metadata columns of a row, but for its moment, in the declared layout; `schema_id` is a column of the records.
 
     `key` and `headers` are the content of those columns, if it is not what Kafka holds.
     """
     found = {"schema_id": F.col(schema_id)}
     found |= {name: given for name, given in (("key", key), ("headers", headers)) if given is not None}
     coordinates = {f.name: found.get(f.name, F.col(f.name)) for f in COORDINATES}
-    at = constant(F.lit(ingested_at).cast("timestamp")).alias(INGESTED_AT.name)
     if struct:
-        return [F.struct(*(c.alias(name) for name, c in coordinates.items())).alias("_kafka"), at]
-    return [*(c.alias(f"_kafka_{name}") for name, c in coordinates.items()), at]
+        return [F.struct(*(c.alias(name) for name, c in coordinates.items())).alias("_kafka")]
+    return [c.alias(f"_kafka_{name}") for name, c in coordinates.items()]

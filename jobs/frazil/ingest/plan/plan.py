@@ -210,6 +210,10 @@ def _share(waiting: Mapping[int, int], limit: int) -> dict[int, int]:
     return taken
 
 
+UNMEASURED_ROWS = 4_096
+"""So few rows take the time of their plan, of a cold JVM and of their commit: it says nothing of larger batches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """The size that the next batch may have, learnt from those before.
@@ -233,7 +237,9 @@ class Pace:
         limits = self.limits
         wanted = int(rows * limits.target_seconds / max(seconds, 0.01))
         grown = self.rows
-        if rows >= self.rows // 2 or seconds > limits.target_seconds:  # a small batch says little about large ones
+        if rows <= UNMEASURED_ROWS:
+            grown *= 4 if rows >= self.rows // 2 else 1
+        elif rows >= self.rows // 2 or seconds > limits.target_seconds:  # a small batch says little about large ones
             grown = max(min(wanted, self.rows * 4), self.rows // 4, min(limits.first_rows, self.rows))
         most = limits.max_rows if self.ceiling is None else min(limits.max_rows, self.ceiling)
         bounded = min(grown, most, int(limits.max_bytes / max(row_bytes, 1.0)))

@@ -66,7 +66,7 @@ class TopicWriter:
                 raise InvalidInput(error.args[0].str(), where=f"topic {self._topic}", do="Correct it") from None
             raise self._unavailable(error) from None
 
-    def send(self, records: Iterable[tuple[bytes | None, bytes]]) -> dict[int, int]:
+    def send(self, records: Iterable[tuple[bytes | None, bytes | None]]) -> dict[int, int]:
         """Send records, in their order, and return how many each partition got.
 
         Raises `KafkaUnavailable` if the broker did not take all; it says how many it took.

@@ -1,7 +1,7 @@
 """Class-data sharing, with which Spark's JVM starts in about half the time: it maps its classes instead of loading them.
 
-`python -m frazil.local.toolchain.class_data_sharing` starts Spark once, writes and reads a few rows, and lists the loaded
-classes. A second JVM creates an archive of them. The archive, about 225 MB, fits one Java, the jars of one virtual
+`python -m frazil.local.toolchain.class_data_sharing` lands a few records of each kind, and lists the classes that Spark's JVM
+loaded. A second JVM creates an archive of them. The archive, about 300 MB, fits one Java, the jars of one virtual
 environment and those of the cache, so it is stored in that environment. A JVM that the archive does not fit starts without it.
 
 The first JVM could write the archive when it ends, but with Java 17 that took four minutes and a gigabyte of memory.
@@ -27,42 +27,8 @@ TRY_AGAIN = 75
 
 # Without this option, a JVM prints a warning about an archive that does not fit.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-# It is to load most classes that Frazil needs.
-_PRACTICE = """
-import sys
-from pyspark.sql import SparkSession, functions as F
-from pyspark.sql.avro.functions import from_avro
-_, classes, folder = sys.argv
-spark = SparkSession.builder.master("local[2]").config(map={
-    "spark.driver.extraJavaOptions": f"-XX:DumpLoadedClassList={classes} -XX:TieredStopAtLevel=1",
-    "spark.ui.enabled": "false",
-    "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-    "spark.sql.catalog.lake.type": "jdbc",
-    "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}.db",
-    "spark.sql.catalog.lake.warehouse": folder,
-}).getOrCreate()
-rows = spark.range(100).select(
-    "id",
-    F.from_json(F.lit('{"a": 1}'), "a INT").alias("row"),
-    F.col("id").cast("string").alias("text"),
-    from_avro(F.lit(b"\\x02"), '"long"').alias("number"),
-)
-rows.where(F.col("row")["a"] == 1).sortWithinPartitions("id").write.parquet(folder + "/files")
-spark.read.parquet(folder + "/files").agg(F.count("*"), F.max("text")).collect()
-spark.sql("CREATE NAMESPACE lake.practice")
-rows.writeTo("lake.practice.rows").create()
-spark.table("lake.practice.rows").where("id > 1").agg(F.count("*"), F.max("text")).collect()
-spark.sql("SELECT 1 AS one").createOrReplaceTempView("ones")
-spark.sql("SELECT * FROM ones").collect()
-java, byte_arrays = spark._jvm.java, "org.apache.kafka.common.serialization.ByteArrayDeserializer"
-kafka = {"bootstrap.servers": "127.0.0.1:9", "key.deserializer": byte_arrays, "value.deserializer": byte_arrays}
-consumer = spark._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(java.util.HashMap(kafka))
-consumer.assign([spark._jvm.org.apache.kafka.common.TopicPartition("practice", 0)])
-consumer.poll(java.time.Duration.ofMillis(100))  # there is no broker
-consumer.close()
-print(spark._jvm.java.lang.System.getProperty("java.class.path"))
-spark.stop()
-"""
+_PRACTICE = "frazil.cli.demo.practice"
+"""The module whose process loads most classes that a driver needs, and lists them."""
 
 
 def archive() -> Path:
@@ -70,7 +36,8 @@ def archive() -> Path:
 
     Raises `JavaUnsuitable`, and `JarsUnavailable` or `JarMismatch`.
     """
-    source = f"{version_text(java())}{_PRACTICE}{_jars()}"
+    practice = Path(__file__).parents[2] / "cli" / "demo" / "practice.py"
+    source = f"{version_text(java())}{practice.read_text()}{_jars()}"
     return Path(sys.prefix, "share", "frazil", f"spark-{hashlib.sha256(source.encode()).hexdigest()[:16]}.jsa")
 
 
@@ -93,8 +60,7 @@ def make() -> Path | None:
     with tempfile.TemporaryDirectory(dir=made.parent) as name:
         folder = Path(name)
         classes, new = folder / "classes", folder / made.name
-        with class_path.of_new_jvms(_jars()):
-            jars = _ran(folder, sys.executable, "-c", _PRACTICE, classes, folder / "rows").strip()
+        jars = _ran(folder, sys.executable, "-m", _PRACTICE, classes, folder / "services").strip()
         if jars:
             options = (f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={new}")
             _ran(folder, java(), "-Xshare:dump", *options, "-cp", jars)

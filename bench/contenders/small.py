@@ -1,0 +1,128 @@
+"""Frazil with small batches: of one pipeline, batch by batch, and of eight keyed topics that are followed."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+from typing import Any
+
+from bench.accounting import Meter, Usage
+from bench.contenders.product import driver, reporter
+from bench.topics import Job
+from frazil.clients.registry.client import Registry
+from frazil.declaration import Append, ErrorMode, Json, Pipeline, Table, Text, Upsert
+from frazil.declaration import Topic as DeclaredTopic
+from frazil.decode.writers.topic_writers import writer_schemas
+from frazil.ingest import runner
+from frazil.ingest.loop import Ingestion
+from frazil.job.context import JobContext
+from frazil.local.produce.produce import TopicWriter
+
+PLAIN = ("id long", "name string", "amount double", "city string", "ok boolean")
+NESTED = (*PLAIN, "tags list<string>", "sizes map<string, long>", "place struct<city: string, zip: long>")
+KINDS: Mapping[str, tuple[Append | Upsert, tuple[str, ...], float]] = {
+    "append": (Append(), PLAIN, 0.0),
+    "append_rejected": (Append(), NESTED, 0.02),
+    "upsert": (Upsert(), PLAIN, 0.0),
+    "upsert_rejected": (Upsert(), NESTED, 0.02),
+}
+"""The write mode, the columns, and the share of records that are no JSON, of the pipelines in `bench.small.TITLES`, in their order."""
+KEYS, PARTITIONS = 4_000, 3
+TRICKLES, A_SECOND, TRICKLE_KEYS = 8, 5, 400
+
+
+def run(job: Job, meter: Meter) -> dict[str, Any]:
+    """Land batches of `rows` records of the job's kind, and return the CPU-seconds and seconds of each; or follow `seconds`."""
+    wants, stopping = dict(job.wants), threading.Event()
+    with driver(job, stopping=stopping) as (shared, registry):
+        if wants.get("seconds"):
+            return _followed(job, meter, shared, registry, stopping)
+        kind, dice = list(KINDS)[wants["kind"]], Random(7)
+        pipeline, writer = _pipeline(job, kind, job.table), TopicWriter(job.environment.kafka.bootstrap, job.table)
+        writer.create(PARTITIONS)
+        writers = writer_schemas(pipeline.topic, registry)
+        ingestion = Ingestion(pipeline, shared, writers, reporter(shared, pipeline))
+        batches: list[Usage] = []
+        for number in range(wants["batches"]):
+            writer.send(_records(kind, dice, number * wants["rows"], wants["rows"], KEYS))
+            before = meter.read()
+            ingestion.poll()
+            batches.append(meter.read().since(before))
+        total = ingestion.total
+        assert total.read == wants["batches"] * wants["rows"], total
+    return {"kind": kind, "cpu": [_cpu(batch) for batch in batches], "wall": [b.wall for b in batches]}
+
+
+def _cpu(used: Usage) -> float:
+    return sum(seconds for name, seconds in used.cpu.items() if name != "broker")
+
+
+def _pipeline(job: Job, kind: str, table: str) -> Pipeline:
+    write, columns, _ = KINDS[kind]
+    topic = DeclaredTopic(table, value=Json(columns=columns), key=Text())
+    return Pipeline(
+        topic=topic,
+        table=Table(table if "." in table else f"bench.{table}"),
+        write=write,
+        on_error=ErrorMode.DEAD_LETTER,
+    )
+
+
+def _records(kind: str, dice: Random, first: int, count: int, keys: int) -> Iterator[tuple[bytes, bytes]]:
+    _, columns, bad = KINDS[kind]
+    for number in range(first, first + count):
+        value = {"id": number, "name": f"n{number % 97}", "amount": number / 4, "city": "c" * (number % 9), "ok": True}
+        if columns is NESTED:
+            value |= {"tags": ["a", "b"], "sizes": {"m": number}, "place": {"city": "q", "zip": number}}
+        is_bad = dice.random() < bad
+        yield b"k%d" % dice.randrange(keys), b"{broken" if is_bad else json.dumps(value).encode()
+
+
+def _followed(
+    job: Job, meter: Meter, shared: JobContext, registry: Registry, stopping: threading.Event
+) -> dict[str, Any]:
+    """Follow eight keyed topics with a few records a second each; count the commits and CPU-seconds of some time."""
+    names = [f"{job.table}_{number}" for number in range(TRICKLES)]
+    pipelines = [_pipeline(job, "upsert", name) for name in names]
+    commits = list[tuple[float, str]]()
+
+    def noted(event: Mapping[str, Any]) -> None:
+        if event["event"] == "batch_committed":
+            commits.append((time.monotonic(), str(event["pipeline"])))
+
+    writers = [TopicWriter(job.environment.kafka.bootstrap, name) for name in names]
+    for writer in writers:
+        writer.create(PARTITIONS)
+
+    def produce() -> None:
+        dice, number = Random(7), 0
+        while not stopping.wait(1.0):
+            for writer in writers:
+                writer.send(_records("upsert", dice, number, A_SECOND, TRICKLE_KEYS))
+            number += A_SECOND
+
+    following: Callable[[], Any] = lambda: runner.follow(pipelines, shared, registry, noted, probe=False)  # noqa: E731
+    threads = [threading.Thread(target=produce), threading.Thread(target=following)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    time.sleep(job.wants["warm_seconds"])
+    before, at = meter.read(), time.monotonic()
+    time.sleep(job.wants["seconds"])
+    used, until = meter.read().since(before), time.monotonic()
+    stopping.set()
+    for thread in threads:
+        thread.join()
+    counted = [name for when, name in commits if at <= when < until]
+    first = {name: min(when for when, of in commits if of == name) - began for name in {of for _, of in commits}}
+    cpu, minutes = _cpu(used), (until - at) / 60
+    return {
+        "cpu_a_minute": cpu / minutes,
+        "commits": len(counted),
+        "cpu_a_commit": cpu / max(len(counted), 1),
+        "seconds_between": len(pipelines) * (until - at) / max(len(counted), 1),
+        "first_commits": sorted(first.values()),
+    }
