@@ -226,3 +226,20 @@ def test_the_oldest_of_many_plans_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
     for number in (*range(prepared_plan.MOST_PLANS), 1, prepared_plan.MOST_PLANS, 1, 0):
         plans.run(nothing, number, nothing, nothing)
     assert len(made) == prepared_plan.MOST_PLANS + 2
+
+
+def test_rows_that_are_computed_again_are_counted_once(shop_of: ShopOf) -> None:
+    shop = shop_of()
+    spark = shop.job().small_batches.session(shop.spark)
+    of = spark.range(0, 10, numPartitions=2)
+    records = prepared_plan.Rows(of._jdf.queryExecution().toRdd(), of._jdf.schema())
+
+    def build(frame: DataFrame, observed: Any) -> DataFrame:
+        counted = frame.observe(observed("first"), F.count(F.lit(1)).alias("n"))
+        return counted.observe(observed("second"), F.max("id").alias("most"))
+
+    run = PreparedPlans().run(spark, "key", records, build)
+    assert len(run.rows.collect()) == 10
+    assert run.observed("first") == {"n": 10}
+    assert len(run.rows.collect()) == 10
+    assert (run.observed("first"), run.observed("second")) == ({"n": 10}, {"most": 9})

@@ -51,7 +51,10 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The rows of one batch; `observed` returns what was observed under a name, when an action has read all rows."""
+    """The rows of one batch; `observed` returns what was observed under a name, when an action has read all rows.
+
+    It is what there was at the first call: rows that are computed again are counted again.
+    """
 
     rows: DataFrame
     observed: Callable[[str], Mapping[str, Any]]
@@ -113,7 +116,13 @@ class _Prepared:
 
     def __init__(self, spark: SparkSession, records: Rows, build: Build) -> None:
         self._spark, self._session, jvm = spark, cast(Any, spark)._jsparkSession, cast(Any, spark._jvm)
-        execution = build(records.frame(spark), str)._jdf.queryExecution()
+        names = self._names = list[str]()
+
+        def noted(name: str) -> str:
+            names.append(name)
+            return name
+
+        execution = build(records.frame(spark), noted)._jdf.queryExecution()
         self._plan, self._schema = execution.executedPlan(), execution.analyzed().schema()
         self._sessions = jvm.org.apache.spark.sql.classic.SparkSession
         self._metrics = getattr(getattr(jvm.org.apache.spark.sql.execution, "CollectMetricsExec$"), "MODULE$")
@@ -134,9 +143,16 @@ class _Prepared:
                 self._sessions.clearActiveSession()
         self._rdd.set(copy.collectLeaves().apply(0), records.rdd)
         made = Rows(copy.execute(), self._schema)
-        return Run(made.frame(self._spark), lambda name: self._observed(copy, name))
+        seen: dict[str, Mapping[str, Any]] = {}
 
-    def _observed(self, executed: Java, name: str) -> Mapping[str, Any]:
-        row = self._metrics.collect(executed).apply(name)
+        def observed(name: str) -> Mapping[str, Any]:
+            if not seen:
+                found = self._metrics.collect(copy)
+                seen.update({each: self._values(found.apply(each)) for each in self._names})
+            return seen[name]
+
+        return Run(made.frame(self._spark), observed)
+
+    def _values(self, row: Java) -> Mapping[str, Any]:
         found: Mapping[str, Any] = pickle.loads(self._rows.toPyRow(row)).asDict(recursive=False)  # noqa: S301 # of the own JVM
         return found

@@ -80,11 +80,13 @@ def stage_changes(
     batch: UpsertBatch,
     resolver: KeyPositionResolver | None = None,
 ) -> StagedChanges:
-    """Stage the rows of the changes that `folded` returned. Without an
-    order, records of one key in two partitions raise `KeysMoved`. Rules that need the rows in the table search these on its head:
-    the batches before must be committed. Before a batch that clears the table, it has none. The `resolver` answers the search of
-    rules that need no rows; the table is scanned by default. Raises `StageAgain` if the table changes meanwhile, or if rows and
-    keys are of two readings of the topic.
+    """Stage the rows of the changes that `folded` returned.
+
+    Without an order, records of one key in two partitions raise `KeysMoved`.
+
+    Rules that need the rows in the table search these on its head: the batches before must be committed. Before a batch that clears
+    the table, it has none. The `resolver` answers the search of rules that need no rows; the table is scanned by default. Raises
+    `StageAgain` if the table changes meanwhile, or if rows and keys are of two readings of the topic.
     """
     rules, every = batch.rules, run.rows
     columns = [name for name in every.columns if not name.startswith(_MARK)]
@@ -95,7 +97,9 @@ def stage_changes(
     unresolved = frozenset[tuple[int, int]]()
     try:
         if rules.need_rows:
-            changes = found = ComparedChanges(writer, _keys(last, key, RECORDS, REPEATED), batch)
+            keys = _keys(last, key, RECORDS, REPEATED)
+            seen = run.observed(_FOLD)
+            changes = found = ComparedChanges(writer, keys, batch)
             found.compare()
             unresolved = unresolved_of(every, found) if rules.fills else unresolved
             stored = writer.iceberg.spark.table(f"{writer.iceberg.name}.{writer.table}")
@@ -103,10 +107,10 @@ def stage_changes(
             found.check_written(files.rows)
         else:
             files = writer.stage(last.where(~F.col(IS_DELETE)).drop(*MARKS, NEWEST, OMITTED), batch.at)
+            seen = run.observed(_FOLD)
             changes = KeyChanges(writer, _keys(last, key), batch, resolver)
     finally:
         every.unpersist()
-    seen = run.observed(_FOLD)
     # A lost executor takes what it kept with it. Its part is read again then, and a compacted topic may hold fewer records.
     if changes.count != seen["keys"] or (not rules.need_rows and files.rows != changes.writes):
         raise StageAgain(
