@@ -32,7 +32,7 @@ def kafka_rows(
     group: str,
     headers: bool,
 ) -> Rows:
-    """Read `ranges` by one task, with the columns of Spark's Kafka source; see `read` for the arguments.
+    """Read `ranges`, with the columns of Spark's Kafka source; see `read` for the arguments.
 
     Records that no longer exist make the read fail.
     """
@@ -81,7 +81,7 @@ class _Source:
         )
 
     def rdd(self, parameters: Java, ranges: Java, headers: bool) -> Java:
-        """Return the records as an RDD of internal rows, which one task reads."""
+        """Return the records as an RDD of internal rows; a task reads each range."""
         arguments = (
             ("org.apache.spark.SparkContext", self._context),
             ("java.util.Map", parameters),
@@ -92,8 +92,7 @@ class _Source:
         records = self._classes.new(_KAFKA + "KafkaSourceRDD", *arguments)
         row = self._classes.load("org.apache.spark.sql.catalyst.InternalRow")
         tag = self._classes.static("scala.reflect.ClassTag", "apply", ("java.lang.Class", row))
-        rows = records.map(self._convert(headers), tag)
-        return rows.toJavaRDD().coalesce(1).rdd()
+        return records.map(self._convert(headers), tag)
 
 
 @lru_cache(maxsize=4)
