@@ -41,6 +41,7 @@ def logged(spark: SparkSession) -> Iterator[list[str]]:
         lines += writer.toString().splitlines()
 
 
+@pytest.mark.parametrize("spark", ["generated"], indirect=True)
 def test_no_method_that_decodes_json_is_too_long_to_be_compiled(spark: SparkSession) -> None:
     instant = Primitive(Kind.TIMESTAMPTZ)
     decoder = json_body(Struct(tuple(Field(f"c{i}", instant, source=f"c{i}") for i in range(40))))

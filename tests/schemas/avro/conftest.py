@@ -14,7 +14,7 @@ def interpreted(spark: SparkSession) -> SparkSession:
     return SmallBatches().session(spark)
 
 
-@pytest.fixture(params=["generated", "interpreted"], name="spark")
+@pytest.fixture(scope="session", params=["generated", "interpreted"], name="spark")
 def either_way(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession:
     """The session of all tests, then that of small batches."""
     chosen: SparkSession = request.getfixturevalue("interpreted") if request.param == "interpreted" else spark
