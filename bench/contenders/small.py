@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -104,18 +105,20 @@ def _followed(
                 writer.send(_records("upsert", dice, number, A_SECOND, TRICKLE_KEYS))
             number += A_SECOND
 
-    following: Callable[[], Any] = lambda: runner.follow(pipelines, shared, registry, noted, probe=False)  # noqa: E731
-    threads = [threading.Thread(target=produce), threading.Thread(target=following)]
     began = time.monotonic()
-    for thread in threads:
-        thread.start()
-    time.sleep(job.wants["warm_seconds"])
-    before, at = meter.read(), time.monotonic()
-    time.sleep(job.wants["seconds"])
-    used, until = meter.read().since(before), time.monotonic()
-    stopping.set()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        producing = threads.submit(produce)
+        following = threads.submit(runner.follow, pipelines, shared, registry, noted, probe=False)
+        try:
+            stopping.wait(job.wants["warm_seconds"])
+            before, at = meter.read(), time.monotonic()
+            stopping.wait(job.wants["seconds"])
+            used, until = meter.read().since(before), time.monotonic()
+        finally:
+            stopping.set()
+    producing.result()
+    if errors := [outcome.error for outcome in following.result().values() if outcome.error]:
+        raise errors[0]
     counted = [name for when, name in commits if at <= when < until]
     first = {name: min(when for when, of in commits if of == name) - began for name in {of for _, of in commits}}
     cpu, minutes = _cpu(used), (until - at) / 60

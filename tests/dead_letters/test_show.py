@@ -62,19 +62,18 @@ def test_an_id_that_the_registry_lacks_is_told_so(letters: Shop) -> None:
     assert (found.value.writer.id, found.value.writer.problem) == (2_000_000_000, "the registry has no such schema")
 
 
-def unset(number: int) -> Any:
-    raise SecretUnavailable("it is not set", where="secret env USER")
+class Barred(FakeRegistry):
+    def schema(self, schema_id: int) -> Any:
+        raise SecretUnavailable("it is not set", where="secret env USER")
 
 
 def test_without_a_registry_the_rest_is_shown(letters: Shop) -> None:
     down = FakeRegistry()
     down.down = True
-    barred = FakeRegistry()
-    barred.schema = unset  # type: ignore[method-assign]
     for schemas, problem in (
         (None, "no registry was asked"),
         (down, "fake registry: it is down"),
-        (barred, "secret env USER: it is not set"),
+        (Barred(), "secret env USER: it is not set"),
     ):
         found = shown(letters, 0, 5, schemas)
         assert found.value.writer is not None

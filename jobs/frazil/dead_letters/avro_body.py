@@ -111,12 +111,9 @@ class _Reader(Reader):
                 count = -count
             if count == 0:
                 return
-            if (
-                count > len(self.body) - self.at
-            ):  # no item takes less than a byte: parsed schemas have none that take none
-                raise Undecodable(
-                    f"a block of {count:,} items, and {len(self.body) - self.at:,} bytes are left", begin, path
-                )
+            left = len(self.body) - self.at
+            if count > left:  # each item takes a byte at least: the parser refuses schemas whose items take none
+                raise Undecodable(f"a block of {count:,} items, and {left:,} bytes are left", begin, path)
             for _ in range(count):
                 yield number
                 number += 1

@@ -76,7 +76,7 @@ def attempt(body: bytes, decode: Callable[[bytes], Any], *, success: str = "it c
         return Attempt(what=problem.what, at=problem.at, path=problem.path, value=problem.value, decoded=decoded)
     except RecursionError:
         return Attempt(what="it is nested too deeply")
-    except Exception as error:  # noqa: BLE001 # a run explains what it refuses: it must not end of the explanation
+    except Exception as error:  # noqa: BLE001 # a defect of an explanation must not end the run that explains
         return Attempt(what=f"what is wrong is not known, as its explanation failed: {type(error).__name__}")
     return Attempt(what=success, succeeded=True, decoded=_shown(value))
 

@@ -23,7 +23,7 @@ FLATTENING = "ExtractNewRecordState"
 LISTS = tuple(f"{kind}.{how}.list" for kind in ("table", "schema", "database") for how in ("include", "exclude"))
 _ROUTERS = ("RegexRouter", "ByLogicalTableRouter", "TimestampRouter", "ContentBasedRouter")
 _ONLY_JAVA = re.compile(r"\\[^.$\-_wds]|&&|\[[^\]]*\[|\)[*+{]|[*+?}]\+|\(\?")
-"""What Java's regular expressions have and Python's have not, or may mean otherwise, and repeats of a group."""
+"""Matches patterns that Java and Python may read differently, and patterns that repeat a group."""
 _DATABASES = {"Postgres", "MySql", "MariaDb", "SqlServer", "Oracle", "Db2", "MongoDb", "Informix", "Vitess", "Spanner"}
 
 

@@ -331,7 +331,7 @@ def is_kept_required(pipeline: Pipeline) -> bool:
 
 
 def _start(text: str) -> str:
-    """Return a start as a message names it; the text itself if it is none."""
+    """Return the words for a start; a text that is not a JSON object stays as it is."""
     try:
         document = dict(json.loads(text))
     except (ValueError, TypeError):

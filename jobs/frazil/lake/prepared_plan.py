@@ -29,8 +29,6 @@ _SMALL = {
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
-
-
 Observed = Callable[[str], Observation | str]
 """Returns what `DataFrame.observe` takes, for a name."""
 Build = Callable[[DataFrame, Observed], DataFrame]
@@ -63,10 +61,8 @@ class Run:
 def planned_anew(records: DataFrame, build: Build) -> Run:
     """Return the rows that `build` makes of the records, by a plan of their own."""
     observations: dict[str, Observation] = {}
-
-    return Run(
-        build(records, lambda name: observations.setdefault(name, Observation())), lambda name: observations[name].get
-    )
+    rows = build(records, lambda name: observations.setdefault(name, Observation()))
+    return Run(rows, lambda name: observations[name].get)
 
 
 def is_small(rows: int) -> bool:

@@ -1,21 +1,5 @@
 """Values of Avro are decoded with generated code, as in large batches, and without it, as in small ones."""
 
-from __future__ import annotations
+from tests.support.both_ways import either_way
 
-import pytest
-from pyspark.sql import SparkSession
-
-from frazil.lake.prepared_plan import SmallBatches
-
-
-@pytest.fixture(scope="session")
-def interpreted(spark: SparkSession) -> SparkSession:
-    """The session of small batches."""
-    return SmallBatches().session(spark)
-
-
-@pytest.fixture(scope="session", params=["generated", "interpreted"], name="spark")
-def either_way(request: pytest.FixtureRequest, spark: SparkSession) -> SparkSession:
-    """The session of all tests, then that of small batches."""
-    chosen: SparkSession = request.getfixturevalue("interpreted") if request.param == "interpreted" else spark
-    return chosen
+__all__ = ["either_way"]

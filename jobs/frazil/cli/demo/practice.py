@@ -1,4 +1,4 @@
-"""What a driver does, in small: it loads the classes of which `class_data_sharing` makes an archive.
+"""Land a few records of each kind: Spark's JVM loads the classes of which `class_data_sharing` makes an archive.
 
 `python -m frazil.cli.demo.practice CLASSES FOLDER` lands a few records of each kind: tables of every write mode, records that are
 rejected, a schema that changes, a small batch and a large one, and a run that goes on where the one before ended. It lists the

@@ -26,20 +26,17 @@ def kafka_rows(
     spark: SparkSession,
     topic: str,
     ranges: Sequence[OffsetRange],
-    *,
     options: Mapping[str, str],
-    isolation: str,
-    group: str,
+    *,
     headers: bool,
 ) -> Rows:
-    """Read `ranges`, with the columns of Spark's Kafka source; see `read` for the arguments.
+    """Read `ranges`, with the columns of Spark's Kafka source; `options` are its `kafka.` options, group and isolation included.
 
     Records that no longer exist make the read fail.
     """
     source = _source(spark)
-    known = {**options, "kafka.group.id": group, "kafka.isolation.level": isolation}
-    found = source.ranges(topic, ranges)
-    return Rows(source.rdd(source.parameters(tuple(sorted(known.items()))), found, headers), source.schema(headers))
+    parameters = source.parameters(tuple(sorted(options.items())))
+    return Rows(source.rdd(parameters, source.ranges(topic, ranges), headers), source.schema(headers))
 
 
 class _Source:
@@ -62,10 +59,10 @@ class _Source:
         provider = self._classes.load(_KAFKA + "KafkaSourceProvider$").getField("MODULE$").get(None)
         return provider.kafkaParamsForExecutors(found, named["group.id"])
 
-    def _schema(self, headers: bool) -> Java:  # of a cache
+    def _schema(self, headers: bool) -> Java:
         return self._classes.static(_KAFKA + "KafkaRecordToRowConverter", "kafkaSchema", ("boolean", headers))
 
-    def _converter(self, headers: bool) -> Java:  # of a cache
+    def _converter(self, headers: bool) -> Java:
         made = self._classes.new(_KAFKA + "KafkaRecordToRowConverter")
         return made.toInternalRowWithHeaders() if headers else made.toInternalRowWithoutHeaders()
 

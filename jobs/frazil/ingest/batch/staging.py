@@ -86,7 +86,8 @@ class Staging:
             fills=planned.handling.fills,
             truncated_at=planned.truncated_at if self.mode.deletes_all else None,
         )
-        ends = None if is_prepared(planned, by_driver) else planned.ranges
+        is_prepared = _may_be_prepared(planned, by_driver) and batch.truncated_at is None
+        ends = None if is_prepared else planned.ranges
         are_framed = record_counts.may_be_framed(self.pipeline)
 
         def rows(records: DataFrame, observed: Observed) -> DataFrame:
@@ -95,8 +96,8 @@ class Staging:
             return self.mode.planned(landed, self.layout, self._metadata(), batch, observed)
 
         self.job.failpoint("stage.started")
-        depends_on = "rows", planned.handling.thorough, batch.keys_move, batch.fills, batch.truncated_at
-        run = self._run(planned, by_driver, rows, depends_on)
+        depends_on = "rows", planned.handling.thorough, batch.keys_move, batch.fills
+        run = self._run(planned, by_driver, rows, depends_on if is_prepared else None)
         staged = self.mode.stage(writer, run, self.layout, batch)
         self.job.failpoint("stage.written")
         read = record_counts.read(run.observed(_READ))
@@ -122,7 +123,9 @@ class Staging:
             of_keys = self.mode.of_rejected(staged.thorough, key)
             return found.select(letter.alias(_LETTER), "partition", "offset", REASON, SCHEMA_ID, DETAIL, *of_keys)
 
-        run = self._run(staged.plan, staged.by_driver, rejects, ("rejected", truncates, unresolved), headers=True)
+        is_prepared = _may_be_prepared(staged.plan, staged.by_driver) and not unresolved
+        depends_on = ("rejected", truncates) if is_prepared else None
+        run = self._run(staged.plan, staged.by_driver, rejects, depends_on, headers=True)
         with self.mode.kept(run.rows) as kept:
             letters = kept.where(F.col(_LETTER).isNotNull())
             files = self._stage_letters(letters, staged.at)
@@ -148,21 +151,23 @@ class Staging:
         planned: Plan,
         by_driver: Sequence[Record],
         build: Build,
-        depends_on: Hashable,
+        depends_on: Hashable | None,
         *,
         headers: bool = False,
     ) -> Run:
-        """Return what `build` makes of the batch's records; with `headers` they have them. A small one runs an earlier plan."""
+        """Return what `build` makes of the batch's records; with `headers` they have them.
+
+        The plan is that of an earlier batch with the same `depends_on`; with None the batch is planned by itself.
+        """
         topic, stretch = self.pipeline.topic, planned.stretch
         headers = headers or self.pipeline.headers or topic.value.has_schema or topic.key.has_schema
         options = consumer_options(self.pipeline, self.job.kafka)
         group = self.job.consumers.group(self.pipeline.name, options, stretch.leaders)
         isolation = self.pipeline.isolation.value
-        if is_prepared(planned, by_driver):
+        if depends_on is not None:
             spark = self.job.small_batches.session(self.job.spark)
-            rows = kafka_rows(
-                spark, topic.name, planned.ranges, options=options, isolation=isolation, group=group, headers=headers
-            )
+            consumer = {**options, "kafka.group.id": group, "kafka.isolation.level": isolation}
+            rows = kafka_rows(spark, topic.name, planned.ranges, consumer, headers=headers)
             return self.plans.run(spark, depends_on, rows, lambda found, observed: build(as_records(found), observed))
 
         def from_kafka(of: Stretch, *, headers: bool = True) -> DataFrame:
@@ -196,8 +201,8 @@ class Staging:
         return metadata(schema_id=SCHEMA_ID, struct=is_struct, key=key, headers=headers)
 
 
-def is_prepared(planned: Plan, by_driver: Sequence[Record]) -> bool:
-    """Return whether a batch runs a plan of an earlier one."""
+def _may_be_prepared(planned: Plan, by_driver: Sequence[Record]) -> bool:
+    """Return whether a batch may run the plan of an earlier one: it is small, and Spark reads all of it."""
     return not by_driver and is_small(planned.rows) and len(planned.ranges) <= SEPARATE_RANGES
 
 

@@ -1,7 +1,7 @@
 """Class-data sharing, with which Spark's JVM starts in about half the time: it maps its classes instead of loading them.
 
 `python -m frazil.local.toolchain.class_data_sharing` lands a few records of each kind, and lists the classes that Spark's JVM
-loaded. A second JVM creates an archive of them. The archive, about 300 MB, fits one Java, the jars of one virtual
+loaded. A second JVM creates an archive of them. The archive, about 240 MB, fits one Java, the jars of one virtual
 environment and those of the cache, so it is stored in that environment. A JVM that the archive does not fit starts without it.
 
 The first JVM could write the archive when it ends, but with Java 17 that took four minutes and a gigabyte of memory.

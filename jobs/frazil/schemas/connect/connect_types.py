@@ -127,7 +127,7 @@ def decimal_column(precision: object, scale: object) -> tuple[Decimal, int]:
     digits, after = (_INTEGER.fullmatch(str(number)) for number in (0 if precision is None else precision, scale))
     for name, number, found in (("precision", precision, digits), ("scale", scale, after)):
         if found is None:
-            raise ValueError(f"a decimal of {name} {str(number)[:40]}, which is no whole number of a few digits")
+            raise ValueError(f"a decimal of {name} {str(number)[:40]}, and that is not an integer of at most 9 digits")
     assert digits is not None
     assert after is not None
     size, places = int(digits[0]), int(after[0])
