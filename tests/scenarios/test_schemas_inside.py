@@ -157,7 +157,7 @@ def test_a_schema_for_each_record_stops_the_pipeline(shop_of: ShopOf, monkeypatc
     for number in range(6):
         source.evolve((*ORDERS[:2], field("note", "string", doc=f"at {number}")))
         source.write("c", number)
-    with pytest.raises(InvalidInput, match=r"more than 4 schemas.*Declare columns"):
+    with pytest.raises(InvalidInput, match=r"more than 4 schemas.*Declare the columns"):
         shop.drain()
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from frazil.declaration import Debezium, ErrorMode, Limits, Upsert
+from frazil.declaration import Changelog, Debezium, ErrorMode, Limits, Upsert
 from frazil.errors import SourceTruncated
 from frazil.ingest.loop import Ingestion
 from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
 from tests.scenarios.test_upserts import stored, verified
+from tests.support.connect_events import ORDERS as CONNECT_ORDERS
+from tests.support.connect_events import ConnectSource, Written
+from tests.support.connect_schemas import field as connect_field
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
 from tests.support.jobs import once
 from tests.support.shop import Shop
@@ -249,3 +253,79 @@ def test_truncates_are_no_rejected_records(shop_of: ShopOf) -> None:
             source.write("c", number, customer="loaded")
     shop.drain()
     check(source)
+
+
+def of_avro(shop_of: ShopOf, **declared: Any) -> Source:
+    return Source(debezium(shop_of, partitions=1, on_error=ErrorMode.DEAD_LETTER, **declared))
+
+
+def of_json_schema(shop_of: ShopOf, **declared: Any) -> Source:
+    formats = {"value_format": "json_schema", "key_format": "json_schema"}
+    return ConnectSource(debezium(shop_of, partitions=1, on_error=ErrorMode.DEAD_LETTER, **formats, **declared))
+
+
+def of_connect_json(shop_of: ShopOf, **declared: Any) -> Source:
+    formats = {"value_format": "connect_json", "key_format": "connect_json"}
+    shop = debezium(shop_of, partitions=1, on_error=ErrorMode.DEAD_LETTER, **formats, **declared)
+    return ConnectSource(shop, written=Written.CONNECT_JSON)
+
+
+def misfit(source: Source) -> None:
+    """Change the type of a column to one that the table's does not hold."""
+    if isinstance(source, ConnectSource):
+        source.evolve((*CONNECT_ORDERS[:2], connect_field("note", "int64")))
+    else:
+        source.evolve((*ORDERS[:2], column("note", optional("long"))))
+
+
+FORMATS = (of_avro, of_json_schema, of_connect_json)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("of", FORMATS)
+def test_a_truncate_whose_schema_does_not_fit_the_table_deletes_all_rows(
+    shop_of: ShopOf, of: Callable[..., Source]
+) -> None:
+    source = of(shop_of, write=DELETE_ALL, max_rejected_percent=100)
+    source.write("c", 1, customer="before", note="n")
+    source.shop.drain()
+    misfit(source)
+    source.produce(2, source.event("c", {"id": 2, "customer": "misfit", "note": 7}))
+    truncate(source)
+    source.produce(3, source.event("c", {"id": 3, "customer": "misfit", "note": 7}))
+    total = source.shop.drain()
+    assert (total.skipped, total.rejected) == ({"truncated": 1}, {"incompatible_schema": 2})
+    check(source)
+    source.evolve(CONNECT_ORDERS if isinstance(source, ConnectSource) else ORDERS)
+    source.write("c", 4, customer="behind", note="n")
+    source.shop.drain()
+    check(source)
+
+
+def test_a_truncate_whose_schema_does_not_fit_the_table_stops_the_pipeline(shop_of: ShopOf) -> None:
+    source = of_avro(shop_of, max_rejected_percent=100)
+    source.write("c", 1, customer="before", note="n")
+    source.shop.drain()
+    misfit(source)
+    source.produce(2, source.event("c", {"id": 2, "customer": "misfit", "note": 7}))
+    source.produce(None, source.event("t", None))
+    with pytest.raises(SourceTruncated):
+        source.shop.drain()
+    check(source)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("of", FORMATS)
+def test_a_changelog_has_a_truncate_whose_schema_does_not_fit_the_table(
+    shop_of: ShopOf, of: Callable[..., Source]
+) -> None:
+    source = of(shop_of, write=Changelog(), max_rejected_percent=100, envelope=Debezium(source_column=True))
+    source.write("c", 1, customer="before", note="n")
+    source.shop.drain()
+    misfit(source)
+    source.produce(2, source.event("c", {"id": 2, "customer": "misfit", "note": 7}))
+    truncate(source)
+    assert source.shop.drain().rejected == {"incompatible_schema": 1}
+    rows = [row for row in source.shop.landed() if row["_op"] == "t"]
+    assert [(row["id"], row["customer"], row["note"]) for row in rows] == [(None, None, None)]
+    assert verified(source.shop, deep=True).outcome == "proven"

@@ -18,6 +18,8 @@ from frazil.envelopes.envelope import Change, Envelope, Operation, Unwrapped
 from frazil.errors import InvalidInput
 from frazil.schemas.types import Struct
 
+_NO_COLUMNS = Struct(())
+
 
 def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
     """Return the type of the rows in records of this type. Raises `InvalidInput` as the envelope does."""
@@ -28,7 +30,10 @@ def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
     def body(target: Struct, *, is_closed: bool = False) -> Body:
         return _unwrapped(record_type.body(form.decoded(target), is_closed=is_closed), form, target)
 
-    return replace(record_type, row=form.row, is_nullable=False, body=body)
+    def truncates(target: Struct, *, is_closed: bool = False) -> Body:
+        return _truncates(record_type.body(form.decoded(_NO_COLUMNS)), form, target)
+
+    return replace(record_type, row=form.row, is_nullable=False, body=body, truncates=truncates)
 
 
 def check_order(envelope: Envelope, names: Sequence[str]) -> None:
@@ -61,6 +66,17 @@ def _unwrapped(of_record: Body, form: Unwrapped, target: Struct) -> Body:
         return _row(record, replace(form.change(record, target), operation=operation), target)
 
     return of_record.then(operation).then(row)
+
+
+@lru_cache(maxsize=256)
+def _truncates(of_record: Body, form: Unwrapped, target: Struct) -> Body:
+    """Return the body whose records are decoded for their operation alone: truncates are rows, other changes are none."""
+
+    def row(value: Column, *steps: Column) -> Column:
+        change = form.change(steps[-1], _NO_COLUMNS)
+        return F.when(change.operation == Operation.TRUNCATE.value, _row(steps[-1], change, target))
+
+    return of_record.then(row)
 
 
 def _row(record: Column, change: Change, target: Struct) -> Column:

@@ -37,8 +37,8 @@ def version(number: int) -> dict[str, object]:
 
 
 def batch(spark: SparkSession, values: list[bytes]) -> DataFrame:
-    given = [(value, None, 0, n) for n, value in enumerate(values)]
-    kind = "value binary, headers array<struct<key:string,value:binary>>, partition int, offset long"
+    given = [(None, value, None, 0, n) for n, value in enumerate(values)]
+    kind = "key binary, value binary, headers array<struct<key:string,value:binary>>, partition int, offset long"
     return spark.createDataFrame(given, kind).coalesce(2).cache()
 
 

@@ -49,8 +49,8 @@ class Framed(Decoder):
     """The decoder of framed bytes.
 
     `frames` says which writer, by its number, a frame names, `waiting` which frames could land and have no decoder here, `refused`
-    why a known frame does not land. Only `frames` are branches of the plan; the others may be many. A writer's body is decoded by
-    its own of `bodies`.
+    why a record of a known frame, which may be one of `frames`, has no row. Only `frames` are branches of the plan; the others may
+    be many. A writer's body is decoded by its own of `bodies`.
     """
 
     frames: Mapping[bytes, int] = field(default_factory=dict)

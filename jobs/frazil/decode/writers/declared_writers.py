@@ -76,7 +76,8 @@ class DeclaredWriters(WriterSchemas):
         """Return the decoder of bodies of the type, or types. Raises the problem of one if none fits: nothing could land."""
         if len(unfit) == len(self.types):
             raise next(iter(unfit.values()))
-        bodies = {n: each.body(target, is_closed=is_closed) for n, each in self.types.items() if n not in unfit}
+        makes = {n: make for n, each in self.types.items() if (make := each.rows(fits=n not in unfit)) is not None}
+        bodies = {number: make(target, is_closed=is_closed) for number, make in makes.items()}
         side = self.side(target)
         if self._heads:
             frames = {self._heads[number]: number for number in bodies}

@@ -53,7 +53,8 @@ class RecordType:
 
     `name` is its full name, a JSON Schema's its title; empty if it has none. `is_single_value` says that a record is no object of
     fields but one value, in the column `value`, `is_nullable` that JSON's null is a record without a value. `omits` says which
-    properties the schema describes that land in no column.
+    properties the schema describes that land in no column. `truncates` makes the body that only reads which changes are truncates,
+    for a schema that does not fit the table; None if the records are no changes.
     """
 
     name: str
@@ -62,6 +63,11 @@ class RecordType:
     is_nullable: bool = False
     omits: tuple[str, ...] = ()
     body: MakeBody
+    truncates: MakeBody | None = None
+
+    def rows(self, *, fits: bool) -> MakeBody | None:
+        """Return how rows are made if the type fits the table, or does not; None if none are."""
+        return self.body if fits else self.truncates
 
     def has_no_value_at_null(self, *, is_key: bool) -> bool:
         """Return whether JSON's null is a record without a value, or without a key: a key of one value is null then, and exists."""

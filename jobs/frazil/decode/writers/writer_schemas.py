@@ -146,14 +146,18 @@ class FramedWriters(WriterSchemas):
         return bool(found)
 
     def _parts(self, target: Struct, unfit: Collection[int], *, is_closed: bool) -> dict[str, Any]:
-        """Return the fields of `Framed`: of the writers that fit, those that are decoded and those that wait."""
-        fitting = [number for number in self.types if number not in unfit]
-        decoded, frames = {*fitting[-NEWEST:], *self._seen.intersection(fitting)}, self._frames.items()
+        """Return the fields of `Framed`: of the writers whose records may have rows, those that are decoded and those that wait.
+
+        Of changes in a schema that does not fit, only truncates have, and these are decoded once a record of it was seen.
+        """
+        makes = {n: make for n, each in self.types.items() if (make := each.rows(fits=n not in unfit)) is not None}
+        newest = [number for number in self.types if number not in unfit][-NEWEST:]
+        decoded, frames = {*newest, *self._seen.intersection(makes)}, self._frames.items()
         misfits = {frame: Reason.INCOMPATIBLE_SCHEMA for frame, number in frames if number in unfit}
         return {
             "side": self.side(target),
             "frames": {frame: number for frame, number in frames if number in decoded},
-            "waiting": {frame for frame, number in frames if number not in decoded and number not in unfit},
+            "waiting": {frame for frame, number in frames if number in makes and number not in decoded},
             "refused": {**self._rejected, **misfits},
-            "bodies": {n: self.types[n].body(target, is_closed=is_closed) for n in fitting if n in decoded},
+            "bodies": {n: make(target, is_closed=is_closed) for n, make in makes.items() if n in decoded},
         }
