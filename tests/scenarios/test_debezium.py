@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable
@@ -26,7 +27,8 @@ from tests.support.debezium_events import (
     named,
     optional,
 )
-from tests.support.shop import Shop
+from tests.support.shop import Shop, avro, frame
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -306,6 +308,28 @@ def test_a_truncate_stops_the_pipeline_until_it_is_accepted(shop_of: ShopOf) -> 
     assert [row["id"] for row in shop.landed()] == [1]
     accept(shop.pipeline, Accepted.SOURCE_TRUNCATED, "the rows are wanted", shop.job())
     assert shop.drain().rejected == {"truncated": 1}
+    check(source)
+
+
+@pytest.mark.parametrize("name", first_short(("ts_ms", "op")))
+def test_a_version_whose_own_fields_have_another_type_holds_up_no_topic(shop_of: ShopOf, name: str) -> None:
+    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
+    source = Source(shop)
+    source.write("c", 1, customer="first")
+    shop.drain()
+    odd = copy.deepcopy(source._schema)
+    of_source = next(field for field in odd["fields"] if field["name"] == "source")["type"]
+    fields = odd["fields"] if name == "op" else of_source["fields"]
+    next(field for field in fields if field["name"] == name)["type"] = {"op": "int", "ts_ms": "string"}[name]
+    schema_id = shop.register(odd)
+    source.write("c", 2, customer="of the version before")
+    shop.drain()
+    check(source)
+    event = source.change("c", {"id": 3, "customer": "odd", "note": None}, None)
+    event |= {"op": 7} if name == "op" else {"source": {**event["source"], "ts_ms": "noon"}}
+    source.produce(3, frame(schema_id, avro(odd, event)))
+    source.write("c", 4, customer="last")
+    assert shop.drain().rejected == {"unreadable_schema": 1}
     check(source)
 
 

@@ -329,3 +329,15 @@ def test_a_changelog_has_a_truncate_whose_schema_does_not_fit_the_table(
     rows = [row for row in source.shop.landed() if row["_op"] == "t"]
     assert [(row["id"], row["customer"], row["note"]) for row in rows] == [(None, None, None)]
     assert verified(source.shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_a_changelog_has_a_truncate_whose_key_does_not_fit_the_table(shop_of: ShopOf) -> None:
+    source = of_avro(shop_of, write=Changelog())
+    source.write("c", 1, customer="before")
+    source.shop.drain()
+    source.identify((column("id", "string"),))
+    source.produce("odd", source.event("t", None))
+    assert source.shop.drain().rejected == {}
+    assert [(row["_op"], row["id"]) for row in source.shop.landed()] == [("c", 1), ("t", None)]
+    assert verified(source.shop, deep=True).outcome == "proven"

@@ -30,9 +30,11 @@ COLUMNS = {
 def test_the_hash_is_that_of_spark(spark: SparkSession, names: list[str]) -> None:
     rows = spark.range(200).select(*(F.expr(COLUMNS[name]).alias(name.replace(" ", "_")) for name in names))
     keys = [name.replace(" ", "_") for name in names]
-    found = rows.select(*keys, key_hash(rows, keys).alias("h")).toArrow()
-    ours = hashes([found[name].combine_chunks() for name in keys])
-    assert [int(h) for h in ours.astype("i8")] == found["h"].to_pylist()
+    both = (key_hash(rows, keys).alias("h"), key_hash(rows, keys, is_second=True).alias("h2"))
+    found = rows.select(*keys, *both).toArrow()
+    columns = [found[name].combine_chunks() for name in keys]
+    assert [int(h) for h in hashes(columns).astype("i8")] == found["h"].to_pylist()
+    assert [int(h) for h in hashes(columns, is_second=True).astype("i8")] == found["h2"].to_pylist()
 
 
 @pytest.mark.parametrize(

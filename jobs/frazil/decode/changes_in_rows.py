@@ -15,17 +15,28 @@ from frazil.decode.decoder import Body
 from frazil.decode.spark_types import spark_type
 from frazil.decode.writers.record_type import RecordType
 from frazil.envelopes.envelope import Change, Envelope, Operation, Unwrapped
-from frazil.errors import InvalidInput
+from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.types import Struct
 
 _NO_COLUMNS = Struct(())
 
 
 def unwrapped(record_type: RecordType, envelope: Envelope) -> RecordType:
-    """Return the type of the rows in records of this type. Raises `InvalidInput` as the envelope does."""
+    """Return the type of the rows in records of this type.
+
+    Raises `InvalidInput` as the envelope does, and if the record has a field of the envelope's own in another type.
+    """
     if not envelope.has_changes:
         return record_type
     form = envelope.unwrapped(record_type.row)
+    try:
+        record_type.body(form.decoded(_NO_COLUMNS))
+    except IncompatibleSchema as problem:
+        raise InvalidInput(
+            f"change data has this field in another type: {problem.what}",
+            where=f"field {problem.where}",
+            do="Remove envelope to land the events as they are, or have the producer write the envelope's own types",
+        ) from None
 
     def body(target: Struct, *, is_closed: bool = False) -> Body:
         return _unwrapped(record_type.body(form.decoded(target), is_closed=is_closed), form, target)

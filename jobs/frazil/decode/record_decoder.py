@@ -156,14 +156,13 @@ class RecordDecoder:
         if self.has_changes:
             reason = self._change_reason()
             yield _Check(reason.isNull(), reason)
-        key = self.row_key
+        key, has_no_key = self.row_key, is_truncate() if self.lands_truncates else F.lit(False)
         if key is not None and key.plain is not None:  # before its text, which a frame may spoil
-            is_exempt = is_truncate() if self.lands_truncates else F.lit(False)
-            yield _Check(~key.names_schema() | is_exempt, Reason.KEY_REGISTRY_FRAME.value)
+            yield _Check(~key.names_schema() | has_no_key, Reason.KEY_REGISTRY_FRAME.value)
         if self.keys is not None:
-            yield _Check(_has_valid_key(self.keys), self.keys.key_reason())
+            yield _Check(_has_valid_key(self.keys) | has_no_key, self.keys.key_reason())
         if key is not None:
-            verdict = F.when(~is_truncate(), key.verdict()) if self.lands_truncates else key.verdict()
+            verdict = F.when(~has_no_key, key.verdict())
             yield _Check(verdict.isNull(), verdict)
         if unplaced is not None:
             yield _Check(unplaced.isNull(), Reason.PARTITION_VALUE.value, unplaced)

@@ -52,8 +52,8 @@ class Cost:
     A batch with an index takes `batch_seconds`. Making one takes `seconds_a_row` and `fixed_seconds`.
     """
 
-    batch_seconds: float = 0.3
-    fixed_seconds: float = 2.0
+    batch_seconds: float = 0.1
+    fixed_seconds: float = 1.0
     seconds_a_row: float = 5e-7
 
     def build_seconds(self, rows: int) -> float:

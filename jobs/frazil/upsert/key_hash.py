@@ -1,8 +1,8 @@
 """The hash of a row's key as `resolver.key_hash` has it, without Spark: XXH64, one column after the other.
 
-A column's hash is the seed of the next one, 42 is the first seed. The algorithm is doc/xxhash_spec.md of
-https://github.com/Cyan4973/xxHash. Integers are hashed as Spark's `XXH64.hashLong` and `hashInt` do, which is the same on their
-little-endian bytes.
+A column's hash is the seed of the next one, 42 is the first seed. The second hash of a key begins with another number. The
+algorithm is doc/xxhash_spec.md of https://github.com/Cyan4973/xxHash. Integers are hashed as Spark's `XXH64.hashLong` and
+`hashInt` do, which is the same on their little-endian bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 U64 = npt.NDArray[np.uint64]
-SEED = 42
+SEED, SECOND_SEED = 42, 0x5EED
 _P1, _P2, _P3, _P4, _P5 = (
     np.uint64(prime)
     for prime in (
@@ -30,10 +30,12 @@ _P1, _P2, _P3, _P4, _P5 = (
 )
 
 
-def hashes(columns: Sequence[pa.Array]) -> U64:
+def hashes(columns: Sequence[pa.Array], *, is_second: bool = False) -> U64:
     """Return the hash of each row; no value is null."""
     found = np.full(len(columns[0]), SEED, np.uint64)
     with np.errstate(over="ignore"):
+        if is_second:
+            found = _of_int(np.full(len(found), SECOND_SEED), found)
         for column in columns:
             found = _of_column(column, found)
     return found

@@ -17,6 +17,7 @@ from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.java_classes import Java
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.schemas.metadata import ORDER
+from frazil.upsert.key_hash import SECOND_SEED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -162,9 +163,6 @@ def total(hashes: Any) -> int:
     return int(hashes.astype("u8").sum(dtype="u8"))
 
 
-_SECOND_SEED = 0x5EED
-
-
 def key_hash(rows: DataFrame, names: Sequence[str], *, is_second: bool = False) -> Column:
     """Return the hash of a row's key; it stays the same when a column is promoted from int to long, or to more decimal digits.
 
@@ -172,5 +170,5 @@ def key_hash(rows: DataFrame, names: Sequence[str], *, is_second: bool = False) 
     """
     types = {field.name: field.dataType.typeName() for field in rows.schema.fields}
     stable = {"byte": "bigint", "short": "bigint", "integer": "bigint", "decimal": "string"}
-    seed = [F.lit(_SECOND_SEED)] if is_second else []
+    seed = [F.lit(SECOND_SEED)] if is_second else []
     return F.xxhash64(*seed, *(F.col(n).cast(stable[types[n]]) if types[n] in stable else F.col(n) for n in names))

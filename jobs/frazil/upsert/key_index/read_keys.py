@@ -19,6 +19,7 @@ from frazil.lake.java_classes import Java, items
 from frazil.lake.row_offsets import tasks_read
 from frazil.upsert.key_hash import U64, hashes
 from frazil.upsert.key_index.index import NOWHERE, KeyedRows
+from frazil.upsert.key_index.small_files import MOST_FILES, read_here
 from frazil.upsert.resolver_protocol import FILE, POSITION, key_hash
 
 ROWS_AT_ONCE = 1_000_000
@@ -72,6 +73,12 @@ def keyed_rows(
 
     Raises `RowsLacking`, and what Spark raises.
     """
+    if len(tasks) <= MOST_FILES:
+        by_driver = {path: one for path, task in tasks.items() if (one := read_here(table, path, task, columns))}
+        yield from by_driver.values()
+        tasks = {path: task for path, task in tasks.items() if path not in by_driver}
+    if not tasks:
+        return
     fields = {field["id"]: f"c{field['id']}" for field in _fields(columns)}
     needed = {field["id"]: {**field, "name": fields[field["id"]], "required": False} for field in _fields(columns)}
     here = positioned_table(iceberg, table, list(needed.values()))
