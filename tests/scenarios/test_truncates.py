@@ -339,5 +339,5 @@ def test_a_changelog_has_a_truncate_whose_key_does_not_fit_the_table(shop_of: Sh
     source.identify((column("id", "string"),))
     source.produce("odd", source.event("t", None))
     assert source.shop.drain().rejected == {}
-    assert [(row["_op"], row["id"]) for row in source.shop.landed()] == [("c", 1), ("t", None)]
+    assert {(row["_op"], row["id"]) for row in source.shop.landed()} == {("c", 1), ("t", None)}
     assert verified(source.shop, deep=True).outcome == "proven"
