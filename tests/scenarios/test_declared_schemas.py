@@ -13,7 +13,7 @@ from frazil.clients.secrets import Secrets
 from frazil.dead_letters.show import show
 from frazil.declaration import Debezium, ErrorMode, Framing, Pipeline, Upsert, canonical, parse
 from frazil.declaration.documents.document import document
-from frazil.errors import IncompatibleSchema
+from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import prefixed
 from tests.scenarios.test_declared_columns import bodies
@@ -147,7 +147,7 @@ def test_plain_json_and_its_key_land_by_their_schemas(shop_of: ShopOf) -> None:
     assert rows(shop, "id", "note", "more") == [(1, None, None), (2, None, None), (3, "d", None)]
     text = json_file({"type": "object", "properties": {"id": {"type": "string"}}}, "key.json")
     shop.produce(bodies({"note": "e"}), key=b'{"id": "3"}', partition=0)
-    with pytest.raises(IncompatibleSchema, match="long cannot become string"):
+    with pytest.raises(InvalidInput, match="the record's key has the field id as string"):
         shop.drain(redeclared(shop.pipeline, key_schema=(text,)))
 
 

@@ -264,6 +264,8 @@ class Ingestion:
                 raise SparkFailed(str(problem), where=where, do="Give tasks more memory") from None
             raise problem
         self.report(Event.BATCH_RETRIED, message=str(problem), attempt=attempts)
+        if self._staging is not None:
+            self._staging.plans.forget()
         match problem:
             case BatchTooLarge() if problem.rows > 1:
                 self.pace = self.pace.halved(problem.rows)

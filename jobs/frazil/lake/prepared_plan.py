@@ -106,6 +106,10 @@ class PreparedPlans:
             self._plans[depends_on] = _Prepared(spark, records, build)
         return self._plans[depends_on].over(records)
 
+    def forget(self) -> None:
+        """Plan the next batch anew, whatever it depends on."""
+        self._plans.clear()
+
 
 class _Prepared:
     """A physical plan, whose only leaf is an RDD of internal rows."""
