@@ -13,13 +13,20 @@ from bench.shapes import SHAPES
 
 ROWS, BATCHES, WARM = 300, 40, 20
 WARM_SECONDS, SECONDS = 90, 60
-CPU_GOALS = {"append": (5.0, 0.3), "append_rejected": (None, 0.5), "upsert": (8.0, 0.5), "upsert_rejected": (10.0, 0.8)}
+CPU_GOALS = {
+    "append": (5.0, 0.3),
+    "append_rejected": (None, 0.5),
+    "upsert": (8.0, 0.5),
+    "upsert_rejected": (10.0, 0.8),
+    "changes": (None, 0.8),
+}
 """CPU-seconds of the first batch of a process, if it has a goal, and of one after `WARM` others."""
 TITLES = {
     "append": "append, plain JSON",
     "append_rejected": "append, nested JSON, 2 % rejected",
     "upsert": "upsert, plain JSON",
     "upsert_rejected": "upsert, nested JSON, 2 % rejected",
+    "changes": "upsert of Debezium's changes, JSON",
 }
 
 

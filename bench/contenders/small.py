@@ -14,9 +14,10 @@ from bench.accounting import Meter, Usage
 from bench.contenders.product import driver, reporter
 from bench.topics import Job
 from frazil.clients.registry.client import Registry
-from frazil.declaration import Append, ErrorMode, Json, Pipeline, Table, Text, Upsert
+from frazil.declaration import Append, Debezium, ErrorMode, Json, Pipeline, Table, Text, Upsert
 from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writers.topic_writers import writer_schemas
+from frazil.envelopes.chosen_envelope import envelope
 from frazil.ingest import runner
 from frazil.ingest.loop import Ingestion
 from frazil.job.context import JobContext
@@ -24,11 +25,13 @@ from frazil.local.produce.produce import TopicWriter
 
 PLAIN = ("id long", "name string", "amount double", "city string", "ok boolean")
 NESTED = (*PLAIN, "tags list<string>", "sizes map<string, long>", "place struct<city: string, zip: long>")
+CHANGES = "changes"
 KINDS: Mapping[str, tuple[Append | Upsert, tuple[str, ...], float]] = {
     "append": (Append(), PLAIN, 0.0),
     "append_rejected": (Append(), NESTED, 0.02),
     "upsert": (Upsert(), PLAIN, 0.0),
     "upsert_rejected": (Upsert(), NESTED, 0.02),
+    CHANGES: (Upsert(), PLAIN, 0.0),
 }
 """The write mode, the columns, and the share of records that are no JSON, of the pipelines in `bench.small.TITLES`, in their order."""
 KEYS, PARTITIONS = 4_000, 3
@@ -44,7 +47,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
         kind, dice = list(KINDS)[wants["kind"]], Random(7)
         pipeline, writer = _pipeline(job, kind, job.table), TopicWriter(job.environment.kafka.bootstrap, job.table)
         writer.create(PARTITIONS)
-        writers = writer_schemas(pipeline.topic, registry)
+        writers = writer_schemas(pipeline.topic, registry, envelope=envelope(pipeline.envelope))
         ingestion = Ingestion(pipeline, shared, writers, reporter(shared, pipeline))
         batches: list[Usage] = []
         for number in range(wants["batches"]):
@@ -63,11 +66,12 @@ def _cpu(used: Usage) -> float:
 
 def _pipeline(job: Job, kind: str, table: str) -> Pipeline:
     write, columns, _ = KINDS[kind]
-    topic = DeclaredTopic(table, value=Json(columns=columns), key=Text())
+    key = Json(columns=PLAIN[:1]) if kind == CHANGES else Text()
     return Pipeline(
-        topic=topic,
+        topic=DeclaredTopic(table, value=Json(columns=columns), key=key),
         table=Table(table if "." in table else f"bench.{table}"),
         write=write,
+        envelope=Debezium() if kind == CHANGES else None,
         on_error=ErrorMode.DEAD_LETTER,
     )
 
@@ -78,6 +82,12 @@ def _records(kind: str, dice: Random, first: int, count: int, keys: int) -> Iter
         value = {"id": number, "name": f"n{number % 97}", "amount": number / 4, "city": "c" * (number % 9), "ok": True}
         if columns is NESTED:
             value |= {"tags": ["a", "b"], "sizes": {"m": number}, "place": {"city": "q", "zip": number}}
+        if kind == CHANGES:
+            value["id"], op = dice.randrange(keys), "ucd"[number % 3]
+            event = {"op": op, "before": None, "after": value, "source": {"ts_ms": number}}
+            event |= {"before": value, "after": None} if op == "d" else {}
+            yield b'{"id": %d}' % value["id"], json.dumps(event).encode()
+            continue
         is_bad = dice.random() < bad
         yield b"k%d" % dice.randrange(keys), b"{broken" if is_bad else json.dumps(value).encode()
 
