@@ -107,7 +107,7 @@ class PreparedPlans:
         return self._plans[depends_on].over(records)
 
     def forget(self) -> None:
-        """Plan the next batch anew, whatever it depends on."""
+        """Drop all plans: the next batch makes its own."""
         self._plans.clear()
 
 
