@@ -33,7 +33,7 @@ PEERS = {name: (f"{_PEERS}.{name}", name) for name in ("flink", "connect", "flin
 PROGRAMS = {
     name: (f"{_ROOM}.{name}", "run")
     for name in ("follow", "commits", "many", "partitions", "upserts", "aging", "requests", "small")
-}
+} | {"flink_trickles": (f"{_PEERS}.flink_trickles", "run")}
 ANSWER = "answer "  # begins a line of standard output that is meant for the bench
 
 

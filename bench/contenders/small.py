@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -34,6 +35,8 @@ KINDS: Mapping[str, tuple[Append | Upsert, tuple[str, ...], float]] = {
     CHANGES: (Upsert(), PLAIN, 0.0),
 }
 """The write mode, the columns, and the share of records that are no JSON, of the pipelines in `bench.small.TITLES`, in their order."""
+Commit = tuple[float, str]
+"""When a commit was made, in seconds since 1970, and of which table or pipeline."""
 KEYS, PARTITIONS = 4_000, 3
 TRICKLES, A_SECOND, TRICKLE_KEYS = 8, 5, 400
 
@@ -96,15 +99,36 @@ def _followed(
     job: Job, meter: Meter, shared: JobContext, registry: Registry, stopping: threading.Event
 ) -> dict[str, Any]:
     """Follow eight keyed topics with a few records a second each; count the commits and CPU-seconds of some time."""
-    names = [f"{job.table}_{number}" for number in range(TRICKLES)]
+    names = trickle_names(job)
     pipelines = [_pipeline(job, "upsert", name) for name in names]
-    commits = list[tuple[float, str]]()
+    commits = list[Commit]()
 
     def noted(event: Mapping[str, Any]) -> None:
         if event["event"] == "batch_committed":
-            commits.append((time.monotonic(), str(event["pipeline"])))
+            commits.append((time.time(), str(event["pipeline"])))
 
-    writers = [TopicWriter(job.environment.kafka.bootstrap, name) for name in names]
+    with trickling(job, meter, stopping) as watched, ThreadPoolExecutor(1) as threads:
+        following = threads.submit(runner.follow, pipelines, shared, registry, noted, probe=False)
+        found = watched(lambda: commits)
+    if errors := [outcome.error for outcome in following.result().values() if outcome.error]:
+        raise errors[0]
+    return found
+
+
+def trickle_names(job: Job) -> list[str]:
+    """Return the names of the topics that trickle, which are those of their tables."""
+    return [f"{job.table}_{number}" for number in range(TRICKLES)]
+
+
+@contextmanager
+def trickling(
+    job: Job, meter: Meter, stopping: threading.Event
+) -> Iterator[Callable[[Callable[[], Iterable[Commit]]], dict[str, Any]]]:
+    """Create the topics and send a few records a second to each, until it is to stop.
+
+    Yield a function that waits for `warm_seconds` and then measures for `seconds`; it is told how to list all commits.
+    """
+    writers = [TopicWriter(job.environment.kafka.bootstrap, name) for name in trickle_names(job)]
     for writer in writers:
         writer.create(PARTITIONS)
 
@@ -115,27 +139,32 @@ def _followed(
                 writer.send(_records("upsert", dice, number, A_SECOND, TRICKLE_KEYS))
             number += A_SECOND
 
-    began = time.monotonic()
-    with ThreadPoolExecutor(2) as threads:
-        producing = threads.submit(produce)
-        following = threads.submit(runner.follow, pipelines, shared, registry, noted, probe=False)
+    began = time.time()
+
+    def watched(listed: Callable[[], Iterable[Commit]]) -> dict[str, Any]:
         try:
             stopping.wait(job.wants["warm_seconds"])
-            before, at = meter.read(), time.monotonic()
+            before, at = meter.read(), time.time()
             stopping.wait(job.wants["seconds"])
-            used, until = meter.read().since(before), time.monotonic()
+            used, until = meter.read().since(before), time.time()
+            commits = list(listed())
         finally:
             stopping.set()
-    producing.result()
-    if errors := [outcome.error for outcome in following.result().values() if outcome.error]:
-        raise errors[0]
-    counted = [name for when, name in commits if at <= when < until]
-    first = {name: min(when for when, of in commits if of == name) - began for name in {of for _, of in commits}}
-    cpu, minutes = _cpu(used), (until - at) / 60
-    return {
-        "cpu_a_minute": cpu / minutes,
-        "commits": len(counted),
-        "cpu_a_commit": cpu / max(len(counted), 1),
-        "seconds_between": len(pipelines) * (until - at) / max(len(counted), 1),
-        "first_commits": sorted(first.values()),
-    }
+        counted = [name for when, name in commits if at <= when < until]
+        first = {name: min(when for when, of in commits if of == name) - began for name in {of for _, of in commits}}
+        cpu, seconds = _cpu(used), until - at
+        return {
+            "cpu_a_minute": cpu / seconds * 60,
+            "commits": len(counted),
+            "cpu_a_commit": cpu / max(len(counted), 1),
+            "seconds_between": len(writers) * seconds / max(len(counted), 1),
+            "first_commits": sorted(first.values()),
+        }
+
+    with ThreadPoolExecutor(1) as threads:
+        producing = threads.submit(produce)
+        try:
+            yield watched
+        finally:
+            stopping.set()
+        producing.result()

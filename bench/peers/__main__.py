@@ -17,7 +17,7 @@ import psutil
 
 from bench import rounds
 from bench.environment import OUT, ground
-from bench.peers import state_race
+from bench.peers import state_race, trickle_race
 from bench.peers.jars import LOCK, flink_jars, sink_jars
 from bench.peers.page import section
 from bench.peers.races import CAPTIONS, RACES
@@ -26,8 +26,8 @@ from bench.rounds import Figure
 from frazil.local.toolchain.jars import lock_file, locked
 from frazil.version import VERSION
 
-STATE = "state"
-"""What the race of state tables is called among the shapes."""
+STATE, TRICKLES = "state", "trickles"
+"""What the races of state tables and of trickles are called among the shapes."""
 
 
 def main() -> None:
@@ -36,19 +36,24 @@ def main() -> None:
     flink_jars(), sink_jars()  # fetched before the clock of a cold start runs
     races: dict[str, Sequence[Figure]] = {}
     state: dict[str, Any] | None = None
+    trickles: dict[str, Any] | None = None
     with ground(seed=given.seed, heap=given.heap, cores=given.cores, out=given.out) as here:
         for race in chosen(RACES, shapes=given.shape, ways=given.way, scale=given.scale, rounds=given.rounds):
             races[race.shape] = rounds.run_from_cold(here, race)
-            _keep(races, state, given, time.monotonic() - began)
+            _keep(races, state, trickles, given, time.monotonic() - began)
+        if TRICKLES in given.shape or not (given.shape or given.way):
+            trickles = trickle_race.run(here, rounds=given.rounds)
         if _has_state(given):
             state = state_race.run(here, ways=given.way, scale=given.scale, rounds=given.rounds)
-    document = _keep(races, state, given, time.monotonic() - began)
+    document = _keep(races, state, trickles, given, time.monotonic() - began)
     print(f"\n{section(document)}\n\nThe figures are in {given.out / 'results.json'}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=…", description=__doc__)
-    parser.add_argument("--shape", action="append", default=[], choices=[*(race.shape for race in RACES), STATE])
+    parser.add_argument(
+        "--shape", action="append", default=[], choices=[*(race.shape for race in RACES), STATE, TRICKLES]
+    )
     parser.add_argument(
         "--way", action="append", default=[], choices=[*CAPTIONS, *state_race.HOSTS], help="a contender"
     )
@@ -71,7 +76,11 @@ def _has_state(given: argparse.Namespace) -> bool:
 
 
 def _keep(
-    races: Mapping[str, Sequence[Figure]], state: Mapping[str, Any] | None, given: argparse.Namespace, seconds: float
+    races: Mapping[str, Sequence[Figure]],
+    state: Mapping[str, Any] | None,
+    trickles: Mapping[str, Any] | None,
+    given: argparse.Namespace,
+    seconds: float,
 ) -> dict[str, Any]:
     """Write the document of a run, and return it."""
     document = {
@@ -89,6 +98,7 @@ def _keep(
         },
         "races": {shape: [asdict(figure) for figure in figures] for shape, figures in races.items()},
         "state": state,
+        "trickles": trickles,
     }
     (given.out / "results.json").write_text(json.dumps(document, indent=1))
     return document

@@ -14,7 +14,7 @@ from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive,
 
 COORDINATES = ("topic", "partition", "offset", "timestamp")
 """The metadata columns that each peer can write."""
-_FLINK = {
+FLINK_TYPES = {
     Kind.BOOLEAN: "BOOLEAN",
     Kind.INT: "INT",
     Kind.LONG: "BIGINT",
@@ -73,7 +73,7 @@ def _type(of: Type, *, required: bool) -> str:
     null = " NOT NULL" if required else ""
     match of:
         case Primitive(kind=kind):
-            return _FLINK[kind] + null
+            return FLINK_TYPES[kind] + null
         case Decimal(precision=precision, scale=scale):
             return f"DECIMAL({precision}, {scale}){null}"
         case ListOf(element=element, element_required=element_required):

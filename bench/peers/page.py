@@ -15,6 +15,7 @@ from bench.page_part import PAGE, PagePart
 from bench.peers.left_out import LEFT_OUT
 from bench.peers.races import CANNOT, CAPTIONS
 from bench.peers.state_page import state_section
+from bench.peers.trickle_race import trickle_section
 from bench.rounds import Figure, middle, of, ratio
 from bench.shapes import SHAPES
 
@@ -34,6 +35,7 @@ def figures_of(document: Mapping[str, Any]) -> dict[str, list[Figure]]:
 def section(document: Mapping[str, Any]) -> str:
     """Return the part of the page that one run's document makes."""
     races, state = figures_of(document), state_section(document.get("state"))
+    state += trickle_section(document.get("trickles"))
     if not races:
         return "\n".join(state)
     lines = [
