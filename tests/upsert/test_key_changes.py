@@ -238,3 +238,17 @@ def test_keys_are_broadcast_whatever_their_size_says(spark: SparkSession) -> Non
     plan = found._jdf.queryExecution().executedPlan().toString()
     assert "BroadcastHashJoin" in plan
     assert "Exchange hashpartitioning" not in plan
+
+
+@pytest.mark.parametrize("kind", first_short(("date", "timestamp", "timestamp_ntz"), short=1))
+def test_old_days_are_found_in_files_of_orc(spark: SparkSession, iceberg: Iceberg, name: str, kind: str) -> None:
+    """Iceberg's filter of such files reads literals by another calendar, and omits the rows."""
+    table, values = f"keyed.{name}", [f"CAST('{day}' AS {kind})" for day in ("1500-03-01", "1500-03-02")]
+    iceberg.create_namespace("keyed")
+    spark.sql(f"CREATE TABLE lake.{table} (k {kind}) USING iceberg TBLPROPERTIES ('write.format.default' = 'orc')")
+    spark.sql(f"INSERT INTO lake.{table} VALUES ({values[0]}), ({values[1]})")
+    keys = spark.table(f"lake.{table}").selectExpr("k", f"true AS {IS_DELETE}", f"0 AS {PARTITION}").limit(1)
+    keys = keys.withColumn(HASH, key_hash(keys, ["k"]))
+    loaded = iceberg.load(table)
+    head = Head(loaded, loaded.currentSnapshot().snapshotId())
+    assert ScanResolver(iceberg, table).find(head, BatchKeys(keys.toArrow(), keys.schema)).rows == 1

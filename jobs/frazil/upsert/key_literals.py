@@ -6,6 +6,9 @@ read. Text, bytes and decimals get one interval.
 
 Iceberg computes `truncate` of an int or a long in as many bits: below the first multiple of the width the result wraps, to a
 partition at the other end of the type. So no interval crosses that multiple (`Truncation`).
+
+Iceberg's filter of ORC files reads literals before October 1582 by the calendar of then, and those before 1970 with a fraction of a
+second one second off: it omits rows. So dates and times as old prune nothing: another engine may have written such files.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ _NUMBERED: Mapping[str, tuple[str, _Literal]] = {
     "timestamp_ntz": ("int64", lambda micros: F.timestamp_micros(F.lit(micros).cast("bigint")).cast("timestamp_ntz")),
 }
 """By Spark's type, the Arrow type of a value as a number, and its literal. Python's own dates end with the year 9999."""
+_OLDEST: Mapping[str, int] = {"date": -141_427, "timestamp": 0, "timestamp_ntz": 0}
+"""The least number that prunes: days or microseconds since 1970."""
 _COMPARED = frozenset({"string", "binary", "boolean"})
 _BITS: Mapping[str, int] = MappingProxyType({"int": 32, "bigint": 64})
 
@@ -89,10 +94,14 @@ def _condition(column: Column, values: pa.ChunkedArray, kind: str, by: Truncatio
 
     If the table is partitioned `by` the column, few values are listed.
     """
+    import pyarrow.compute as pc
+
     literal: _Literal
     if kind in _NUMBERED:
         number, literal = _NUMBERED[kind]
         values = _as_numbers(values, number)
+        if kind in _OLDEST and len(values) and pc.min(values).as_py() < _OLDEST[kind]:
+            return None
     elif kind in _COMPARED or kind.startswith("decimal"):
         literal = partial(_cast, kind)
     else:

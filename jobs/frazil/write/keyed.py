@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import ClassVar
 
 from frazil.declaration import Pipeline
+from frazil.decode.keys.key_column import key_problem
 from frazil.decode.keys.row_order import row_order
 from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.schemas.evolution.column_names import folded
@@ -40,13 +43,18 @@ class KeyedMode(WriteMode):
                     do="Rename the field, or choose write=Append()",
                 )
 
-    def unfit(self, row: Struct) -> IncompatibleSchema | None:
+    def unfit(self, row: Struct, key: Collection[str] = ()) -> IncompatibleSchema | None:
         """See `WriteMode`."""
-        by = (*(self._pipeline.write.key or ()), *self._pipeline.write.order_columns)
+        order = self._pipeline.write.order_columns
         for field in row.fields:
-            name, where = folded(field.source), (field.source,)
-            if name in self.own:
-                return incompatible(where, f"the column {name} is Frazil's own in tables with a key")
-            if name in by and field.has_own_scale:
-                return incompatible(where, "numbers that each have a scale of their own are no key and no order")
+            names, where = set(map(folded, (field.source, *field.aliases))), (field.source,)
+            if not names.isdisjoint(self.own):
+                return incompatible(where, f"the column {field.name} is Frazil's own in tables with a key")
+            if not names.isdisjoint(key) and (what := key_problem(field)):
+                return incompatible(where, f"the column {what}")
+            for name in names.intersection(order):
+                try:
+                    row_order((name,), Struct((replace(field, name=name),)))
+                except InvalidInput as problem:
+                    return incompatible(where, problem.what)
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -103,8 +103,10 @@ class WriteMode(ABC):
     def check_columns(self, row: Struct) -> None:  # noqa: B027 # most have no columns
         """Raise `InvalidInput` if the row has a column of one of the names in `own`."""
 
-    def unfit(self, row: Struct) -> IncompatibleSchema | None:
+    def unfit(self, row: Struct, key: Collection[str] = ()) -> IncompatibleSchema | None:
         """Return why rows of this version, whose names are the source's, are of no such table; None if they are.
+
+        `key` names the columns of the key.
 
         A later version must not end the pipeline: its records are dead letters.
         """

@@ -24,7 +24,7 @@ def test_the_order_of_changes_is_compared_where_columns_are_declared() -> None:
     topic = Topic("orders", value=Json(columns=("id long", "seq long", "op string")), key="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Upsert(key="id"))
     writers = writer_schemas(topic, None, envelope=FieldsEvents(Fields(operation="op", key=("id",), order=("seq",))))
-    job: Any = SimpleNamespace(iceberg=None, clock=None, new_id=None)
+    job: Any = SimpleNamespace(iceberg=SimpleNamespace(exists=lambda table: False), clock=None, new_id=None)
     report: Any = None
     with pytest.raises(InvalidInput, match="ordered by seq"):
         Evolution(pipeline, job, writers, report)
@@ -49,7 +49,7 @@ def test_a_later_version_with_a_column_of_frazils_own_does_not_end_its_pipeline(
     topic = Topic("orders", value="avro", key="text")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=write)
     writers = writer_schemas(topic, registry)
-    job: Any = SimpleNamespace(iceberg=None, clock=None, new_id=None)
+    job: Any = SimpleNamespace(iceberg=SimpleNamespace(exists=lambda table: False), clock=None, new_id=None)
     report: Any = None
     evolution = Evolution(pipeline, job, writers, report)
     evolution.refresh()

@@ -194,6 +194,22 @@ def test_a_schema_that_is_too_long_or_too_deep_is_refused() -> None:
         parsed(tree)
 
 
+def test_lists_deeper_than_a_file_is_read_are_refused() -> None:
+    deep: Any = "int"
+    for _ in range(46):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(UnreadableSchema, match="deep: types are nested more than 90 levels deep in a file"):
+        avro.row_type(parsed(record({"name": "deep", "type": deep})))
+    assert avro.row_type(parsed(record({"name": "deep", "type": deep["items"]["items"]}))).fields
+
+
+def test_half_a_surrogate_pair_is_no_name_and_no_comment() -> None:
+    for field in ({"name": "a\ud800", "type": "int"}, {"name": "a", "type": "int", "doc": "\udc00"}):
+        with pytest.raises(UnreadableSchema, match="half a surrogate pair"):
+            parsed(record(field))
+    assert parsed(record({"name": "a", "type": "string", "default": "\ud800"}))
+
+
 def test_references_that_lead_on_for_ever_are_refused() -> None:
     chain = {
         f"T{i}": {"type": "record", "name": f"T{i}", "fields": [{"name": "f", "type": f"T{i + 1}"}]}

@@ -457,3 +457,10 @@ def test_unknown_fields_that_are_kept_are_not_omitted() -> None:
     inner = {**A, "additionalProperties": B}
     schema = parse(json.dumps({"properties": {"in": inner}, "additionalProperties": B}), {})
     assert list(omitted(schema, keeps_unknown=True)) == ["in: other properties (additionalProperties)"]
+
+
+def test_half_a_surrogate_pair_is_no_name_and_no_comment() -> None:
+    for properties in ({"a\ud800": {"type": "string"}}, {"a": {"type": "string", "description": "\udc00"}}):
+        with pytest.raises(UnreadableSchema, match="half a surrogate pair"):
+            json_schema.parse(json.dumps({"type": "object", "properties": properties}))
+    assert json_schema.parse(json.dumps({"type": "object", "properties": {"a": {"pattern": "[^\ud800]"}}}))

@@ -6,6 +6,7 @@ and value once: what a later version of the other shape wrote does not fit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
@@ -19,12 +20,14 @@ from frazil.decode.decoder import Decoder
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.envelopes.envelope import NO_ENVELOPE, Envelope
 from frazil.errors import IncompatibleSchema
+from frazil.schemas.evolution.field_ids import is_union
 from frazil.schemas.evolution.merge import brief, incompatible, merge
 from frazil.schemas.evolution.schema_changes import Change, CommentColumn
 from frazil.schemas.evolution.table_mapping import Landing, landing
-from frazil.schemas.types import Field, Kind, Primitive, Struct, Type
+from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct, Type
 
 VALUE_COLUMN = "value"
+_REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,9 @@ class KeyLanding(Landing):
 class Keys:
     """The keys of a topic that are more than bytes; `layout` says where their column is.
 
-    If they `name_rows`, they are of one message type of Protobuf: two messages with the same fields are two keys.
+    If they `name_rows`, they are of one message type of Protobuf: two messages with the same fields are two keys. `unfit` says why
+    a version of the keys does not fit, whatever the column is; it has no effect if no version fits. The columns of an existing
+    table, `there`, say what a key is, before the oldest version does: a log may begin with a record that was rejected.
     """
 
     def __init__(
@@ -48,9 +53,11 @@ class Keys:
         envelope: Envelope = NO_ENVELOPE,
         *,
         name_rows: bool = False,
+        unfit: Callable[[Struct], IncompatibleSchema | None] = lambda row: None,
     ) -> None:
         self.writers = writer_schemas(topic, registry, keys=True, envelope=envelope, of_one_type=name_rows)
-        self._path = _path(layout)
+        self._path, self._unfit = _path(layout), unfit
+        self.there: Struct | None = None
 
     @property
     def row(self) -> Struct:
@@ -72,13 +79,11 @@ class Keys:
 
         Raises `IncompatibleSchema` if none of them fits: the column was made for another key format.
         """
-        column = _column(table, self._path)
+        self.there = table
         versions, misshapen = self._shaped()
-        if self.is_single_value:
-            row = Struct((Field(VALUE_COLUMN, column.type, doc=column.doc),))
-        elif isinstance(column.type, Struct):
-            row = column.type
-        else:
+        row = self._row_in(table)
+        if row is None:
+            column = _column(table, self._path)
             raise incompatible(self._path, f"keys that are records do not land in {brief(column.type)}")
         found = landing(row, versions, may_add=may_add, may_widen=may_widen)
         unfit = {**misshapen, **{number: self._at_the_column(p) for number, p in found.incompatible.items()}}
@@ -98,10 +103,22 @@ class Keys:
     @property
     def is_single_value(self) -> bool:
         """Return whether the keys are no records."""
-        return next(iter(self.writers.types.values())).is_single_value
+        shapes = [of.is_single_value for of in self.writers.types.values()]
+        if self.there is not None:
+            column = _column(self.there, self._path)
+            is_single = not isinstance(column.type, Struct) or is_union(column.type)
+            return is_single if is_single in shapes else shapes[0]
+        return shapes[0]
+
+    def _row_in(self, table: Struct) -> Struct | None:
+        """Return the rows of keys that the table's column has; None if it has no records and keys are some."""
+        column = _column(table, self._path)
+        if self.is_single_value:
+            return Struct((Field(VALUE_COLUMN, column.type, doc=column.doc),))
+        return column.type if isinstance(column.type, Struct) else None
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
-        """Return the versions that have the shape of the oldest, and the others."""
+        """Return the versions that have the shape of the oldest and fit, and the others."""
         fit, unfit = [], {}
         for number, of in self.writers.types.items():
             if of.is_single_value is self.is_single_value:
@@ -109,7 +126,15 @@ class Keys:
             else:
                 shape = "a record" if self.is_single_value else "no record"
                 unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
-        return fit, unfit
+        refused = {number: self._at_the_column(why) for number, row in fit if (why := self._unfit(row)) is not None}
+        if self.there is not None and (there := self._row_in(self.there)) is not None:
+            for number, row in fit:
+                refused |= {
+                    n: self._at_the_column(why) for n, why in landing(there, ((number, row),)).incompatible.items()
+                }
+        if len(refused) == len(fit):
+            return fit, unfit
+        return [(number, row) for number, row in fit if number not in refused], unfit | refused
 
     def _at_the_column(self, problem: IncompatibleSchema) -> IncompatibleSchema:
         """Return the problem with the path that it has in the table."""
@@ -123,6 +148,23 @@ class Keys:
         )
         at = 1 if self.is_single_value else 0
         return tuple(replace(c, path=(*self._path, *c.path[at:])) for c in kept)
+
+
+def key_problem(column: Field) -> str:
+    """Return why a column cannot be part of a key, for after its name; empty if it can."""
+    if column.has_own_scale:
+        return "holds numbers that each have a scale of their own, which is no key: equal ones can differ in bytes"
+    if column.as_json:
+        return "is JSON text, which is no key: two texts can be one key"
+    is_key = isinstance(column.type, Decimal)
+    if isinstance(column.type, Primitive):
+        is_key = column.type.kind not in _REFUSED
+    if is_key:
+        return ""
+    return (
+        f"is of type {column.type}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
+        "timestamps and decimals"
+    )
 
 
 def check_bytes(table: Struct, layout: MetadataColumns) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark.sql import Column
@@ -13,18 +13,17 @@ from frazil.declaration.envelopes import BEFORE_COLUMN, Envelope, added_columns
 from frazil.declaration.formats import Bytes, Format, Text
 from frazil.decode.decoded_columns import KEY, ROW, is_delete
 from frazil.decode.frames.wire_format import begins_as_registered
-from frazil.decode.keys.key_column import KeyLanding
+from frazil.decode.keys.key_column import KeyLanding, key_problem
 from frazil.decode.keys.row_order import RowOrder
 from frazil.decode.spark_types import spark_type
 from frazil.errors import InvalidInput
 from frazil.schemas.evolution.merge import same_field
 from frazil.schemas.key_fields import fields_of_key, named
 from frazil.schemas.reasons import Reason
-from frazil.schemas.types import Decimal, Field, Kind, Primitive, Struct
+from frazil.schemas.types import Field, Struct
 
 KEY_COLUMN = "_kafka_key"
 """The key's column in a table whose record keys are one value, not a record of fields."""
-_REFUSED = frozenset({Kind.FLOAT, Kind.DOUBLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +209,5 @@ def _decoded(field: Field, landing: KeyLanding | None) -> str:
 
 def _check(column: Field, *, do: str, has_own_scale: bool) -> None:
     """Raise `InvalidInput` if a column cannot be part of a key: two values that look equal may not be."""
-    what, is_key = "", isinstance(column.type, Decimal)
-    if isinstance(column.type, Primitive):
-        is_key = column.type.kind not in _REFUSED
-    if has_own_scale:
-        what = "holds numbers that each have a scale of their own, which is no key: equal ones can differ in bytes"
-    elif column.as_json:
-        what = "is JSON text, which is no key: two texts can be one key"
-    elif not is_key:
-        what = f"is of type {column.type}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
-        what += "timestamps and decimals"
-    if what:
+    if what := key_problem(replace(column, has_own_scale=has_own_scale)):
         raise InvalidInput(f"{column.name} {what}", where=f"key column {column.name}", do=do)

@@ -14,7 +14,7 @@ from frazil.declaration.formats import Bytes
 from frazil.declaration.options import SchemaEvolution
 from frazil.declaration.write_modes import tombstones
 from frazil.decode.changes_in_rows import check_order
-from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes
+from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes, key_problem
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
 from frazil.decode.keys.row_order import row_order
 from frazil.decode.record_decoder import RecordDecoder
@@ -36,7 +36,8 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import has_records
 from frazil.lake.stage import PartitionLimits
-from frazil.schemas.evolution.merge import merge, same_field
+from frazil.schemas.evolution.column_names import folded
+from frazil.schemas.evolution.merge import incompatible, merge, same_field
 from frazil.schemas.evolution.schema_changes import Change, renames
 from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
 from frazil.schemas.iceberg import column_names, identifier_fields
@@ -62,9 +63,13 @@ class Evolution:
         self._mode.begin(job, lambda event, facts: report(Event(f"key_index_{event}"), table=table, **facts))
         self._keys: Keys | None = None  # bytes land as they are
         if not isinstance(pipeline.topic.key, Bytes):
-            self._keys = Keys(pipeline.topic, writers.registry, layout, writers.envelope, name_rows=self._is_keyed)
+            of_rows, unfit = self._is_keyed, self._unfit_key
+            self._keys = Keys(
+                pipeline.topic, writers.registry, layout, writers.envelope, name_rows=of_rows, unfit=unfit
+            )
         self.may_lack_keys = False
         self._there: Struct | None = None
+        self._misfits = Struct(()), dict[int, Mapping[int, IncompatibleSchema]]()
         self._table: Java | None = None
         self._reports = SchemaReports(report)
         self._unfit: tuple[Unfit, Unfit] = {}, {}
@@ -232,9 +237,7 @@ class Evolution:
         the value, those that the record's key has too come last.
         """
         fields, refused = self._key_fields if self._is_keyed else None, self._refused
-        versions = tuple((number, row) for number, row in self._writers.versions if number not in refused)
-        if self._pipeline.table.has_variants:
-            versions = tuple((number, with_variants(row)) for number, row in versions)
+        versions = tuple((n, self._made_of(row)) for n, row in self._writers.versions if n not in refused)
         if self._names is not None:
             also = key_version(self._names, self._named(merge(versions).type), fields)
             return (*versions, (KEY_VERSION, also)) if also.fields else versions
@@ -242,19 +245,65 @@ class Evolution:
 
     def _named(self, row: Struct) -> Struct:
         """Return a merged row type with the names that an existing table has for numbered fields."""
-        if not any(field.ids for field in row.fields):
-            return row
+        return named_as(self._existing, row) if any(field.ids for field in row.fields) else row
+
+    def read_table_again(self) -> None:
+        """Know nothing of the table any more: another one may have taken its place."""
+        self._there = None
+        if self._keys is not None:
+            self._keys.there = None
+
+    @property
+    def _existing(self) -> Struct:
+        """The columns of the table; none if it is not there yet."""
         if self._there is None:
             iceberg, table = self._job.iceberg, self._pipeline.table.identifier
             self._there = tables.columns(iceberg, table) if iceberg.exists(table) else Struct(())
-        return named_as(self._there, row)
+            if self._keys is not None and self._there.fields:
+                self._keys.there = self._there
+        return self._there
 
     @property
     def _refused(self) -> Mapping[int, IncompatibleSchema]:
         """The versions that no table of this write mode takes; none if all are so, as then the declaration is to change."""
-        versions = self._writers.versions
-        found = {number: problem for number, row in versions if (problem := self._mode.unfit(row)) is not None}
+        versions, key, there = self._writers.versions, self._names, self._existing
+        if key is None and self._is_keyed and self._key_fields is not None:
+            key = tuple(folded(field.source) for field in self._key_fields.fields)
+        found = {n: problem for n, row in versions if (problem := self._mode.unfit(row, key or ())) is not None}
+        if there.fields and self._misfits[0] is not there:
+            self._misfits = there, {}
+        for number, row in versions if there.fields else ():
+            if number not in self._misfits[1]:
+                self._misfits[1][number] = landing(self._rows_in(there), ((number, self._made_of(row)),)).incompatible
+            found |= self._misfits[1][number]
         return found if len(found) < len(versions) else {}
+
+    def _made_of(self, row: Struct) -> Struct:
+        """Return the row type of a version as the table holds it."""
+        return with_variants(row) if self._pipeline.table.has_variants else row
+
+    def _rows_in(self, columns: Struct) -> Struct:
+        """Return the columns of a table that rows land in."""
+        if not self._is_keyed:
+            return columns
+        # The record's key fills the key's columns, whatever a version says of them.
+        of_rows = without_own(self._mode, columns)
+        return Struct(tuple(replace(field, required=False) for field in of_rows.fields))
+
+    def _unfit_key(self, row: Struct) -> IncompatibleSchema | None:
+        """Return why a version of the record's key names no row of the others: its own types, or those of the values."""
+        if not self._is_keyed:
+            return None
+        if self._names is None:
+            what = next(((field, what) for field in row.fields if (what := key_problem(field))), None)
+            return incompatible((what[0].source,), f"the field {what[1]}") if what is not None else None
+        refused = self._refused
+        versions = tuple((number, of) for number, of in self._writers.versions if number not in refused)
+        try:
+            also = key_version(self._names, merge(versions).type, row)
+        except InvalidInput:  # no version of the values is known, or none has the columns, which is said elsewhere
+            return None
+        return merge((*versions, (KEY_VERSION, also))).incompatible.get(KEY_VERSION)
 
     def _key_of(self, row: Struct, key: Type = Primitive(Kind.BINARY), keys: KeyLanding | None = None) -> RowKey:  # noqa: B008 # frozen
         """Return the key of rows of this type; `key` is the type of the record's key."""
@@ -333,11 +382,7 @@ class Evolution:
         keys = self._keys.landing(current, may_add=may_add, may_widen=may_widen) if self._keys else None
         if self._keys is None:
             check_bytes(current, self._pipeline.table.metadata_columns)
-        if self._is_keyed:
-            current = without_own(self._mode, current)
-            # The record's key fills the key's columns, whatever a version says of them.
-            current = Struct(tuple(replace(field, required=False) for field in current.fields))
-        found = landing(current, self._versions, may_add=may_add, may_widen=may_widen)
+        found = landing(self._rows_in(current), self._versions, may_add=may_add, may_widen=may_widen)
         self._check_types(found.incompatible)
         return replace(found, incompatible={**found.incompatible, **self._refused}), keys
 

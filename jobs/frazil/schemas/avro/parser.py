@@ -32,6 +32,7 @@ from frazil.schemas.avro.schema import (
     takes_no_bytes,
 )
 from frazil.schemas.connect.connect_types import DECIMAL, UNITS, VARIABLE_SCALE_DECIMAL, decimal_column
+from frazil.schemas.evolution.column_names import has_half_surrogates
 from frazil.schemas.types import Decimal
 
 LOGICAL = {
@@ -161,6 +162,8 @@ class _Parser:
             if text.strip() in PRIMITIVES:
                 return Simple(text.strip())
             raise self._unreadable(f"the schema is not JSON: {problem}") from None
+        if has_half_surrogates(tree):
+            raise self._unreadable("a text has half a surrogate pair, which is no character")
         return self._node(tree, "", 0)
 
     def _unreadable(self, what: str) -> UnreadableSchema:

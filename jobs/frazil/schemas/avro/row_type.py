@@ -32,6 +32,9 @@ RECURSION_DEPTH = 3
 FIELD_LIMIT = 10_000
 """Columns of a row type, nested ones included."""
 
+FILE_LEVELS = 90
+"""Levels of a column in a Parquet file, where a list or map is two. Arrow's reader opens no file with more than 100."""
+
 
 PLAIN: Mapping[str, Kind] = {
     "bytes": Kind.BINARY,
@@ -52,10 +55,27 @@ _UNITS: Mapping[str, str] = {"time-millis": "milliseconds", "time-micros": "micr
 def row_type(schema: AvroSchema) -> Struct:
     """Return the row type of a writer schema; names are the source's, and folded later.
 
-    Raises `UnreadableSchema` for more than `FIELD_LIMIT` columns, or records in records beyond `NESTING_LIMIT`.
+    Raises `UnreadableSchema` for more than `FIELD_LIMIT` columns, records in records beyond `NESTING_LIMIT`, or more than
+    `FILE_LEVELS`.
     """
     row = _Rows(schema).struct(schema.root, 1 if schema.root.name in schema.recursive else 0)
+    for field in row.fields:
+        if _levels(field.type) > FILE_LEVELS:
+            raise UnreadableSchema(
+                f"types are nested more than {FILE_LEVELS} levels deep in a file", where=field.source
+            )
     return replace(row, origins=(SINGLE_VALUE if schema.is_single_value else (schema.root.name,),))
+
+
+def _levels(of: Type) -> int:
+    match of:
+        case Struct(fields=fields):
+            return 1 + max((_levels(field.type) for field in fields), default=0)
+        case ListOf(element=element):
+            return 2 + _levels(element)
+        case MapOf(key=key, value=value):
+            return 2 + max(_levels(key), _levels(value))
+    return 1
 
 
 def scalar(of: Simple | Fixed) -> Primitive | Decimal:

@@ -54,3 +54,22 @@ def claimed(source: str, taken: Set[str], *, top: bool) -> str:
 def is_reserved(name: str) -> bool:
     """Return whether a top-level column of this name belongs to Frazil or Iceberg."""
     return name in RESERVED or name.startswith(("_kafka_", "_frazil_"))
+
+
+_NO_NAMES = frozenset({"pattern", "patternProperties", "const", "enum", "default", "examples"})
+"""Members of a schema whose texts become no name and no comment: a pattern may name half surrogates to exclude them."""
+
+
+def has_half_surrogates(schema: object) -> bool:
+    """Return whether a name or comment of a schema, as JSON has it, has half a surrogate pair, which no engine takes."""
+    waiting = [schema]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                if any("\ud800" <= letter <= "\udfff" for letter in text):
+                    return True
+            case dict() as members:
+                waiting += [*members, *(value for name, value in members.items() if name not in _NO_NAMES)]
+            case list() as items:
+                waiting += items
+    return False

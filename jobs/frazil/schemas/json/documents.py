@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from frazil.errors import UnreadableSchema
+from frazil.schemas.evolution.column_names import has_half_surrogates
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ def _document(text: str, file: str) -> Node:
         raise UnreadableSchema(f"not JSON: {error}", where=f"{file}#") from error
     except RecursionError:
         raise UnreadableSchema("nested too deeply to be read", where=f"{file}#") from None
+    if has_half_surrogates(schema):
+        raise UnreadableSchema("a text has half a surrogate pair, which is no character", where=f"{file}#")
     if not isinstance(schema, dict | bool):
         raise UnreadableSchema("a JSON Schema is an object or a boolean", where=f"{file}#")
     old_id = schema.get("id") if isinstance(schema, dict) and "draft-04" in str(schema.get("$schema")) else None

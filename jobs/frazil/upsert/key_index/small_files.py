@@ -59,7 +59,7 @@ def read_here(table: Java, path: str, task: Java, columns: KeyColumns) -> KeyedR
     )
     if not there.all() and all(field["required"] for field in columns.key):
         return None
-    there[deleted] = False
+    there[deleted[deleted < len(there)]] = False
     keys, count = [key.filter(pa.array(there)) for key in keys], int(there.sum())
     partition = np.full(count, NOWHERE, np.int32)
     if columns.partition is not None:

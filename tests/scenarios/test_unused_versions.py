@@ -1,0 +1,140 @@
+"""A registered version whose key or order is no key holds up no topic, whether a record has it or not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from confluent_kafka import TopicPartition
+
+from frazil.declaration import Append, Changelog, ErrorMode, Order, Upsert
+from tests.scenarios.test_upserts import verified
+from tests.support.shop import Shop, avro, frame
+from tests.support.variants import first_short
+
+pytestmark = [pytest.mark.spark, pytest.mark.e2e]
+UNION = ["long", "string"]
+
+
+def record(name: str, **types: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": key, "type": of} for key, of in types.items()]}
+
+
+class Case(NamedTuple):
+    """The write mode, the first and a later schema of the keys, and a later one of the values."""
+
+    write: Any
+    key: Any = None
+    later_key: Any = None
+    later: Any = None
+
+
+VALUE = record("Order", order_id="long", at="long", user="string")
+KEY = record("Key", order_id="long")
+CASES = {
+    "a key that becomes a union": Case(Upsert(), KEY, record("Key", order_id=UNION)),
+    "a column of the key that becomes a union": Case(
+        Upsert(key=("order_id",)), later=record("Order", order_id=UNION, at="long", user="string")
+    ),
+    "a key with a field that is no key": Case(Upsert(), KEY, record("Key", order_id="long", x="double")),
+    "a key of one value that becomes a union": Case(Upsert(), "long", UNION),
+    "a key that becomes a number with its own scale": Case(
+        Changelog(), KEY, record("Key", order_id={"type": "bytes", "logicalType": "big-decimal"})
+    ),
+    "a key of another type than the value": Case(
+        Upsert(key=("order_id",)), record("Key", id="long"), record("Key", order_id="string")
+    ),
+    "a field of the key that becomes a union in the value": Case(
+        Upsert(), KEY, later=record("Order", order_id=UNION, at="long", user="string")
+    ),
+    "an order that becomes a union": Case(
+        Upsert(key=("order_id",), order_by=Order("at")), later=record("Order", order_id="long", at=UNION, user="string")
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", first_short(CASES, short=2))
+def test_a_version_whose_key_is_none_holds_up_no_topic(shop_of: Callable[..., Shop], kind: str) -> None:
+    write, key, later_key, later = CASES[kind]
+    more = {} if key is None else {"key_format": "avro"}
+    shop = shop_of(partitions=1, write=write, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100, **more)
+
+    def registered(schema: Any, side: str) -> int:
+        return shop.registry_admin.register(f"{shop.topic}-{side}", json.dumps(schema))
+
+    values, keys = registered(VALUE, "value"), None if key is None else registered(key, "key")
+
+    def put(number: int) -> None:
+        value = frame(values, avro(VALUE, {"order_id": number, "at": number, "user": "u"}))
+        name = b"%d" % number
+        if keys is not None:
+            is_record = isinstance(key, dict)
+            content = {field["name"]: number for field in key["fields"]} if is_record else number
+            name = frame(keys, avro(key if is_record else {"type": key}, content))
+        shop.produce([value], key=name)
+
+    put(1)
+    shop.drain()
+    rejected = {}
+    if later_key is not None:
+        schema_id = registered(later_key, "key")
+        rejected = {"key_schema": 1}
+    else:
+        schema_id = registered(later, "value")
+        rejected = {"incompatible_schema": 1}
+    put(2)
+    shop.drain()
+    assert len(shop.landed()) == 2, "the version was not used"
+    odd = frame(schema_id, b"\x00\x12\x02\x02x")
+    good = frame(values, avro(VALUE, {"order_id": 9, "at": 9, "user": "u"}))
+    if later_key is not None:
+        shop.produce([good], key=odd)
+    else:
+        shop.produce([odd], key=b"9" if keys is None else frame(keys, avro(key, {"order_id": 9})))
+    put(3)
+    assert shop.drain().rejected == rejected
+    assert len(shop.landed()) == 3
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+def in_connect(fields: dict[str, str], payload: Any) -> bytes:
+    listed = [{"field": name, "type": of, "optional": False} for name, of in fields.items()]
+    return json.dumps({"schema": {"type": "struct", "fields": listed}, "payload": payload}).encode()
+
+
+ODD = {
+    "a key of one value": (Upsert(), b'{"schema": {"type": "string"}, "payload": "a9"}', None),
+    "a key of another type": (Upsert(), in_connect({"id": "int64"}, {"id": 5}), None),
+    "a key of one value, append": (Append(), b'{"schema": {"type": "string"}, "payload": "a9"}', None),
+    "a column of the key": (Upsert(key=("order_id",)), None, {"order_id": "double", "at": "int64"}),
+    "an order": (Upsert(key=("order_id",), order_by=Order("at")), None, {"order_id": "int64", "at": "double"}),
+}
+
+
+@pytest.mark.parametrize("kind", first_short(ODD, short=2))
+def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(
+    shop_of: Callable[..., Shop], kind: str
+) -> None:
+    write, odd_key, odd_value = ODD[kind]
+    keyed = {} if odd_key is None else {"key_format": "connect_json"}
+    more = {"write": write, "on_error": ErrorMode.DEAD_LETTER, "max_rejected_percent": 100, **keyed}
+    shop = shop_of(partitions=1, value_format="connect_json", **more)
+
+    def put(number: int, key: bytes | None = None, types: dict[str, str] | None = None) -> None:
+        value = in_connect(types or {"order_id": "int64", "at": "int64"}, {"order_id": number, "at": number})
+        name = b"%d" % number if odd_key is None else in_connect({"id": "string"}, {"id": f"a{number}"})
+        shop.produce([value], key=key or name)
+
+    put(1)
+    shop.drain()
+    put(9, odd_key, odd_value)
+    put(2)
+    assert sum(shop.drain().rejected.values()) == 1
+    for found in shop._admin.delete_records([TopicPartition(shop.topic, 0, 1)]).values():
+        found.result()
+    put(3)
+    shop.drain()
+    assert [row["at"] for row in sorted(shop.landed(), key=lambda row: row["at"])] == [1, 2, 3]
+    assert verified(shop, deep=True).outcome == "proven"
