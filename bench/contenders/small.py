@@ -126,7 +126,7 @@ def trickling(
 ) -> Iterator[Callable[[Callable[[], Iterable[Commit]]], dict[str, Any]]]:
     """Create the topics and send a few records a second to each, until it is to stop.
 
-    Yield a function that waits for `warm_seconds` and then measures for `seconds`; it is told how to list all commits.
+    Yield a function that waits for `warm_seconds` and then measures for `seconds`; `listed` gives all commits.
     """
     writers = [TopicWriter(job.environment.kafka.bootstrap, name) for name in trickle_names(job)]
     for writer in writers:
