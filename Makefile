@@ -1,4 +1,4 @@
-# Every target installs what it needs, once, on a machine with Python 3.11 and Java 17 or newer.
+# Every target installs what it needs, once, on a machine with Python 3.11 to 3.13 and Java 17 or newer.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -14,7 +14,8 @@ help: ## list the targets
 setup: ## create .venv and fetch the jars into the user's cache
 	@.ci/setup
 
-demo: setup ## land, break, verify and query real data on this machine
+demo: ## land, break, verify and query real data on this machine
+	@.ci/setup demo
 	@.venv/bin/frazil local demo
 
 deploy-demo: ## deploy to stand-ins for AWS and Confluent; needs Go, Terraform, Node

@@ -44,4 +44,4 @@ def test_it_runs_the_targets_of_the_makefile_on_the_oldest_java_and_the_python_o
     assert commands[-2:] == ["make check", "make test"]
     assert "JAVA_HOME_17_X64" in commands[0]
     assert 'python-version: "3.11"' in text
-    assert 'requires-python = ">=3.11,<3.12"' in (root / "pyproject.toml").read_text()
+    assert 'requires-python = ">=3.11,<3.14"' in (root / "pyproject.toml").read_text()

@@ -91,7 +91,7 @@ def test_an_installed_package_has_its_lock_its_licence_and_its_python(installed:
     assert Path(found["lock"]).read_bytes() == (root / "jobs" / "jars.lock").read_bytes()
     assert found["jars"] > 100
     assert (found["licence"], found["licence_files"]) == ("Apache-2.0", ["LICENSE"])
-    assert found["python"] == "<3.12,>=3.11"
+    assert found["python"] == "<3.14,>=3.11"
     (licence,) = installed.target.glob("frazil-*.dist-info/licenses/LICENSE")
     assert licence.read_bytes() == (root / "LICENSE").read_bytes()
 
