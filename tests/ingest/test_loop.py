@@ -32,6 +32,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
+from frazil.lake.prepared_plan import PreparedPlans
 from frazil.schemas.types import Struct
 from frazil.schemas.wire_format import prefixed
 
@@ -71,6 +72,9 @@ class Evolution:
     def made_of(self) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         return (), ()
 
+    def read_table_again(self) -> None:
+        pass
+
     def recall(self, schema_ids: Any) -> None:
         assert schema_ids == ()
 
@@ -79,7 +83,7 @@ class Evolution:
 
     def staging(self) -> Any:
         self._steps.append("evolve")
-        return SimpleNamespace(table=Struct(()), needs_rows=lambda _: self.needs_rows)
+        return SimpleNamespace(table=Struct(()), needs_rows=lambda _: self.needs_rows, plans=PreparedPlans())
 
     def stage(self, planned: Any) -> Any:
         self._stagings += 1

@@ -59,6 +59,10 @@ class Keys:
         self._path, self._unfit = _path(layout), unfit
         self.there: Struct | None = None
 
+    def follow(self, table: Struct | None) -> None:
+        """Take the columns of an existing table for known; None, or those without the key's, for unknown."""
+        self.there = table if table is not None and _found(table, self._path) is not None else None
+
     @property
     def row(self) -> Struct:
         """Return the row type of the keys; there must be a version. A key that is one value has one field."""
@@ -79,7 +83,7 @@ class Keys:
 
         Raises `IncompatibleSchema` if none of them fits: the column was made for another key format.
         """
-        self.there = table
+        self.follow(table)
         versions, misshapen = self._shaped()
         row = self._row_in(table)
         if row is None:
@@ -179,14 +183,18 @@ def _path(layout: MetadataColumns) -> tuple[str, ...]:
 
 
 def _column(table: Struct, path: tuple[str, ...]) -> Field:
+    column = _found(table, path)
+    if column is None:
+        raise incompatible(path, "the table has no such column")
+    return column
+
+
+def _found(table: Struct, path: tuple[str, ...]) -> Field | None:
     *outer, name = path
     for step in outer:
         inner = next((field.type for field in table.fields if field.name == step), None)
         table = inner if isinstance(inner, Struct) else Struct(())
-    column = next((field for field in table.fields if field.name == name), None)
-    if column is None:
-        raise incompatible(path, "the table has no such column")
-    return column
+    return next((field for field in table.fields if field.name == name), None)
 
 
 def key_column(landed: KeyLanding) -> Column:

@@ -251,7 +251,7 @@ class Evolution:
         """Know nothing of the table any more: another one may have taken its place."""
         self._there = None
         if self._keys is not None:
-            self._keys.there = None
+            self._keys.follow(None)
 
     @property
     def _existing(self) -> Struct:
@@ -259,8 +259,8 @@ class Evolution:
         if self._there is None:
             iceberg, table = self._job.iceberg, self._pipeline.table.identifier
             self._there = tables.columns(iceberg, table) if iceberg.exists(table) else Struct(())
-            if self._keys is not None and self._there.fields:
-                self._keys.there = self._there
+            if self._keys is not None:
+                self._keys.follow(self._there)
         return self._there
 
     @property
