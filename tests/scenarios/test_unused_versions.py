@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import TopicPartition
 
+from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Append, Changelog, ErrorMode, Order, Upsert
 from tests.scenarios.test_upserts import verified
 from tests.support.shop import Shop, avro, frame
@@ -138,3 +139,28 @@ def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(
     shop.drain()
     assert [row["at"] for row in sorted(shop.landed(), key=lambda row: row["at"])] == [1, 2, 3]
     assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.parametrize("write", first_short([Upsert(), Append()]))
+def test_a_version_that_fits_only_with_those_before_it_lands(shop_of: Callable[..., Shop], write: Any) -> None:
+    """Its column is JSON text since the first version, whose object had no properties."""
+    shop = shop_of(partitions=1, value_format="json_schema", write=write)
+    objects: tuple[dict[str, Any], ...] = ({}, {"properties": {"a": {"type": "string"}}})
+    for number, of in enumerate(objects):
+        schema = {"type": "object", "properties": {"id": {"type": "integer"}, "meta": {"type": "object", **of}}}
+        schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema), SchemaType.JSON)
+        value = json.dumps({"id": number, "meta": {"a": "x"}}).encode()
+        shop.produce([frame(schema_id, value)], key=b"%d" % number)
+        assert shop.drain().rejected == {}
+    assert {row["id"]: row["meta"] for row in shop.landed()} == dict.fromkeys((0, 1), '{"a":"x"}')
+
+
+def test_a_name_that_folds_like_another_ones_keeps_its_column(shop_of: Callable[..., Shop]) -> None:
+    shop = shop_of(partitions=1)
+    versions = (record("R", ID="long", id="string"), {"ID": 1, "id": "s1"}), (record("R", id="string"), {"id": "s2"})
+    for schema, value in versions:
+        schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema))
+        shop.produce([frame(schema_id, avro(schema, value))])
+        assert shop.drain().rejected == {}
+    names = next(name for name in shop.landed()[0] if name.startswith("id_"))
+    assert sorted(row[names] for row in shop.landed()) == ["s1", "s2"]

@@ -132,10 +132,8 @@ class Keys:
                 unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
         refused = {number: self._at_the_column(why) for number, row in fit if (why := self._unfit(row)) is not None}
         if self.there is not None and (there := self._row_in(self.there)) is not None:
-            for number, row in fit:
-                refused |= {
-                    n: self._at_the_column(why) for n, why in landing(there, ((number, row),)).incompatible.items()
-                }
+            left = [each for each in fit if each[0] not in refused]
+            refused |= {number: self._at_the_column(why) for number, why in landing(there, left).incompatible.items()}
         if len(refused) == len(fit):
             return fit, unfit
         return [(number, row) for number, row in fit if number not in refused], unfit | refused

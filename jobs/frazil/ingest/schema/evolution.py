@@ -69,7 +69,7 @@ class Evolution:
             )
         self.may_lack_keys = False
         self._there: Struct | None = None
-        self._misfits = Struct(()), dict[int, Mapping[int, IncompatibleSchema]]()
+        self._misfits: tuple[object, tuple[int, ...], Mapping[int, IncompatibleSchema]] = None, (), {}
         self._table: Java | None = None
         self._reports = SchemaReports(report)
         self._unfit: tuple[Unfit, Unfit] = {}, {}
@@ -270,12 +270,12 @@ class Evolution:
         if key is None and self._is_keyed and self._key_fields is not None:
             key = tuple(folded(field.source) for field in self._key_fields.fields)
         found = {n: problem for n, row in versions if (problem := self._mode.unfit(row, key or ())) is not None}
-        if there.fields and self._misfits[0] is not there:
-            self._misfits = there, {}
-        for number, row in versions if there.fields else ():
-            if number not in self._misfits[1]:
-                self._misfits[1][number] = landing(self._rows_in(there), ((number, self._made_of(row)),)).incompatible
-            found |= self._misfits[1][number]
+        if there.fields:
+            fit = tuple((number, self._made_of(row)) for number, row in versions if number not in found)
+            numbers = tuple(number for number, _ in fit)
+            if self._misfits[0] is not there or self._misfits[1] != numbers:
+                self._misfits = there, numbers, landing(self._rows_in(there), fit).incompatible
+            found |= self._misfits[2]
         return found if len(found) < len(versions) else {}
 
     def _made_of(self, row: Struct) -> Struct:
