@@ -164,3 +164,32 @@ def test_a_name_that_folds_like_another_ones_keeps_its_column(shop_of: Callable[
         assert shop.drain().rejected == {}
     names = next(name for name in shop.landed()[0] if name.startswith("id_"))
     assert sorted(row[names] for row in shop.landed()) == ["s1", "s2"]
+
+
+@pytest.mark.long
+def test_a_field_that_folds_like_the_keys_is_a_column_of_its_own(shop_of: Callable[..., Shop]) -> None:
+    key, both, one = record("K", ID="long"), record("R", id="double", x="long"), record("R", x="long")
+    shop = shop_of(partitions=1, key_format="avro", write=Upsert())
+    keys = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+    for number, (schema, value) in enumerate(
+        ((both, {"id": 0.5, "x": 1}), (one, {"x": 2}), (both, {"id": 1.5, "x": 3}))
+    ):
+        schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(schema))
+        shop.produce([frame(schema_id, avro(schema, value))], key=frame(keys, avro(key, {"ID": number})))
+        assert shop.drain().rejected == {}
+    assert sorted((row["id"], row["x"]) for row in shop.landed()) == [(0, 1), (1, 2), (2, 3)]
+
+
+@pytest.mark.long
+def test_the_version_that_a_keys_column_was_made_for_keeps_landing(shop_of: Callable[..., Shop]) -> None:
+    """A record or null is one value, whose column is a struct, as that of a record is."""
+    key = record("K", k="long")
+    shop = shop_of(partitions=1, key_format="avro")
+    value = shop.register()
+    nullable = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(["null", key]))
+    shop.produce(shop.orders(1, value), key=frame(nullable, b"\x02" + avro(key, {"k": 1})))
+    shop.drain()
+    shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
+    shop.produce(shop.orders(1, value, first=1), key=frame(nullable, b"\x02" + avro(key, {"k": 2})))
+    assert shop.drain().rejected == {}
+    assert len(shop.landed()) == 2

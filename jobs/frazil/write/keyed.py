@@ -45,12 +45,18 @@ class KeyedMode(WriteMode):
 
     def unfit(self, row: Struct, key: Collection[str] = ()) -> IncompatibleSchema | None:
         """See `WriteMode`."""
-        order = self._pipeline.write.order_columns
-        for field in row.fields:
-            names, where = set(map(folded, (field.source, *field.aliases))), (field.source,)
+        order, sources = self._pipeline.write.order_columns, [folded(field.source) for field in row.fields]
+        for number, field in enumerate(row.fields):
+            where, name = (field.source,), sources[number]
+            names = {alias for alias in map(folded, field.aliases) if alias not in sources}
+            if name not in sources[:number]:  # else it has another name in the table
+                names.add(name)
             if not names.isdisjoint(self.own):
                 return incompatible(where, f"the column {field.name} is Frazil's own in tables with a key")
-            if not names.isdisjoint(key) and (what := key_problem(field)):
+            if field.ids:  # of Protobuf: its number says which column it is, and it has one type
+                continue
+            is_key = field.source in key if self._pipeline.write.key is None else not names.isdisjoint(key)
+            if is_key and (what := key_problem(field)):
                 return incompatible(where, f"the column {what}")
             for name in names.intersection(order):
                 try:

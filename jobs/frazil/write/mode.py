@@ -106,7 +106,7 @@ class WriteMode(ABC):
     def unfit(self, row: Struct, key: Collection[str] = ()) -> IncompatibleSchema | None:
         """Return why rows of this version, whose names are the source's, are of no such table; None if they are.
 
-        `key` names the columns of the key.
+        `key` names the columns of the key, or the fields of the record's key.
 
         A later version must not end the pipeline: its records are dead letters.
         """

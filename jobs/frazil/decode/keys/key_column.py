@@ -107,12 +107,15 @@ class Keys:
     @property
     def is_single_value(self) -> bool:
         """Return whether the keys are no records."""
-        shapes = [of.is_single_value for of in self.writers.types.values()]
-        if self.there is not None:
-            column = _column(self.there, self._path)
-            is_single = not isinstance(column.type, Struct) or is_union(column.type)
-            return is_single if is_single in shapes else shapes[0]
-        return shapes[0]
+        oldest, *_ = types = [*self.writers.types.values()]
+        if self.there is None:
+            return oldest.is_single_value
+        column = _column(self.there, self._path)
+        has_fields = isinstance(column.type, Struct) and not is_union(column.type)
+        if has_fields and oldest.is_single_value and isinstance(oldest.row.fields[0].type, Struct):
+            return True  # a record or null
+        is_made_for = any(of.is_single_value is not has_fields for of in types)
+        return not has_fields if is_made_for else oldest.is_single_value
 
     def _row_in(self, table: Struct) -> Struct | None:
         """Return the rows of keys that the table's column has; None if it has no records and keys are some."""

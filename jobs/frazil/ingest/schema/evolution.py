@@ -36,7 +36,6 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import has_records
 from frazil.lake.stage import PartitionLimits
-from frazil.schemas.evolution.column_names import folded
 from frazil.schemas.evolution.merge import incompatible, merge, same_field
 from frazil.schemas.evolution.schema_changes import Change, renames
 from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
@@ -268,14 +267,17 @@ class Evolution:
         """The versions that no table of this write mode takes; none if all are so, as then the declaration is to change."""
         versions, key, there = self._writers.versions, self._names, self._existing
         if key is None and self._is_keyed and self._key_fields is not None:
-            key = tuple(folded(field.source) for field in self._key_fields.fields)
+            key = tuple(field.source for field in self._key_fields.fields)
         found = {n: problem for n, row in versions if (problem := self._mode.unfit(row, key or ())) is not None}
         if there.fields:
             fit = tuple((number, self._made_of(row)) for number, row in versions if number not in found)
             numbers = tuple(number for number, _ in fit)
             if self._misfits[0] is not there or self._misfits[1] != numbers:
-                self._misfits = there, numbers, landing(self._rows_in(there), fit).incompatible
-            found |= self._misfits[2]
+                with_key = fit  # its columns come first, as in `_versions`
+                if self._is_keyed and self._names is None and self._key_fields is not None:
+                    with_key = (KEY_VERSION, self._key_fields), *fit
+                self._misfits = there, numbers, landing(self._rows_in(there), with_key).incompatible
+            found |= {number: why for number, why in self._misfits[2].items() if number != KEY_VERSION}
         return found if len(found) < len(versions) else {}
 
     def _made_of(self, row: Struct) -> Struct:
