@@ -27,7 +27,7 @@ from frazil.local.toolchain.jars import lock_file, locked
 from frazil.version import VERSION
 
 STATE, TRICKLES = "state", "trickles"
-"""What the races of state tables and of trickles are called among the shapes."""
+"""Names of the races of state tables and of trickles, among those of the shapes."""
 
 
 def main() -> None:

@@ -424,7 +424,7 @@ def test_floats_lists_and_maps_are_no_fields_of_a_key(shop_of: ShopOf, kind: Any
     key = {"type": "record", "name": "Key", "fields": [KEY["fields"][0], {"name": "price", "type": kind}]}
     shop.register()
     shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
-    with pytest.raises(InvalidInput, match=f"price is of type {said}, which is no key"):
+    with pytest.raises(InvalidInput, match=f"price is of type {said}, which cannot be a key"):
         shop.drain()
     assert not shop.job().iceberg.exists(shop.pipeline.table.identifier)
 

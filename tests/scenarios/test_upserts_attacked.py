@@ -433,7 +433,7 @@ def test_json_text_is_no_key(shop_of: ShopOf) -> None:
     shop.register()
     schema = {"type": "object", "properties": {"id": {}}}
     shop.registry_admin.register(f"{shop.topic}-key", json.dumps(schema), SchemaType.JSON)
-    with pytest.raises(InvalidInput, match="JSON text, which is no key"):
+    with pytest.raises(InvalidInput, match="JSON text, which cannot be a key"):
         shop.drain()
 
 

@@ -229,13 +229,13 @@ def test_a_json_key_is_fine_beside_columns_of_the_value(shop_of: ShopOf) -> None
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("double", "is of type double, which is no key"),
+        ("double", "is of type double, which cannot be a key"),
         pytest.param("float", "is of type float", marks=LONG),
         pytest.param({"type": "array", "items": "int"}, "is of type list<int>", marks=LONG),
         pytest.param({"type": "map", "values": "int"}, "is of type map<string, int>", marks=LONG),
         pytest.param(record("Inner", a="int"), "is of type struct<a: int>", marks=LONG),
         pytest.param(["int", "string"], "is of type struct<member_int", marks=LONG),
-        pytest.param({"type": "map", "values": "null"}, "is JSON text, which is no key", marks=LONG),
+        pytest.param({"type": "map", "values": "null"}, "is JSON text, which cannot be a key", marks=LONG),
         ({"type": "bytes", "logicalType": "big-decimal"}, "holds numbers that each have a scale of their own"),
         pytest.param(
             ["null", {"type": "bytes", "logicalType": "big-decimal"}], "holds numbers that each have", marks=LONG

@@ -13,20 +13,22 @@ from frazil.upsert.key_index import read_keys, small_files
 from frazil.upsert.key_index.read_keys import KeyColumns, keyed_rows
 from frazil.upsert.key_index.small_files import read_here
 from tests.support.variants import first_short
+from tests.upsert.test_key_hash import COLUMNS
 
 pytestmark = pytest.mark.spark
 
-KINDS = {
-    "string": "repeat(CAST(id AS string), CAST(id % 5 AS int))",
-    "int": "CAST(id * 7 - 300 AS int)",
-    "decimal(20,2)": "CAST(id AS decimal(20, 2)) / 8",
-    "bigint": "id * 1234567890123",
-    "date": "date_add(DATE'1969-12-01', CAST(id AS int))",
-    "timestamp": "timestamp_micros(id * 86399999999 - 77)",
-    "timestamp_ntz": "CAST(timestamp_micros(id * 86399999999 - 77) AS timestamp_ntz)",
-    "binary": "unhex(repeat('0f', CAST(id % 70 AS int)))",
-    "boolean": "id % 2 = 0",
+NAMES = {
+    "string": "string",
+    "int": "int",
+    "decimal(30,9)": "decimal",
+    "bigint": "long",
+    "date": "date",
+    "timestamp": "instant",
+    "timestamp_ntz": "local time",
+    "binary": "bytes",
+    "boolean": "boolean",
 }
+KINDS = {kind: COLUMNS[name] for kind, name in NAMES.items()}
 
 
 def rows_of(iceberg: Iceberg, table: str, by: str, monkeypatch: pytest.MonkeyPatch) -> tuple[set[Any], int]:

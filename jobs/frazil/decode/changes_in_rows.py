@@ -81,7 +81,7 @@ def _unwrapped(of_record: Body, form: Unwrapped, target: Struct) -> Body:
 
 @lru_cache(maxsize=256)
 def _truncates(of_record: Body, form: Unwrapped, target: Struct) -> Body:
-    """Return the body whose records are decoded for their operation alone: truncates are rows, other changes are none."""
+    """Return the body that decodes the operation alone: it makes rows of truncates, and of no other change."""
 
     def row(value: Column, *steps: Column) -> Column:
         change = form.change(steps[-1], _NO_COLUMNS)

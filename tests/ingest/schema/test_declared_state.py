@@ -140,7 +140,7 @@ def test_a_schema_file_has_columns_too() -> None:
         "schema": (avsc({"type": "record", "name": "V", "fields": FIELDS}),),
     }
     of_key, of_name = problems(pipeline(Upsert(key="price", order_by="id"), **topic))
-    assert of_key.startswith(f"{AT}.key: price is of type double, which is no key")
+    assert of_key.startswith(f"{AT}.key: price is of type double, which cannot be a key")
     assert of_name.startswith("pipelines[0].topic.value.schema: the column _deleted_at is Frazil's own")
 
 

@@ -221,7 +221,9 @@ def _key_column_problems(topic: Topic, names: Sequence[str]) -> Iterator[Problem
 
 def _problem(path: str, name: str, kind: str, other: str) -> Iterator[Problem]:
     if why := _NO_KEYS.get(kind):
-        yield Problem(path, f"{name} is of type {kind}, which is no key: {why}", f"{_DO}. Otherwise choose {other}")
+        yield Problem(
+            path, f"{name} is of type {kind}, which cannot be a key: {why}", f"{_DO}. Otherwise choose {other}"
+        )
 
 
 def _folded(name: str) -> str:

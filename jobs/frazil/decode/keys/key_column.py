@@ -158,16 +158,18 @@ class Keys:
 def key_problem(column: Field) -> str:
     """Return why a column cannot be part of a key, for after its name; empty if it can."""
     if column.has_own_scale:
-        return "holds numbers that each have a scale of their own, which is no key: equal ones can differ in bytes"
+        return (
+            "holds numbers that each have a scale of their own, which cannot be a key: equal ones can differ in bytes"
+        )
     if column.as_json:
-        return "is JSON text, which is no key: two texts can be one key"
+        return "is JSON text, which cannot be a key: two texts can be one key"
     is_key = isinstance(column.type, Decimal)
     if isinstance(column.type, Primitive):
         is_key = column.type.kind not in _REFUSED
     if is_key:
         return ""
     return (
-        f"is of type {column.type}, which is no key: write modes with a key take integers, text, bytes, booleans, dates, "
+        f"is of type {column.type}, which cannot be a key: write modes with a key take integers, text, bytes, booleans, dates, "
         "timestamps and decimals"
     )
 

@@ -235,7 +235,8 @@ class Evolution:
         They come before all others, so that no field of a later value takes the name of the key's column. If the key is columns of
         the value, those that the record's key has too come last.
         """
-        fields, refused = self._key_fields if self._is_keyed else None, self._refused
+        refused = self._refused  # reads the table, which says what a key is
+        fields = self._key_fields if self._is_keyed else None
         versions = tuple((n, self._made_of(row)) for n, row in self._writers.versions if n not in refused)
         if self._names is not None:
             also = key_version(self._names, self._named(merge(versions).type), fields)

@@ -163,7 +163,7 @@ class _Parser:
                 return Simple(text.strip())
             raise self._unreadable(f"the schema is not JSON: {problem}") from None
         if has_half_surrogates(tree):
-            raise self._unreadable("a text has half a surrogate pair, which is no character")
+            raise self._unreadable("a text has half a surrogate pair, which is invalid Unicode")
         return self._node(tree, "", 0)
 
     def _unreadable(self, what: str) -> UnreadableSchema:

@@ -100,7 +100,7 @@ def _document(text: str, file: str) -> Node:
     except RecursionError:
         raise UnreadableSchema("nested too deeply to be read", where=f"{file}#") from None
     if has_half_surrogates(schema):
-        raise UnreadableSchema("a text has half a surrogate pair, which is no character", where=f"{file}#")
+        raise UnreadableSchema("a text has half a surrogate pair, which is invalid Unicode", where=f"{file}#")
     if not isinstance(schema, dict | bool):
         raise UnreadableSchema("a JSON Schema is an object or a boolean", where=f"{file}#")
     old_id = schema.get("id") if isinstance(schema, dict) and "draft-04" in str(schema.get("$schema")) else None
