@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from frazil.clients.registry.client import Registry
+from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, ErrorMode, Upsert
+from frazil.declaration.environment import Registry as RegistrySettings
 from frazil.errors import RejectedRecords
+from frazil.ingest.proof_landing import replay
+from frazil.lake.commit.fence import StageAgain
 from tests.scenarios.test_preview import previewed
+from tests.scenarios.test_rows_deleted import decided
 from tests.scenarios.test_upserts import verified
 from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -137,3 +145,37 @@ def test_such_a_record_suspends_a_pipeline_that_says_so(shop_of: ShopOf) -> None
     ):
         shop.drain()
     assert not shop.landed()
+
+
+def widened(shop: Shop) -> int:
+    """Land three rows, then register a version that widens the key, and have the table follow; return the first version's id."""
+    narrow, wide = ({"type": "record", "name": "R", "fields": [{"name": "id", "type": of}]} for of in ("int", "long"))
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(narrow))
+    shop.produce([frame(schema_id, avro(narrow, {"id": number})) for number in range(3)])
+    shop.drain()
+    shop.registry_admin.register(f"{shop.topic}-value", json.dumps(wide))
+    shop.drain()
+    return schema_id
+
+
+@pytest.mark.parametrize("version", first_short([2, 3]))
+def test_a_row_is_found_in_a_partition_whose_column_was_widened_since(shop_of: ShopOf, version: int) -> None:
+    """No snapshot has the wide column yet."""
+    table = {"partition_by": ("id",), "format_version": version}
+    shop = shop_of(write=Upsert(key=("id",)), table=table, partitions=1)
+    schema_id = widened(shop)
+    shop.produce([frame(schema_id, b"\x00"), frame(schema_id, b"\x06")])
+    shop.drain()
+    assert sorted((row["id"], row["_kafka_offset"]) for row in shop.landed()) == [(0, 3), (1, 1), (2, 2), (3, 4)]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+def test_rows_are_compared_in_a_partition_whose_column_was_widened_since(shop_of: ShopOf, tmp_path: Path) -> None:
+    shop = shop_of(write=Upsert(key=("id",)), table={"partition_by": ("id",)}, partitions=1)
+    widened(shop)
+    registry = Registry.of(RegistrySettings(url=shop.world.registry_url), Secrets({}))
+    assert replay(shop.pipeline, shop.job(), registry, shop.environment, tmp_path).findings == ()
+    shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE id = 1")
+    with pytest.raises(StageAgain, match="a column that partitions the table was widened since"):
+        decided(shop)

@@ -31,6 +31,7 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
+from frazil.lake.row_offsets import snapshot_rows
 from frazil.schemas.iceberg import identifier_fields
 from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
 
@@ -65,7 +66,8 @@ def replay(
         return _not_replayed(pipeline, "no snapshot says which offsets the table holds")
     if problem := _lacks(pipeline, job, last.end):
         return _not_replayed(pipeline, problem)
-    held = job.spark.read.option("versionAsOf", str(table.currentSnapshot().snapshotId()))
+    name, head = f"{job.iceberg.name}.{pipeline.table.identifier}", int(table.currentSnapshot().snapshotId())
+    held, _ = snapshot_rows(job.iceberg, name, table, head)
     here = _on_this_machine(job, environment, folder)
     count = max(sum(last.end.at.values()), 1)
     again = replace(
@@ -93,7 +95,7 @@ def replay(
     columns = {field["name"] for field in job.iceberg.schema_json(table)["fields"]} | ignored
     try:
         with explained(f"table {pipeline.table.identifier}", stopping=job.stopping, redact=job.redact):
-            compared = _compared(held.table(f"{job.iceberg.name}.{pipeline.table.identifier}"), fresh, key, ignored)
+            compared = _compared(held, fresh, key, ignored)
             found = _result(pipeline, compared, outcome.total.read)
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:

@@ -10,8 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from frazil.lake.commit.fence import StageAgain
 from frazil.lake.iceberg_java import Iceberg
-from frazil.lake.java_classes import Java
+from frazil.lake.java_classes import Java, items
 from frazil.lake.stage import CATALOG
 
 
@@ -112,6 +113,33 @@ def tasks_read(iceberg: Iceberg, table: Java, tasks: Sequence[Java], *, unique_i
     finally:
         sets.removeTasks(table, unique_id)
         cache.remove(unique_id)
+
+
+def snapshot_rows(iceberg: Iceberg, name: str, table: Java, snapshot_id: int) -> tuple[DataFrame, Java]:
+    """Return the rows of a snapshot of the loaded `table`, which Spark knows by `name`, and the schema whose names they have.
+
+    It is the snapshot's own, which may be older than a rename. If a column that partitions the table was widened since, Spark would
+    take the values of partitions, which are wide, for narrow ones, and fail. Then the table's newest rows are read by its own
+    schema. Raises `StageAgain` if they are of another snapshot.
+    """
+    schema_id = table.snapshot(snapshot_id).schemaId()
+    then: Java = table.schemas().get(schema_id) if schema_id is not None else table.schema()
+    if not _is_partition_wider(table, then):
+        return iceberg.spark.read.option("versionAsOf", str(snapshot_id)).table(name), then
+    rows = iceberg.spark.read.table(name)
+    newest = rows._jdf.queryExecution().analyzed().collectLeaves().apply(0).table().table().currentSnapshot()
+    if newest is None or int(newest.snapshotId()) != snapshot_id:
+        what = f"snapshot {snapshot_id} cannot be read: a column that partitions the table was widened since, and others committed"
+        raise StageAgain(what, where=f"table {table.name()}")
+    return rows, table.schema()
+
+
+def _is_partition_wider(table: Java, then: Java) -> bool:
+    """Return whether values that partition the table have another type than in an earlier schema."""
+    fields = [one for spec in table.specs().values() for one in items(spec.fields())]
+    sources = {int(one.sourceId()) for one in fields if str(one.transform()) == "identity"}
+    types = ((then.findType(number), table.schema().findType(number)) for number in sources)
+    return any(None not in pair and str(pair[0]) != str(pair[1]) for pair in types)
 
 
 def _counted(rows: DataFrame, prefix: str) -> dict[int, int]:

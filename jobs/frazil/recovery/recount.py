@@ -27,6 +27,7 @@ from frazil.errors import InvalidInput
 from frazil.job.context import JobContext
 from frazil.lake.commit.commit_rows_and_offsets import commit
 from frazil.lake.commit.request import CommitRequest
+from frazil.lake.java_classes import items
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.entry import Entry
@@ -34,7 +35,7 @@ from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.lake.ledger.totals import Counts
 from frazil.lake.read.stored_tables import Lake, Snapshot, StoredTable
-from frazil.lake.row_offsets import quoted, quoted_part
+from frazil.lake.row_offsets import quoted, quoted_part, snapshot_rows
 from frazil.lake.stage import empty_commit
 from frazil.recovery.decisions import Acceptance
 
@@ -186,16 +187,16 @@ class _Recount:
 
     def _added(self, table: StoredTable, before: Snapshot | None, after: Snapshot) -> int:
         """Return how many rows of a snapshot are not rows of the one before it, by a hash of all their columns."""
-        named = quoted(f"{self.job.iceberg.name}.{table.identifier}")
+        named, java = quoted(f"{self.job.iceberg.name}.{table.identifier}"), self.job.iceberg.load(table.identifier)
 
-        def rows(snapshot: Snapshot) -> DataFrame:
-            return self.job.spark.read.option("versionAsOf", str(snapshot.id)).table(named)
+        def rows(snapshot: Snapshot) -> tuple[DataFrame, dict[int, str]]:
+            found, schema = snapshot_rows(self.job.iceberg, named, java, snapshot.id)
+            return found, {int(of.fieldId()): str(of.name()) for of in items(schema.columns())}
 
-        later = rows(after)
+        later, names = rows(after)
         if before is None:
             return later.count()
-        earlier = rows(before)
-        names, former = _names(table, after), _names(table, before)
+        earlier, former = rows(before)
 
         def hashed(of: DataFrame, named: Mapping[int, str]) -> DataFrame:
             present = {number: name for number, name in named.items() if name in of.columns}
@@ -227,14 +228,6 @@ class _Recount:
 
     def _refused(self, what: str, do: str) -> InvalidInput:
         return InvalidInput(what, where=f"table {self.pipeline.table.identifier}", do=do)
-
-
-def _names(table: StoredTable, snapshot: Snapshot) -> dict[int, str]:
-    """Return the names of a snapshot's columns by their ids: another engine may have renamed some since."""
-    found = table.iceberg.snapshot_by_id(snapshot.id)
-    schemas = table.iceberg.schemas()
-    schema = schemas.get(found.schema_id) if found is not None and found.schema_id is not None else None
-    return {field.field_id: field.name for field in (schema or table.iceberg.schema()).fields}
 
 
 def filled(value: Column, of: DataType) -> Column:

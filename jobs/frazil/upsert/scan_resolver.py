@@ -17,6 +17,7 @@ from frazil.lake.commit.fence import StageAgain
 from frazil.lake.delete_files.staged_deletes import Found, StagedDeletes
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.java_classes import Java, items
+from frazil.lake.row_offsets import snapshot_rows
 from frazil.schemas.metadata import DELETED_AT
 from frazil.upsert.key_literals import Truncation, conditions
 from frazil.upsert.pruned_scan import check_omitted, pruned
@@ -59,9 +60,9 @@ class ScanResolver:
     def find(self, head: Head, keys: BatchKeys, remembered: Remembered = Remembered()) -> Found:  # noqa: B008 # frozen
         """See `KeyPositionResolver`. Raises `Fault` if a data file was omitted that may have a key."""
         names, schema, spark = keys.names, keys.schema, self.iceberg.spark
-        named = _names_on(head.table, head.snapshot_id, schema.fieldNames())
         partitioned_by = partition_sources(head.table)
-        rows = spark.read.option("versionAsOf", str(head.snapshot_id)).table(f"{self.iceberg.name}.{self.table}")
+        rows, then = snapshot_rows(self.iceberg, f"{self.iceberg.name}.{self.table}", head.table, head.snapshot_id)
+        named = _names_in(then, head.table, schema.fieldNames())
         partition = F.col(KAFKA_PARTITION) if KAFKA_PARTITION in rows.columns else F.lit(None).cast("int")
         if head.until:
             is_later = F.unix_micros(_INGESTED_AT) > head.until if _INGESTED_AT in rows.columns else F.lit(False)
@@ -112,10 +113,9 @@ def check_names(table: Java, names: Sequence[str]) -> None:
         raise StageAgain(f"the column {gone[0]} was renamed since the batch was staged", where=f"table {table.name()}")
 
 
-def _names_on(table: Java, head: int, names: Sequence[str]) -> dict[str, str]:
-    """Return the names of columns in the schema of a snapshot: it is read by that one, which may be older than a rename."""
-    schema_id, found = table.snapshot(head).schemaId(), dict[str, str]()
-    then: Java = table.schemas().get(schema_id) if schema_id is not None else table.schema()
+def _names_in(then: Java, table: Java, names: Sequence[str]) -> dict[str, str]:
+    """Return the names of the table's columns in the schema that rows are read by, which may be older than a rename."""
+    found = dict[str, str]()
     for name in names:
         column = table.schema().findField(name)
         was = then.findColumnName(column.fieldId()) if column is not None else None
