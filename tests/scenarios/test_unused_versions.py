@@ -109,7 +109,16 @@ ODD = {
     "a key of one value": (Upsert(), b'{"schema": {"type": "string"}, "payload": "a9"}', None),
     "a key of another type": (Upsert(), in_connect({"id": "int64"}, {"id": 5}), None),
     "a key of one value, append": (Append(), b'{"schema": {"type": "string"}, "payload": "a9"}', None),
+    "a key that is an empty record": (Upsert(), in_connect({}, {}), None),
+    "a key of one value that is no key": (
+        Upsert(),
+        b'{"schema": {"type": "array", "items": {"type": "int64"}}, "payload": [1]}',
+        None,
+    ),
     "a column of the key": (Upsert(key=("order_id",)), None, {"order_id": "double", "at": "int64"}),
+    "a value that lacks the key": (Upsert(key=("order_id",)), None, {"at": "int64"}),
+    "a changelog's value that lacks the key": (Changelog(key=("order_id",)), None, {"at": "int64"}),
+    "a value that lacks the order": (Upsert(key=("order_id",), order_by=Order("at")), None, {"order_id": "int64"}),
     "an order": (Upsert(key=("order_id",), order_by=Order("at")), None, {"order_id": "int64", "at": "double"}),
 }
 
@@ -124,7 +133,8 @@ def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(
     shop = shop_of(partitions=1, value_format="connect_json", **more)
 
     def put(number: int, key: bytes | None = None, types: dict[str, str] | None = None) -> None:
-        value = in_connect(types or {"order_id": "int64", "at": "int64"}, {"order_id": number, "at": number})
+        types = types or {"order_id": "int64", "at": "int64"}
+        value = in_connect(types, dict.fromkeys(types, number))
         name = b"%d" % number if odd_key is None else in_connect({"id": "string"}, {"id": f"a{number}"})
         shop.produce([value], key=key or name)
 
@@ -137,7 +147,10 @@ def test_a_rejected_record_that_becomes_the_oldest_of_its_topic_decides_nothing(
         found.result()
     put(3)
     shop.drain()
-    assert [row["at"] for row in sorted(shop.landed(), key=lambda row: row["at"])] == [1, 2, 3]
+    put(9, odd_key, odd_value)
+    put(4)
+    assert sum(shop.drain().rejected.values()) == 1, "both schemas that a start finds are of rejected records"
+    assert sorted(row["at"] for row in shop.landed()) == [1, 2, 3, 4]
     assert verified(shop, deep=True).outcome == "proven"
 
 
@@ -193,3 +206,20 @@ def test_the_version_that_a_keys_column_was_made_for_keeps_landing(shop_of: Call
     shop.produce(shop.orders(1, value, first=1), key=frame(nullable, b"\x02" + avro(key, {"k": 2})))
     assert shop.drain().rejected == {}
     assert len(shop.landed()) == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("write", [Upsert(key=("order_id",), order_by=Order("at")), Changelog(key=("order_id",))])
+def test_the_table_has_the_key_that_the_last_registered_version_lacks(shop_of: Callable[..., Shop], write: Any) -> None:
+    shop = shop_of(partitions=1, write=write, on_error=ErrorMode.DEAD_LETTER, max_rejected_percent=100)
+    value = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(VALUE))
+    shop.produce([frame(value, avro(VALUE, {"order_id": 1, "at": 1, "user": "u"}))], key=b"1")
+    shop.drain()
+    shop.registry_admin.delete_subject(f"{shop.topic}-value")
+    shop.registry_admin.delete_subject(f"{shop.topic}-value", permanent=True)
+    lacks = record("Order", user="string")
+    other = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(lacks))
+    shop.produce([frame(other, avro(lacks, {"user": "u"}))], key=b"2")
+    assert sum(shop.drain().rejected.values()) == 1
+    assert len(shop.landed()) == 1
+    assert verified(shop, deep=True).outcome == "proven"

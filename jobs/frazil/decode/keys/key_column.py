@@ -66,7 +66,9 @@ class Keys:
     @property
     def row(self) -> Struct:
         """Return the row type of the keys; there must be a version. A key that is one value has one field."""
-        return merge(self._shaped()[0]).type
+        versions = self._shaped()[0]
+        there = self._row_in(self.there) if self.there is not None and not versions else None
+        return there or merge(versions).type
 
     @property
     def single(self) -> Field | None:
@@ -81,7 +83,7 @@ class Keys:
     def landing(self, table: Struct, *, may_add: bool, may_widen: bool) -> KeyLanding:
         """Bring the known versions into the key's column of an existing table.
 
-        Raises `IncompatibleSchema` if none of them fits: the column was made for another key format.
+        Raises `IncompatibleSchema` if none of a registry's fits: the column was made for another key format.
         """
         self.follow(table)
         versions, misshapen = self._shaped()
@@ -91,7 +93,7 @@ class Keys:
             raise incompatible(self._path, f"keys that are records do not land in {brief(column.type)}")
         found = landing(row, versions, may_add=may_add, may_widen=may_widen)
         unfit = {**misshapen, **{number: self._at_the_column(p) for number, p in found.incompatible.items()}}
-        if len(unfit) == len(self.writers.versions):
+        if len(unfit) == len(self.writers.versions) and not self.writers.is_in_records:
             raise next(iter(unfit.values()))
         is_single, made = self.is_single_value, self._rooted(found)
         return KeyLanding(changes=made, target=found.target, incompatible=unfit, is_single_value=is_single)
@@ -114,7 +116,7 @@ class Keys:
         has_fields = isinstance(column.type, Struct) and not is_union(column.type)
         if has_fields and oldest.is_single_value and isinstance(oldest.row.fields[0].type, Struct):
             return True  # a record or null
-        is_made_for = any(of.is_single_value is not has_fields for of in types)
+        is_made_for = self.writers.is_in_records or any(of.is_single_value is not has_fields for of in types)
         return not has_fields if is_made_for else oldest.is_single_value
 
     def _row_in(self, table: Struct) -> Struct | None:
@@ -137,7 +139,8 @@ class Keys:
         if self.there is not None and (there := self._row_in(self.there)) is not None:
             left = [each for each in fit if each[0] not in refused]
             refused |= {number: self._at_the_column(why) for number, why in landing(there, left).incompatible.items()}
-        if len(refused) == len(fit):
+        is_decided = self.there is not None and self.writers.is_in_records  # a record's schema is one of many
+        if len(refused) == len(fit) and not is_decided:
             return fit, unfit
         return [(number, row) for number, row in fit if number not in refused], unfit | refused
 

@@ -16,7 +16,7 @@ from frazil.declaration.write_modes import tombstones
 from frazil.decode.changes_in_rows import check_order
 from frazil.decode.keys.key_column import KeyLanding, Keys, check_bytes, key_problem
 from frazil.decode.keys.row_key import KEY_COLUMN, RowKey, plain_key, row_key, value_key
-from frazil.decode.keys.row_order import row_order
+from frazil.decode.keys.row_order import TIMESTAMP, row_order
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.decode.writers.seen_frames import MOST, SeenFrames, UnknownSchemas
 from frazil.decode.writers.writer_schemas import TooMany, WriterSchemas
@@ -36,6 +36,7 @@ from frazil.lake.java_classes import Java
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import has_records
 from frazil.lake.stage import PartitionLimits
+from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.evolution.merge import incompatible, merge, same_field
 from frazil.schemas.evolution.schema_changes import Change, renames
 from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
@@ -105,7 +106,7 @@ class Evolution:
     @property
     def types(self) -> tuple[Struct, Type | None]:
         """The row that holds all known versions, and the type of its key; None if keys are not decoded."""
-        return self._named(merge(self._versions).type), self._keys.type if self._keys else None
+        return self._with_columns(self._named(merge(self._versions).type)), self._keys.type if self._keys else None
 
     def row_key(self) -> tuple[str, ...]:
         """Return the columns of a new table's key; none of an append table. Raises as `FramedKeys.check_subject` does."""
@@ -239,7 +240,7 @@ class Evolution:
         fields = self._key_fields if self._is_keyed else None
         versions = tuple((n, self._made_of(row)) for n, row in self._writers.versions if n not in refused)
         if self._names is not None:
-            also = key_version(self._names, self._named(merge(versions).type), fields)
+            also = key_version(self._names, self._with_columns(self._named(merge(versions).type)), fields)
             return (*versions, (KEY_VERSION, also)) if also.fields else versions
         return versions if fields is None else ((KEY_VERSION, fields), *versions)
 
@@ -263,9 +264,25 @@ class Evolution:
                 self._keys.follow(self._there)
         return self._there
 
+    def _with_columns(self, row: Struct) -> Struct:
+        """Return a merged row type with the columns of an existing table that it lacks: the table has its key and order.
+
+        The versions that are known at a start may be those of records that were rejected.
+        """
+        columns = (column for column in self._rows_in(self._existing).fields if not is_reserved(column.name))
+        return replace(row, fields=(*row.fields, *(one for one in columns if same_field(one, row.fields) is None)))
+
+    @property
+    def _is_made(self) -> bool:
+        """True if the table is there, and has a key and an order as they are declared."""
+        rows, write = self._rows_in(self._existing), self._pipeline.write
+        declared = {*(self._names or ()), *write.order_columns} - {TIMESTAMP}
+        is_there = declared <= {field.name for field in rows.fields}
+        return bool(rows.fields) and is_there and self._mode.unfit(rows, self._names or ()) is None
+
     @property
     def _refused(self) -> Mapping[int, IncompatibleSchema]:
-        """The versions that no table of this write mode takes; none if all are so, as then the declaration is to change."""
+        """The versions that no table of this write mode takes; none if all are so and the declaration is to change for that."""
         versions, key, there = self._writers.versions, self._names, self._existing
         if key is None and self._is_keyed and self._key_fields is not None:
             key = tuple(field.source for field in self._key_fields.fields)
@@ -279,7 +296,7 @@ class Evolution:
                     with_key = (KEY_VERSION, self._key_fields), *fit
                 self._misfits = there, numbers, landing(self._rows_in(there), with_key).incompatible
             found |= {number: why for number, why in self._misfits[2].items() if number != KEY_VERSION}
-        return found if len(found) < len(versions) else {}
+        return found if len(found) < len(versions) or self._is_made else {}
 
     def _made_of(self, row: Struct) -> Struct:
         """Return the row type of a version as the table holds it."""
@@ -303,7 +320,7 @@ class Evolution:
         refused = self._refused
         versions = tuple((number, of) for number, of in self._writers.versions if number not in refused)
         try:
-            also = key_version(self._names, merge(versions).type, row)
+            also = key_version(self._names, self._with_columns(merge(versions).type), row)
         except InvalidInput:  # no version of the values is known, or none has the columns, which is said elsewhere
             return None
         return merge((*versions, (KEY_VERSION, also))).incompatible.get(KEY_VERSION)
@@ -313,7 +330,7 @@ class Evolution:
         refused, fields = self._refused, self._key_fields
         values = self._named(merge([each for each in self._writers.versions if each[0] not in refused]).type)
         if self._names is not None:
-            return value_key(row, values, self._names, fields, keys)
+            return value_key(row, self._with_columns(values), self._names, fields, keys)
         single = self._keys.single if self._keys is not None else None
         column = Field(KEY_COLUMN, key) if single is None else replace(single, name=KEY_COLUMN, type=key)
         return row_key(row, values, column, fields, keys)
