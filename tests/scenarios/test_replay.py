@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ from tests.scenarios.test_lost_deletes import DAY_MS
 from tests.scenarios.test_upserts import ShopOf, State, verified
 from tests.support import compaction
 from tests.support.debezium_events import PLACEHOLDER, Source
-from tests.support.shop import Shop
+from tests.support.shop import Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 Ask = Callable[[Shop], Replayed]
@@ -366,3 +367,19 @@ def test_headers_that_are_kept_later_make_no_difference(shop_of: ShopOf, replaye
     shop.drain()
     shop.pipeline = replace(shop.pipeline, headers=True)
     assert not replayed(shop).findings
+
+
+@pytest.mark.long
+def test_a_version_that_would_make_another_table_is_said(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(key=("id",)))
+    versions = [
+        {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}, {"name": "a", "type": of}]}
+        for of in ("int", ["int", "string"])
+    ]
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(versions[0]))
+    shop.produce([frame(schema_id, avro(versions[0], {"id": 1, "a": 1}))])
+    shop.drain()
+    assert replayed(shop).findings == ()
+    shop.registry_admin.register(f"{shop.topic}-value", json.dumps(versions[1]))
+    (found,) = replayed(shop).findings
+    assert (found.flaw, "the column a is int in the table" in found.what) == ("not_replayed", True)

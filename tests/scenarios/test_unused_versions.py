@@ -223,3 +223,57 @@ def test_the_table_has_the_key_that_the_last_registered_version_lacks(shop_of: C
     assert sum(shop.drain().rejected.values()) == 1
     assert len(shop.landed()) == 1
     assert verified(shop, deep=True).outcome == "proven"
+
+
+RENAMED = {"name": "b", "type": "int", "aliases": ["at"]}
+
+
+@pytest.mark.parametrize("write", first_short([Append(), Upsert(key=("order_id",), order_by=Order("at"))]))
+def test_a_column_is_renamed_past_a_version_that_is_not_used(shop_of: Callable[..., Shop], write: Any) -> None:
+    """Both versions stay the one column, and so does the order."""
+    shop = shop_of(partitions=1, write=write)
+    first, union = record("R", order_id="long", at="int"), record("R", order_id="long", at=["int", "string"])
+    renamed = {**first, "fields": [first["fields"][0], RENAMED]}
+    ids = {}
+    for number, schema in ((1, first), (None, union), (2, renamed), (3, first), (4, renamed)):
+        text = json.dumps(schema)
+        ids[text] = ids.get(text) or shop.registry_admin.register(f"{shop.topic}-value", text)
+        if number is not None:
+            value = {"order_id": number, schema["fields"][1]["name"]: number}
+            shop.produce([frame(ids[text], avro(schema, value))], key=b"%d" % number)
+        assert shop.drain().rejected == {}
+    assert sorted((row["order_id"], row["b"]) for row in shop.landed()) == [(n, n) for n in (1, 2, 3, 4)]
+    assert verified(shop, deep=True).outcome == "proven"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("order", [None, "at"])
+def test_an_unused_version_of_a_renamed_key_or_order_holds_up_no_new_table(
+    shop_of: Callable[..., Shop], order: str | None
+) -> None:
+    name = order or "order_id"
+    write = Upsert(key=("order_id",), order_by=Order(order)) if order else Upsert(key=("order_id",))
+    shop = shop_of(partitions=1, write=write)
+    first = record("R", order_id="long", at="int")
+    fields = {field["name"]: field for field in first["fields"]}
+    renamed = {**first, "fields": [*({**fields, name: {**fields[name], "name": "k", "aliases": [name]}}).values()]}
+    union = {**first, "fields": [*({**fields, name: {"name": "k", "type": ["int", "string"]}}).values()]}
+    schema_id, *_ = (
+        shop.registry_admin.register(f"{shop.topic}-value", json.dumps(one)) for one in (first, renamed, union)
+    )
+    shop.produce([frame(schema_id, avro(first, {"order_id": 1, "at": 1}))], key=b"1")
+    assert shop.drain().rejected == {}
+    assert [row["k"] for row in shop.landed()] == [1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("oldest", ["double", {"type": "array", "items": "long"}])
+def test_an_unused_oldest_key_that_is_none_holds_up_no_new_table(shop_of: Callable[..., Shop], oldest: Any) -> None:
+    shop = shop_of(partitions=1, write=Upsert(), key_format="avro")
+    shop.registry_admin.register(f"{shop.topic}-key", json.dumps(oldest))
+    keys = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(KEY))
+    value = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(VALUE))
+    name = frame(keys, avro(KEY, {"order_id": 1}))
+    shop.produce([frame(value, avro(VALUE, {"order_id": 1, "at": 1, "user": "u"}))], key=name)
+    assert shop.drain().rejected == {}
+    assert [row["order_id"] for row in shop.landed()] == [1]

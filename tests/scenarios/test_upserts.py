@@ -17,7 +17,7 @@ from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, At, Changelog, ErrorMode, Latest, Limits, Table, Upsert
-from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, WriteModeDiffers
+from frazil.errors import InvalidInput, KeysMoved, RejectedRecords, RolledBack, WriteModeDiffers
 from frazil.lake.ledger.entries import entry
 from frazil.lake.read.stored_tables import Lake
 from frazil.maintain.compact import compact
@@ -797,3 +797,47 @@ def test_a_state_that_began_late_says_that_it_is_not_complete(shop_of: ShopOf) -
     shop.drain()
     state.check()
     assert any("not the complete state: it begins at latest" in note for note in verified(shop).notes)
+
+
+def test_a_proof_reads_no_other_key_than_the_tables(shop: Shop) -> None:
+    """Without identifier fields no column would be read, and no row counted."""
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    table = shop.pipeline.table.identifier
+    shop.spark.sql(f"ALTER TABLE lake.{table} DROP IDENTIFIER FIELDS _kafka_key")
+    for deep in (False, True):
+        with pytest.raises(WriteModeDiffers, match="the table has no identifier fields") as refused:
+            verified(shop, deep=deep)
+        assert f"ALTER TABLE {table} SET IDENTIFIER FIELDS _kafka_key" in refused.value.do
+    shop.spark.sql(f"ALTER TABLE lake.{table} SET IDENTIFIER FIELDS _kafka_key")
+    state.check()
+
+
+@pytest.mark.long
+def test_a_table_that_another_engine_replaced_says_what_helps(shop: Shop) -> None:
+    state = State(shop)
+    state.put(1, "first")
+    shop.drain()
+    table, head = f"lake.{shop.pipeline.table.identifier}", shop.job().iceberg.load(shop.pipeline.table.identifier)
+    snapshot = head.currentSnapshot().snapshotId()
+    shop.spark.sql(f"CREATE OR REPLACE TABLE {table} USING iceberg AS SELECT * FROM {table}")
+    with pytest.raises(RolledBack, match="no commit of the pipeline is in the table's history") as refused:
+        shop.drain()
+    assert f"Set the head to snapshot {snapshot} again" in refused.value.do
+    found = [finding.what for finding in verified(shop).findings if finding.flaw == "no_ledger"]
+    assert found == ["no snapshot says which offsets the table holds"]
+
+
+@pytest.mark.long
+def test_a_format_that_only_engines_read_is_no_damage(shop: Shop) -> None:
+    state = State(shop)
+    for number in range(3):
+        state.put(number, "first")
+    shop.drain()
+    table = shop.pipeline.table.identifier
+    shop.spark.sql(f"ALTER TABLE lake.{table} SET TBLPROPERTIES ('write.format.default' = 'avro')")
+    options = "map('rewrite-all', 'true')"
+    shop.spark.sql(f"CALL lake.system.rewrite_data_files(table => '{table}', options => {options})")
+    found = verified(shop, deep=True)
+    assert (found.outcome, {finding.flaw for finding in found.findings}) == ("unchecked", {"format_not_read"})

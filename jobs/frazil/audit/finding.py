@@ -63,7 +63,8 @@ class Flaw(StrEnum):
     has and the topic has not; `ROW_DIFFERS`, rows with other values than their key's last record.
 
     Unchecked: `NO_TABLE`, `NO_LEDGER` or `NO_TOTALS` (a ledger that does not reach back to the beginning) leave nothing
-    to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply; `NOT_REPLAYED`, the topic does not
+    to compare with; `EQUALITY_DELETES`, rows deleted by value, which only an engine can apply; `FORMAT_NOT_READ`, another engine's
+    data file of a format, or with values, that only an engine reads; `NOT_REPLAYED`, the topic does not
     have all that the table is made of, or could not be landed again.
     """
 
@@ -90,6 +91,7 @@ class Flaw(StrEnum):
     NO_LEDGER = "no_ledger"
     NO_TOTALS = "no_totals"
     EQUALITY_DELETES = "equality_deletes"
+    FORMAT_NOT_READ = "format_not_read"
     ROW_ABSENT = "row_absent"
     ROW_LEFT = "row_left"
     ROW_DIFFERS = "row_differs"
@@ -98,8 +100,19 @@ class Flaw(StrEnum):
     @property
     def outcome(self) -> Outcome:
         """The outcome of a verification with such a finding."""
-        unknown = (Flaw.NO_TABLE, Flaw.NO_LEDGER, Flaw.NO_TOTALS, Flaw.EQUALITY_DELETES, Flaw.NOT_REPLAYED)
-        return Outcome.UNCHECKED if self in unknown else Outcome.NOT_PROVEN
+        return Outcome.UNCHECKED if self in _UNKNOWN else Outcome.NOT_PROVEN
+
+
+_UNKNOWN = frozenset(
+    {
+        Flaw.NO_TABLE,
+        Flaw.NO_LEDGER,
+        Flaw.NO_TOTALS,
+        Flaw.EQUALITY_DELETES,
+        Flaw.FORMAT_NOT_READ,
+        Flaw.NOT_REPLAYED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

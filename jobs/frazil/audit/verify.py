@@ -27,7 +27,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import OtherPipeline
 from frazil.lake.commit.dead_letters.side_state import SideState
-from frazil.lake.layout import check_columns, check_metadata_columns, prefix_of
+from frazil.lake.layout import check_columns, check_identifiers, check_metadata_columns, prefix_of
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -117,7 +117,7 @@ class _Audit:
         found = [(totals, end, counting.run()) for totals, end, counting in self.parts]
         counted = found[0][2]
         findings = [*self.result.findings, *counted.findings, *self._unfinished(counted)]
-        is_countable = not any(finding.flaw is Flaw.EQUALITY_DELETES for finding in findings)
+        is_countable = not any(one.flaw in (Flaw.EQUALITY_DELETES, Flaw.FORMAT_NOT_READ) for one in findings)
         accounts: tuple[PartitionAccount, ...] = ()
         names = dict.fromkeys(Role, self.result.dead_letters) | {Role.TABLE: self.result.table}
         for totals, end, part in found if is_countable else ():
@@ -223,15 +223,15 @@ def _prepared(
         return verification([], Flaw.NO_TABLE, "the table does not exist: nothing was read yet, or it was dropped")
     newest = commits[0].entry if commits else None
     stale = newest.stale_keys if newest is not None else None
-    others = [note for one in (table, side) if one is not None for note in manifests.of_others(one)]
-    cautions = (*gaps_of_state(pipeline), *(stale.notes if stale is not None else ()), *others)
+    foreign = [note for one in (table, side) if one is not None for note in manifests.of_others(one)]
+    cautions = (*gaps_of_state(pipeline), *(stale.notes if stale is not None else ()), *foreign)
     known |= {"notes": (*manifests.notes(table, pipeline.name, commits), *cautions), "cautions": cautions}
     findings, totals = commit_chain.check(table, pipeline.name, commits), commit_chain.totals(table, commits)
     if newest is None or newest.end is None:
         is_ours = table.layout.is_ours
         what = "no snapshot says which offsets the table holds" if is_ours else "Frazil did not make this table"
-        if table.layout.writers:
-            what = OtherPipeline.said(table.layout.writers)[0]
+        if others := table.layout.writers - {pipeline.name}:
+            what = OtherPipeline.said(others)[0]
         return verification(findings, Flaw.NO_LEDGER, what)
     if totals is None:
         what = "its commits carry no totals, and the first of them have expired"
@@ -243,6 +243,7 @@ def _prepared(
     if tables.ahead is None or tables.state is not SideState.AHEAD:
         findings += wrong_state(tables.state, pipeline.table.dead_letters)
     check_metadata_columns(pipeline, table.layout)
+    check_identifiers(pipeline, table.layout)
     loaded = {Role.TABLE: (table, table.head, place_columns(pipeline))}
     if side is not None:
         loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), DEAD_LETTERS)

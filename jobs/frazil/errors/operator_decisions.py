@@ -211,6 +211,13 @@ class RolledBack(DecisionRequired):
         )
 
     @classmethod
+    def of_replaced(cls, pipeline: str, table: str, snapshot_id: int) -> Self:
+        """Return the error of an upsert table of whose history no commit is left; `snapshot_id` is the last commit's."""
+        what = "no commit of the pipeline is in the table's history: the table was replaced by hand"
+        do = f"Set the head to snapshot {snapshot_id} again, or name another table"
+        return cls(what, pipeline=pipeline, do=do, table=table)
+
+    @classmethod
     def of_dead_letters(cls, pipeline: str, side_table: str) -> Self:
         """Return the error of a dead-letter table whose head is behind its last commit."""
         what = "the dead-letter table's head is behind its last commit: it was rolled back by hand"

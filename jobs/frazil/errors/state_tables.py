@@ -64,7 +64,14 @@ class WriteModeDiffers(DecisionRequired):
         if may_identify:
             do = f"{do}. If another engine changed the identifier fields, run {_identified(table, key)}"
         modes = [kind + " by " * bool(of) + ", ".join(sorted(of)) for of in (key, made_for)]
-        return cls._of(pipeline, table, *modes, do=do, whose="records have" if is_of_records else "declaration has")
+        if made_for:
+            return cls._of(pipeline, table, *modes, do=do, whose="records have" if is_of_records else "declaration has")
+        what = (
+            "the table has no identifier fields, which name its key: another engine removed them, or replaced the table"
+        )
+        do = f"Run {_identified(table, key)}" if may_identify else "Restore the table, in which the key is optional now"
+        facts = {"declared": modes[0], "made_for": modes[1]}
+        return cls(what, pipeline=pipeline, do=f"{do}, or name another table", table=table, **facts)
 
     @classmethod
     def _of(

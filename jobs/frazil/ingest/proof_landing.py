@@ -95,11 +95,26 @@ def replay(
     columns = {field["name"] for field in job.iceberg.schema_json(table)["fields"]} | ignored
     try:
         with explained(f"table {pipeline.table.identifier}", stopping=job.stopping, redact=job.redact):
+            if problem := _retyped(held, fresh):
+                return _not_replayed(pipeline, problem)
             compared = _compared(held, fresh, key, ignored)
             found = _result(pipeline, compared, outcome.total.read)
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:
         return _not_replayed(pipeline, str(error))
+
+
+def _retyped(held: DataFrame, fresh: DataFrame) -> str:
+    """Return which column all registered versions make a union, or another structure, which the table was made without."""
+    there = {field.name: field.dataType for field in held.schema.fields}
+    for field in fresh.schema.fields:
+        of = there.get(field.name)
+        if of is not None and type(of) is not type(field.dataType) and T.StructType in (type(of), type(field.dataType)):
+            return (
+                f"the column {field.name} is {of.simpleString()} in the table, and the versions that are registered now make it "
+                f"{field.dataType.simpleString()}"
+            )
+    return ""
 
 
 def _had_moves(last: Entry) -> bool:

@@ -43,9 +43,9 @@ class KeyedMode(WriteMode):
                     do="Rename the field, or choose write=Append()",
                 )
 
-    def unfit(self, row: Struct, key: Collection[str] = ()) -> IncompatibleSchema | None:
+    def unfit(self, row: Struct, key: Collection[str] = (), order: Collection[str] = ()) -> IncompatibleSchema | None:
         """See `WriteMode`."""
-        order, sources = self._pipeline.write.order_columns, [folded(field.source) for field in row.fields]
+        sources = [folded(field.source) for field in row.fields]
         for number, field in enumerate(row.fields):
             where, name = (field.source,), sources[number]
             names = {alias for alias in map(folded, field.aliases) if alias not in sources}

@@ -103,10 +103,10 @@ class WriteMode(ABC):
     def check_columns(self, row: Struct) -> None:  # noqa: B027 # most have no columns
         """Raise `InvalidInput` if the row has a column of one of the names in `own`."""
 
-    def unfit(self, row: Struct, key: Collection[str] = ()) -> IncompatibleSchema | None:
+    def unfit(self, row: Struct, key: Collection[str] = (), order: Collection[str] = ()) -> IncompatibleSchema | None:
         """Return why rows of this version, whose names are the source's, are of no such table; None if they are.
 
-        `key` names the columns of the key, or the fields of the record's key.
+        `key` names the columns of the key, or the fields of the record's key, and `order` those of the order.
 
         A later version must not end the pipeline: its records are dead letters.
         """

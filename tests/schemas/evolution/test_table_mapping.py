@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frazil.schemas.avro import parse, row_type
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.evolution.schema_changes import AddColumn, applied
 from frazil.schemas.evolution.table_mapping import landing, target
@@ -146,3 +148,39 @@ def test_many_versions_are_brought_together_in_linear_time(misfit: Primitive, mo
     plan = landing(Struct((Field("x", LONG),)), [*versions[:150], (999, struct(**columns, x=misfit)), *versions[150:]])
     assert list(plan.incompatible) == ([999] if misfit is STRING else [])
     assert compared < 4 * 300 * 10  # in each version each field once, twice if one is left out
+
+
+def version(*fields: tuple[str, Any, *tuple[str, ...]], inside: bool) -> Struct:
+    """Return the row type of an Avro record: of each field its name, its type and its aliases."""
+    listed = [{"name": name, "type": of, "aliases": list(aliases)} for name, of, *aliases in (("id", "long"), *fields)]
+    of = {"type": "record", "name": "R", "fields": listed}
+    if inside:
+        of = {"type": "record", "name": "Outer", "fields": [{"name": "s", "type": {"type": "array", "items": of}}]}
+    return row_type(parse(json.dumps(of)))
+
+
+UNION = ["int", "string"]
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["in the row", "in a struct in a list"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (("a", "int"), ("a", UNION), ("b", "int", "a")),
+        (("a", "int"), ("b", "int", "a"), ("b", UNION), ("c", "int", "b", "a")),
+    ],
+    ids=["a union, then a rename", "a union between two renames"],
+)
+def test_a_renamed_column_keeps_its_versions_when_another_is_refused(fields: Any, *, inside: bool) -> None:
+    """The refused version makes the others be judged one by one, in a table that has the new name already."""
+    versions = [(number, version(field, inside=inside)) for number, field in enumerate(fields)]
+    refused = len(fields) - 2
+    table = applied(Struct(()), landing(Struct(()), versions[:refused]).changes)
+    for _ in range(2):
+        plan = landing(table, versions)
+        assert plan.incompatible.keys() == {refused}
+        table = applied(table, plan.changes)
+    assert plan.changes == ()
+    (row,) = [of for of in [table.fields[0].type] if isinstance(of, ListOf)] if inside else [ListOf(table)]
+    assert isinstance(row.element, Struct)
+    assert [field.name for field in row.element.fields] == ["id", fields[-1][0]]

@@ -73,6 +73,8 @@ _OF_STORE = re.compile(
     r"error:? [A-Z]+_[A-Z_]+|http|curl|connect|network|time[d ]*out|credential|access|token", re.IGNORECASE
 )
 
+_FORMAT = re.compile("Unsupported file format|Unsupported schema projection|out of range for nanosecond")
+"""What PyIceberg and Arrow say of Avro, and of ORC's times: files that other engines write, and read."""
 _PATH = re.compile(r"\S*/\S*")
 
 Ints = npt.NDArray[np.int64]
@@ -244,7 +246,12 @@ def unlike(source: Source, flaw: Flaw, path: str, what: str) -> Finding:
 
 
 def _unreadable(source: Source, path: str, error: Exception) -> Finding:
-    return unlike(source, Flaw.FILE_UNREADABLE, path, f"cannot be read: {(str(error).splitlines() or [''])[0]}")
+    why = (str(error).splitlines() or [""])[0]
+    if _FORMAT.search(why):
+        return unlike(
+            source, Flaw.FORMAT_NOT_READ, path, f"is not read here: {why}. Rewrite it as Parquet by another engine"
+        )
+    return unlike(source, Flaw.FILE_UNREADABLE, path, f"cannot be read: {why}")
 
 
 def _box(bounds: object, columns: Columns) -> Box | None:

@@ -80,6 +80,7 @@ REASONS = {
     "no_ledger": "no snapshot says which offsets the table holds",
     "no_totals": "the first commits have expired without totals",
     "equality_deletes": "rows are deleted by value",
+    "format_not_read": "{} data files of a format that only engines read",
     "row_absent": "{} rows missing for keys of the topic",
     "row_left": "{} rows of keys that the topic has not",
     "row_differs": "{} rows not of their keys' last records",

@@ -109,7 +109,8 @@ class Keys:
     @property
     def is_single_value(self) -> bool:
         """Return whether the keys are no records."""
-        oldest, *_ = types = [*self.writers.types.values()]
+        types = [*self.writers.types.values()]
+        oldest = next((of for of in types if self._unfit(of.row) is None), types[0])
         if self.there is None:
             return oldest.is_single_value
         column = _column(self.there, self._path)

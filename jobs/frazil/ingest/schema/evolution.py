@@ -39,7 +39,7 @@ from frazil.lake.stage import PartitionLimits
 from frazil.schemas.evolution.column_names import is_reserved
 from frazil.schemas.evolution.merge import incompatible, merge, same_field
 from frazil.schemas.evolution.schema_changes import Change, renames
-from frazil.schemas.evolution.table_mapping import Landing, landing, named_as
+from frazil.schemas.evolution.table_mapping import Landing, landing, named_as, names_since
 from frazil.schemas.iceberg import column_names, identifier_fields
 from frazil.schemas.json_columns import with_texts, with_variants
 from frazil.schemas.key_fields import KEY_VERSION, key_version
@@ -278,15 +278,17 @@ class Evolution:
         rows, write = self._rows_in(self._existing), self._pipeline.write
         declared = {*(self._names or ()), *write.order_columns} - {TIMESTAMP}
         is_there = declared <= {field.name for field in rows.fields}
-        return bool(rows.fields) and is_there and self._mode.unfit(rows, self._names or ()) is None
+        return bool(rows.fields) and is_there and self._mode.unfit(rows, self._names or (), write.order_columns) is None
 
     @property
     def _refused(self) -> Mapping[int, IncompatibleSchema]:
         """The versions that no table of this write mode takes; none if all are so and the declaration is to change for that."""
-        versions, key, there = self._writers.versions, self._names, self._existing
-        if key is None and self._is_keyed and self._key_fields is not None:
-            key = tuple(field.source for field in self._key_fields.fields)
-        found = {n: problem for n, row in versions if (problem := self._mode.unfit(row, key or ())) is not None}
+        versions, names, there = self._writers.versions, self._names, self._existing
+        if names is None and self._is_keyed and self._key_fields is not None:
+            names = tuple(field.source for field in self._key_fields.fields)
+        rows = [row for _, row in versions]
+        key, order = (names_since(one, rows) for one in (names or (), self._pipeline.write.order_columns))
+        found = {n: problem for n, row in versions if (problem := self._mode.unfit(row, key, order)) is not None}
         if there.fields:
             fit = tuple((number, self._made_of(row)) for number, row in versions if number not in found)
             numbers = tuple(number for number, _ in fit)

@@ -34,7 +34,7 @@ from frazil.lake.evolve import evolve
 from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.layout import Layout
 from frazil.lake.ledger import entry as ledger
-from frazil.lake.ledger.entries import entry
+from frazil.lake.ledger.entries import entry, entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.lineage import head_follows
 from frazil.lake.ledger.next_offsets import Offsets
@@ -171,6 +171,8 @@ def read_ledger(iceberg: Iceberg, pipeline: Pipeline) -> Entry | None:
             return None
         raise LedgerLost.of(pipeline.name, pipeline.table.identifier, is_state=pipeline.write.replaces_rows)
     if not head_follows(iceberg, table, newest):
+        if pipeline.write.replaces_rows and entry_of_head(iceberg, table, pipeline.name) is None:
+            raise RolledBack.of_replaced(pipeline.name, pipeline.table.identifier, newest.snapshot_id)
         raise RolledBack.of_table(pipeline.name, pipeline.table.identifier)
     return newest
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from frazil.errors import IncompatibleSchema
 from frazil.schemas.evolution.column_names import claimed, is_reserved
 from frazil.schemas.evolution.field_ids import as_union, is_member, is_union, with_ids
 from frazil.schemas.evolution.merge import Merged, adopted, merge, with_version
 from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
-from frazil.schemas.types import Field, Struct, Type, along, inside
+from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type, along, inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,9 @@ def landing(
         return _landing(table, merge(versions), may_add=may_add, may_widen=may_widen)
     except IncompatibleSchema:
         pass
+    # One by one, an earlier version is not known to have the column that a later one renamed.
+    renamed = _named_now(table, [version for _, version in versions], top=True)
+    versions = [(number, version) for (number, _), version in zip(versions, renamed, strict=True)]
     merged: Struct | None = None
     unfit: dict[int, IncompatibleSchema] = {}
     for schema_id, version in versions:
@@ -48,6 +52,60 @@ def landing(
             unfit[schema_id] = problem
     fit = Merged(type=merged or Struct(()), incompatible=unfit)
     return _landing(table, fit, may_add=may_add, may_widen=may_widen)
+
+
+def names_since(names: Iterable[str], versions: Sequence[Struct]) -> list[str]:
+    """Return these names of fields, and all those by which versions (row types not yet folded) rename them."""
+    found = list(dict.fromkeys(names))
+    for name in found:  # grows
+        later = (field.source for version in versions for field in version.fields if name in field.aliases)
+        found += [one for one in dict.fromkeys(later) if one not in found]
+    return found
+
+
+def _named_now(table: Struct, versions: Sequence[Struct], *, top: bool) -> list[Struct]:
+    """Return the versions with the names of fields that the table's columns have already, by aliases of later versions."""
+    there = {column.name: column for column in table.fields}
+
+    def column_of(name: str) -> Field | None:
+        return there.get(claimed(name, frozenset(), top=top))
+
+    def now(field: Field, own: Collection[str]) -> Field:
+        if field.ids or column_of(field.source) is not None:
+            return field
+        later = names_since([field.source], versions)
+        name = next((one for one in later if one not in own and column_of(one) is not None), field.source)
+        return replace(field, source=name, aliases=tuple(one for one in (*later, *field.aliases) if one != name))
+
+    found = []
+    for version in versions:
+        own = {field.source for field in version.fields}
+        found.append([now(field, own) for field in version.fields])
+    for column in table.fields:
+        places = [
+            (i, j) for i, of in enumerate(found) for j, field in enumerate(of) if column_of(field.source) is column
+        ]
+        types = _inner_named_now(column.type, [found[i][j].type for i, j in places])
+        for (i, j), kind in zip(places, types, strict=True):
+            found[i][j] = replace(found[i][j], type=kind)
+    return [replace(version, fields=tuple(fields)) for version, fields in zip(versions, found, strict=True)]
+
+
+def _inner_named_now(column: Type, types: list[Type]) -> list[Type]:
+    """Return the types that one column has in several versions, as `_named_now` does."""
+    alike = [number for number, of in enumerate(types) if type(of) is type(column)]
+    some: Any = [types[number] for number in alike]
+    match column:
+        case Struct() if not is_union(column):
+            some = _named_now(column, some, top=False)
+        case ListOf(element):
+            elements = _inner_named_now(element, [of.element for of in some])
+            some = [replace(of, element=kind) for of, kind in zip(some, elements, strict=True)]
+        case MapOf(_, value):
+            values = _inner_named_now(value, [of.value for of in some])
+            some = [replace(of, value=kind) for of, kind in zip(some, values, strict=True)]
+    found = dict(zip(alike, some, strict=True))
+    return [found.get(number, of) for number, of in enumerate(types)]
 
 
 def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -> Landing:
