@@ -14,7 +14,7 @@ from typing import Any
 from frazil.audit.accounts import commit_chain
 from frazil.audit.accounts.balance import PartitionAccount, account, by_topic, ranges_read
 from frazil.audit.accounts.pending_dead_letters import Tables, as_of, load_tables, pending_files, wrong_state
-from frazil.audit.accounts.state_rows import State, of_remembered_deletes
+from frazil.audit.accounts.state_rows import State, check_key, of_remembered_deletes
 from frazil.audit.files import manifests
 from frazil.audit.files.count import Counted, Counting, Estimate, Read, files_of
 from frazil.audit.files.file_scan import Columns, Source
@@ -27,7 +27,7 @@ from frazil.declaration import Pipeline
 from frazil.declaration.write_modes import gaps_of_state
 from frazil.errors import OtherPipeline
 from frazil.lake.commit.dead_letters.side_state import SideState
-from frazil.lake.layout import check_columns, check_identifiers, check_metadata_columns, prefix_of
+from frazil.lake.layout import check_columns, check_metadata_columns, prefix_of
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
@@ -243,7 +243,7 @@ def _prepared(
     if tables.ahead is None or tables.state is not SideState.AHEAD:
         findings += wrong_state(tables.state, pipeline.table.dead_letters)
     check_metadata_columns(pipeline, table.layout)
-    check_identifiers(pipeline, table.layout)
+    check_key(pipeline, table.layout)
     loaded = {Role.TABLE: (table, table.head, place_columns(pipeline))}
     if side is not None:
         loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), DEAD_LETTERS)

@@ -16,14 +16,13 @@ from frazil.declaration.formats import Bytes
 from frazil.declaration.options import MetadataColumns
 from frazil.declaration.partitioning import PartitionField, SortField, Transform
 from frazil.declaration.write_modes import identity
-from frazil.errors import ColumnsMissing, OtherPipeline, WriteModeDiffers
+from frazil.errors import ColumnsMissing, OtherPipeline
 from frazil.errors.state_tables import written
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import canonical
 from frazil.schemas.connect.connect_types import as_text, row_meaning
 from frazil.schemas.declared_columns import UNKNOWN, declared_type
 from frazil.schemas.evolution.column_names import folded, is_reserved
-from frazil.schemas.evolution.field_ids import is_union
 from frazil.schemas.evolution.merge import merge
 from frazil.schemas.iceberg import FIELD_IDS, field_ids, row_type
 from frazil.schemas.json_columns import with_texts
@@ -239,28 +238,6 @@ def check_metadata_columns(pipeline: Pipeline, actual: Layout) -> None:
         raise ColumnsMissing.of_layout(pipeline.name, pipeline.table.identifier, made_with=str(made_with))
 
 
-def check_identifiers(pipeline: Pipeline, actual: Layout) -> None:
-    """Raise `WriteModeDiffers` if the identifier fields of an upsert table are not the columns of its key."""
-    if not pipeline.write.replaces_rows:
-        return
-    of, key = _key_type(actual), pipeline.write.key
-    fields = (
-        tuple(field.name for field in of.fields) if isinstance(of, Struct) and not is_union(of) else ("_kafka_key",)
-    )
-    names, required = key or fields, {field.name for field in actual.row.fields if field.required}
-    is_known = {field.name for field in actual.row.fields}.issuperset(names)  # a schema may have renamed the others
-    if (set(names) != set(actual.identifiers)) if is_known else (len(names) != len(actual.identifiers)):
-        raise WriteModeDiffers.of_key(
-            pipeline.name,
-            pipeline.table.identifier,
-            kind=pipeline.write.kind,
-            key=names,
-            made_for=actual.identifiers,
-            is_of_records=key is None,
-            may_identify=required.issuperset(names),
-        )
-
-
 def check_columns(pipeline: Pipeline, table: str, actual: Layout, names: Iterable[str]) -> None:
     """Raise `ColumnsMissing` if a table lacks one of its columns, with the name that it has now."""
     if lost := {name: actual.name_now(name) for name in names if name not in actual.columns}:
@@ -287,7 +264,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
     if began is not None and began != start_property(pipeline):
         do = "The pipeline continues from its offsets. Declare that start again, or name another table, which begins at the new one"
         yield Difference("start", f"the table began at {_start(began)}", do)
-    if (key := _key_type(actual)) is not None:
+    if (key := key_type(actual)) is not None:
         is_bytes = isinstance(pipeline.topic.key, Bytes)
         if is_bytes is not (key == Primitive(Kind.BINARY)):
             do = "Declare the key's format as before, or name another table"
@@ -305,7 +282,7 @@ def _of_fields(pipeline: Pipeline, actual: Layout) -> Iterator[Difference]:
             yield Difference("topic.value.columns", f"{column} is required, and is an optional column of the table", do)
 
 
-def _key_type(actual: Layout) -> Type | None:
+def key_type(actual: Layout) -> Type | None:
     """Return the type of the column that holds records' keys; None if there is none."""
     fields = {field.name: field.type for field in actual.row.fields}
     inner = fields.get("_kafka")

@@ -13,11 +13,16 @@ from frazil.audit.accounts.balance import PartitionAccount
 from frazil.audit.files.count import Read
 from frazil.audit.files.file_scan import Source, noted
 from frazil.audit.finding import SHOWN, Finding, Flaw
+from frazil.declaration import Pipeline
+from frazil.errors import WriteModeDiffers
+from frazil.lake.layout import Layout, key_type
 from frazil.lake.ledger.key_totals import KeyAccount
 from frazil.lake.ledger.remembered_deletes import RememberedDeletes
 from frazil.lake.read.data_files import READERS, DataFile, each, lengths
 from frazil.lake.read.row_groups import deletes_by_file, open_file
 from frazil.lake.read.stored_tables import StoredTable
+from frazil.schemas.evolution.field_ids import is_union
+from frazil.schemas.types import Struct
 from frazil.upsert.key_hash import U64, hashes
 
 AT_ONCE = 1 << 25
@@ -212,6 +217,28 @@ class State:
     @property
     def _where(self) -> str:
         return f"table {self.source.table.identifier}"
+
+
+def check_key(pipeline: Pipeline, actual: Layout) -> None:
+    """Raise `WriteModeDiffers` if the identifier fields of an upsert table are not the columns of its key."""
+    if not pipeline.write.replaces_rows:
+        return
+    of, key = key_type(actual), pipeline.write.key
+    fields = (
+        tuple(field.name for field in of.fields) if isinstance(of, Struct) and not is_union(of) else ("_kafka_key",)
+    )
+    names, required = key or fields, {field.name for field in actual.row.fields if field.required}
+    is_known = {field.name for field in actual.row.fields}.issuperset(names)  # a schema may have renamed the others
+    if (set(names) != set(actual.identifiers)) if is_known else (len(names) != len(actual.identifiers)):
+        raise WriteModeDiffers.of_key(
+            pipeline.name,
+            pipeline.table.identifier,
+            kind=pipeline.write.kind,
+            key=names,
+            made_for=actual.identifiers,
+            is_of_records=key is None,
+            may_identify=required.issuperset(names),
+        )
 
 
 def of_remembered_deletes(table: StoredTable, pipeline: str, known: RememberedDeletes) -> list[Finding]:

@@ -27,6 +27,7 @@ from frazil.ingest.batch.staging import Staging
 from frazil.ingest.reporting.events import Event, Reporter
 from frazil.ingest.schema.first_schemas import FirstSchemas
 from frazil.ingest.schema.framed_keys import FramedKeys
+from frazil.ingest.schema.key_checks import check_key_fields, check_types
 from frazil.ingest.schema.schema_reports import SchemaReports
 from frazil.ingest.setup.waiting import position, waiting
 from frazil.job.context import JobContext
@@ -113,10 +114,13 @@ class Evolution:
         if not self._is_keyed:
             return ()
         if self._names is not None:
-            self._check_types(merge(self._versions).incompatible)
+            check_types(self._pipeline, merge(self._versions).incompatible)
             return self._key_of(self.types[0]).names
         self.framed_keys.check_subject()
-        self._check_key_fields()
+        if self._key_fields is not None:
+            check_key_fields(
+                self._pipeline.name, self._key_fields, self._writers.versions, merge(self._versions).incompatible
+            )
         row, key = self.types
         return self._key_of(row, key or Primitive(Kind.BINARY)).names
 
@@ -337,34 +341,6 @@ class Evolution:
         column = Field(KEY_COLUMN, key) if single is None else replace(single, name=KEY_COLUMN, type=key)
         return row_key(row, values, column, fields, keys)
 
-    def _check_types(self, incompatible: Mapping[int, IncompatibleSchema]) -> None:
-        """Raise if the columns of the key do not hold what the record's key has."""
-        problem = incompatible.get(KEY_VERSION)
-        if problem is not None and self._names is None:
-            raise problem
-        if problem is not None:
-            raise InvalidInput(
-                f"the record's key has the field {problem.where} in another type than the value: {problem.what}",
-                where=f"pipeline {self._pipeline.name}",
-                do="With keys of format bytes the columns come from the value alone. A table keeps its format: name another one",
-            )
-
-    def _check_key_fields(self) -> None:
-        """Raise `InvalidInput` if no version of the values fits with a field of the key that has the same name."""
-        fields, unfit = self._key_fields, merge(self._versions).incompatible
-        if fields is None or not {number for number, _ in self._writers.versions} <= unfit.keys():
-            return
-        for field in fields.fields:
-            other = same_field(field, merge(self._writers.versions).type.fields)
-            if other is not None and merge(((0, Struct((field,))), (1, Struct((other,))))).incompatible:
-                raise InvalidInput(
-                    f"the record's key has the field {field.source} as {field.type}, and the value has the field {other.source} "
-                    f"as {other.type}: both would be the column {field.name}",
-                    where=f"pipeline {self._pipeline.name}",
-                    do="Land the topic with write=Append() and no envelope, or have its producer rename the key's field, in a new "
-                    "topic",
-                )
-
     def _identity(self, there: Struct, target: Struct, keys: KeyLanding | None) -> RowKey:
         """Return the key of the rows of an existing table. Raises `WriteModeDiffers` if the table has another.
 
@@ -405,7 +381,7 @@ class Evolution:
         if self._keys is None:
             check_bytes(current, self._pipeline.table.metadata_columns)
         found = landing(self._rows_in(current), self._versions, may_add=may_add, may_widen=may_widen)
-        self._check_types(found.incompatible)
+        check_types(self._pipeline, found.incompatible)
         return replace(found, incompatible={**found.incompatible, **self._refused}), keys
 
     def _needed(self, current: Struct) -> tuple[Change, ...]:
