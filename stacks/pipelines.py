@@ -1,7 +1,7 @@
 """An example of declarations: tables of the topics that `frazil local demo` fills. Add yours here or in another file.
 
 `frazil check` prints all problems (so does `python -m stacks.pipelines`, which needs the declarations only).
-`frazil run NAME --once` lands one pipeline. All fields: `docs/declaration.md`.
+`frazil run NAME --once` lands one pipeline. All fields: `docs/reference/declaration.md`.
 """
 
 import sys
