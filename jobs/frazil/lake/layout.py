@@ -31,7 +31,7 @@ from frazil.schemas.types import Kind, Primitive, Struct, Type
 
 FEW_MANIFESTS = 10
 """A table keeps fewer manifests than this of data and as few of deletes. Each reader opens all of them, at 2 to 3 ms each, and so
-does the driver of an upsert table for each batch. Iceberg's default is 100 (ADR 75)."""
+does the driver of an upsert table for each batch. Iceberg's default is 100 (ADR 6)."""
 START, DECLARED = "frazil.start", "frazil.properties"
 """Table properties: the start that was declared when the table was created, and the names of the declared properties."""
 _BESIDE = (*OF_STATES, *OF_CHANGELOGS, UNKNOWN)
