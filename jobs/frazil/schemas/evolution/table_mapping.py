@@ -66,9 +66,14 @@ def names_since(names: Iterable[str], versions: Sequence[Struct]) -> list[str]:
 def _named_now(table: Struct, versions: Sequence[Struct], *, top: bool) -> list[Struct]:
     """Return the versions with the names of fields that the table's columns have already, by aliases of later versions."""
     there = {column.name: column for column in table.fields}
+    by_id = {each: column for column in table.fields for each in column.ids}
+    names: dict[str, str] = {}
+    for version in versions:
+        for field, named in zip(version.fields, adopted(version, top=top).fields, strict=True):
+            names.setdefault(field.source, named.name)
 
     def column_of(name: str) -> Field | None:
-        return there.get(claimed(name, frozenset(), top=top))
+        return there.get(names.get(name, name))
 
     def now(field: Field, own: Collection[str]) -> Field:
         if field.ids or column_of(field.source) is not None:
@@ -81,22 +86,25 @@ def _named_now(table: Struct, versions: Sequence[Struct], *, top: bool) -> list[
     for version in versions:
         own = {field.source for field in version.fields}
         found.append([now(field, own) for field in version.fields])
-    for column in table.fields:
-        places = [
-            (i, j) for i, of in enumerate(found) for j, field in enumerate(of) if column_of(field.source) is column
-        ]
-        types = _inner_named_now(column.type, [found[i][j].type for i, j in places])
-        for (i, j), kind in zip(places, types, strict=True):
+    places: dict[str, list[tuple[int, int]]] = {}
+    for i, fields in enumerate(found):
+        for j, field in enumerate(fields):
+            column = next((by_id[one] for one in field.ids if one in by_id), None) or column_of(field.source)
+            if column is not None:
+                places.setdefault(column.name, []).append((i, j))
+    for name, at in places.items():
+        types = _inner_named_now(there[name].type, [found[i][j].type for i, j in at])
+        for (i, j), kind in zip(at, types, strict=True):
             found[i][j] = replace(found[i][j], type=kind)
     return [replace(version, fields=tuple(fields)) for version, fields in zip(versions, found, strict=True)]
 
 
 def _inner_named_now(column: Type, types: list[Type]) -> list[Type]:
     """Return the types that one column has in several versions, as `_named_now` does."""
-    alike = [number for number, of in enumerate(types) if type(of) is type(column)]
+    alike = [n for n, of in enumerate(types) if type(of) is type(column) and is_union(of) is is_union(column)]
     some: Any = [types[number] for number in alike]
     match column:
-        case Struct() if not is_union(column):
+        case Struct():
             some = _named_now(column, some, top=False)
         case ListOf(element):
             elements = _inner_named_now(element, [of.element for of in some])
