@@ -137,6 +137,11 @@ def test_a_keyed_topic_becomes_the_table_of_the_guide(terminal: Callable[..., Te
     terminal("customers-project").run(blocks("upsert-table.md"))
 
 
+@pytest.mark.long
+def test_a_list_of_topics_becomes_the_tables_of_the_guide(terminal: Callable[..., Terminal]) -> None:
+    terminal("store-project").run(blocks("many-tables.md"))
+
+
 JANUARY, FEBRUARY = ({day: datetime(2026, month, day, tzinfo=UTC) for day in range(1, 29)} for month in (1, 2))
 BEFORE = {0: [JANUARY[10], JANUARY[20], FEBRUARY[2]], 1: [JANUARY[15], JANUARY[28]]}
 LATER = {0: [JANUARY[27], FEBRUARY[5]], 1: [FEBRUARY[3]]}
