@@ -12,7 +12,7 @@ from frazil.schemas.types import Decimal, ListOf, MapOf, Primitive, Struct, Type
 def fits(target: Struct, version: Struct) -> IncompatibleSchema | None:
     """Return why records of a version (a row type not yet folded) cannot land in the target without loss; None if they can."""
     try:
-        _fit(target, as_members(target, version), ())
+        _fit(target, as_members(target, version, target), ())
     except IncompatibleSchema as problem:
         return problem
     return None

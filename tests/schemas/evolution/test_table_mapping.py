@@ -190,3 +190,35 @@ def test_a_renamed_column_keeps_its_versions_when_another_is_refused(fields: Any
         "union": row.fields[-1].type if inside == "union" else None,
     }[inside]
     assert [field.name for field in row.fields] == ["id", fields[-1][0]]
+
+
+def names(*fields: Any) -> Struct:
+    return version(*fields, inside="row")
+
+
+def landed(*versions: Struct) -> Struct:
+    table = Struct(())
+    for _ in range(2):
+        table = applied(table, landing(table, list(enumerate(versions))).changes)
+    return table
+
+
+def test_names_that_fold_alike_keep_their_columns_next_to_a_union() -> None:
+    first, later = names(("x", UNION)), names(("X", "int"))
+    for table in (
+        landed(first, later),
+        applied(landed(first), landing(landed(first), [(0, first), (1, later)]).changes),
+    ):
+        plan = landing(table, [(0, first), (1, later)])
+        assert (plan.changes, plan.incompatible) == ((), {})
+        assert [field.type == INT for field in plan.target.fields] == [False, False, True]
+
+
+def test_a_name_that_folds_like_a_lost_ones_keeps_its_column() -> None:
+    """The versions that the table was made of are not known any more."""
+    table = landed(names(("Id2", "int"), ("ID2", "int")))
+    plan = landing(table, [(7, names(("ID2", "int")))])
+    assert plan.changes == ()
+    assert {field.source: field.name for field in plan.target.fields}["ID2"] == table.fields[2].name
+    later = landing(table, [(7, names(("ID2", "int"))), (8, names(("Id2", "int")))])
+    assert {field.source: field.name for field in later.target.fields}["Id2"] == table.fields[1].name

@@ -119,7 +119,7 @@ def applied(table: Struct, made: Sequence[Change]) -> Struct:
 
 
 def columns_of(table: Struct, rows: Struct, *, top: bool) -> dict[str, Field]:
-    """Return field of the rows -> the table's column for it: the one of its id, of its name, else of an earlier name of it.
+    """Return field of the rows -> the table's column for it: of its id, its name with a hash, its name, else an earlier name.
 
     `top` is the row itself: no field of it was ever a column that belongs to Frazil, whatever an alias says.
     """
@@ -130,12 +130,17 @@ def columns_of(table: Struct, rows: Struct, *, top: bool) -> dict[str, Field]:
         name = next((by_id[each] for each in field.ids if each in by_id), None)
         if name in free:
             found[field.name] = free.pop(name)
+    for field in rows.fields:  # of names that fold alike, the later ones have a hash
+        hashed = suffixed(field.source)
+        if field.name not in found and hashed in free and not is_other(free[hashed], field):
+            found[field.name] = free.pop(hashed)
     for field in rows.fields:
         if field.name not in found and field.name in free and not is_other(free[field.name], field):
             found[field.name] = free.pop(field.name)
     for name_of in (suffixed, folded):  # an earlier name that seen a collision is recognised by its suffix
         for field in rows.fields:
-            names = [name for name in map(name_of, reversed(field.aliases)) if not (top and is_reserved(name))]
+            former = (*reversed(field.aliases), field.source)
+            names = [name for name in map(name_of, former) if not (top and is_reserved(name))]
             earlier = next((name for name in names if name in free and not is_other(free[name], field)), None)
             if field.name not in found and earlier:
                 found[field.name] = free.pop(earlier)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frazil.errors import IncompatibleSchema
-from frazil.schemas.evolution.column_names import claimed, is_reserved
+from frazil.schemas.evolution.column_names import claimed, folded, is_reserved, suffixed
 from frazil.schemas.evolution.field_ids import as_union, is_member, is_union, with_ids
-from frazil.schemas.evolution.merge import Merged, adopted, merge, with_version
+from frazil.schemas.evolution.merge import Merged, adopted, merge, same_field, with_version
 from frazil.schemas.evolution.schema_changes import Change, applied, changes, columns_of
 from frazil.schemas.types import Field, ListOf, MapOf, Struct, Type, along, inside
 
@@ -32,7 +32,8 @@ def landing(
     `incompatible`; it changes nothing.
     """
     if _has_unions(table):
-        versions = [(number, as_members(table, version)) for number, version in versions]
+        merged_type = merge(versions).type
+        versions = [(number, as_members(table, version, merged_type)) for number, version in versions]
     try:
         return _landing(table, merge(versions), may_add=may_add, may_widen=may_widen)
     except IncompatibleSchema:
@@ -122,29 +123,35 @@ def _landing(table: Struct, merged: Merged, *, may_add: bool, may_widen: bool) -
     return Landing(changes=made, target=target(applied(table, made), rows), incompatible=merged.incompatible)
 
 
-def as_members(table: Struct, version: Struct, *, top: bool = True) -> Struct:
-    """Return the version (a row type not yet folded) with a type alone as a member where the table's column is a union."""
-    named = [replace(field, name=claimed(field.source, frozenset(), top=top)) for field in version.fields]
-    if len({field.name for field in named}) < len(named):
-        named = list(adopted(version, top=top).fields)
-    columns = columns_of(table, Struct(tuple(named)), top=top)
+def as_members(table: Struct, version: Struct, merged: Struct, *, top: bool = True) -> Struct:
+    """Return the version (a row type not yet folded) with a type alone as a member where the table's column is a union.
+
+    `merged` is the type of all versions, whose names say which column a field is: names that fold alike are several.
+    """
+    columns = columns_of(table, merged, top=top)
     fields: list[Field] = []
-    for field, name in zip(version.fields, (each.name for each in named), strict=True):
-        column = columns.get(name)
-        if column is not None and is_union(column.type) and not is_union(field.type):
-            field = replace(field, type=as_union(field.type, as_json=field.as_json), as_json=False)
-        if column is not None and _has_unions(column.type):
-            field = replace(field, type=_as_members(column.type, field.type))
+    for field in version.fields:
+        known = same_field(field, merged.fields)
+        column = columns.get(known.name) if known is not None else None
+        if known is not None and column is not None:
+            if is_union(column.type) and not is_union(field.type):
+                field = replace(field, type=as_union(field.type, as_json=field.as_json), as_json=False)
+            field = replace(field, type=_as_members(column.type, field.type, known.type))
         fields.append(field)
     return Struct(tuple(fields), origins=version.origins)
 
 
-def _as_members(column: Type, value: Type) -> Type:
-    if is_union(column) and not is_union(value):
-        value = as_union(value)
-    if isinstance(column, Struct) and isinstance(value, Struct):
-        return replace(value, fields=as_members(column, value, top=False).fields)
-    return along(value, column, lambda inner, held: _as_members(held, inner))
+def _as_members(column: Type, value: Type, merged: Type) -> Type:
+    if is_union(column):
+        value, merged = as_union(value), as_union(merged)
+    match column, value, merged:
+        case Struct(), Struct(), Struct():
+            return replace(value, fields=as_members(column, value, merged, top=False).fields)
+        case ListOf(of), ListOf(element), ListOf(known):
+            return replace(value, element=_as_members(of, element, known))
+        case MapOf(_, of), MapOf(_, element), MapOf(_, known):
+            return replace(value, value=_as_members(of, element, known))
+    return value
 
 
 def _has_unions(of: Type) -> bool:
@@ -152,7 +159,7 @@ def _has_unions(of: Type) -> bool:
 
 
 def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
-    """Return the rows (a merged row type) with the table's names for the fields that their ids identify.
+    """Return the rows (a merged row type) with the table's names for the fields that their ids, or the hash in a name, identify.
 
     A field does not get the name of a column that is another field.
     """
@@ -162,7 +169,9 @@ def named_as(table: Struct, rows: Struct, *, top: bool = True) -> Struct:
     for field in rows.fields:
         column = columns.get(field.name)
         if column is not None:
-            name = field.name if set(column.ids).isdisjoint(field.ids) else column.name
+            own_names = suffixed(field.source), folded(field.source)
+            is_its = column.name in own_names or not set(column.ids).isdisjoint(field.ids)
+            name = column.name if is_its else field.name
             field = replace(field, name=name, type=_named_as(column.type, field.type))
         elif any(column.name == field.name for column in table.fields):
             own = field.ids[0] if is_member(field) else field.source
