@@ -8,7 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka import admin as kafka_admin
@@ -17,9 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from frazil.declaration.documents.document import environment_document
-from frazil.local.services import LocalServices
+from frazil.local.connect_worker import create_connector
+from frazil.local.services import CHANGE_DATA, LocalServices, up
 from tests.support import extra_catalogs
-from tests.support.guides import Terminal, blocks, on_session
+from tests.support.change_events import ChangeEvents
+from tests.support.connectors import delete_connector
+from tests.support.guides import Terminal, block, blocks, on_session
 from tests.support.secure_kafka import PASSWORD, USER, SecureKafka, secure_kafka
 
 _admin: Any = kafka_admin
@@ -140,6 +145,35 @@ def test_a_keyed_topic_becomes_the_table_of_the_guide(terminal: Callable[..., Te
 @pytest.mark.long
 def test_a_list_of_topics_becomes_the_tables_of_the_guide(terminal: Callable[..., Terminal]) -> None:
     terminal("store-project").run(blocks("many-tables.md"))
+
+
+@pytest.mark.long
+def test_the_tables_of_a_database_are_those_of_the_guide(
+    local_world: LocalServices, terminal: Callable[..., Terminal]
+) -> None:
+    place, page = up(local_world.home.parent, parts=CHANGE_DATA), "database-tables.md"
+    at = terminal("shop-project")
+    at.replaced = {"5432": str(urlsplit(place.database).port), "127.0.0.1:8081": urlsplit(place.registry_url).netloc}
+    settings = json.loads(at.here(block(page, "connector.json")))
+    orders, items = (ChangeEvents(place, f"shop.public.{table}") for table in ("orders", "items"))
+    with psycopg.connect(place.database, autocommit=True) as database:
+        try:
+            for one in blocks(page):
+                if one.language == "sql":
+                    database.execute(one.text.encode())
+                    if "update" in one.text:
+                        items.until(lambda event: event.operation == "u")
+                        orders.until(lambda event: event.value is None)
+                elif "curl" in one.text:
+                    create_connector(place.connect_url, "shop", settings)
+                    items.until(lambda event: event.number == 2)
+                    orders.until(lambda event: event.number == 11)
+                at.run([one])
+        finally:
+            delete_connector(place.connect_url, "shop")
+            database.execute("drop table orders, items")
+            for events in (orders, items):
+                events.close()
 
 
 JANUARY, FEBRUARY = ({day: datetime(2026, month, day, tzinfo=UTC) for day in range(1, 29)} for month in (1, 2))

@@ -13,12 +13,11 @@ from frazil.declaration import Append, Changelog, Debezium, InvalidDeclaration, 
 from frazil.declaration.checks.problems import Problem
 from frazil.envelopes.connector import RULES, Connector, Fed, Rule, broken, checked, connector
 from tests.support.connectors import Converter, connector_settings
+from tests.support.guides import block
 from tests.support.topics import topic_of
 
 PAGE = (Path(__file__).parents[2] / "docs" / "change-data.md").read_text()
-(ON_PAGE,) = (
-    json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL) if "connector.class" in text
-)
+ON_PAGE = json.loads(block("database-tables.md", "connector.json"))
 APICURIO, CONFLUENT = "io.apicurio.registry.utils.converter.AvroConverter", "io.confluent.connect.avro.AvroConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 UNWRAP = {"transforms": "unwrap", "transforms.unwrap.type": "io.debezium.transforms.ExtractNewRecordState"}
@@ -43,7 +42,7 @@ def of(
 
 
 def of_settings(**settings: str | None) -> Connector:
-    """Return the connector of the page, with other settings; None removes one."""
+    """Return the connector of the guide, with other settings; None removes one."""
     return Connector("shop.json", {name: v for name, v in {**ON_PAGE, **settings}.items() if v is not None})
 
 

@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from frazil.errors import LocalPartFailed
 from frazil.local.connect_worker import connector_settings as settings_of_product
 from frazil.local.connect_worker import create_connector
 from tests.support.connectors import Converter, connector_settings, delete_connector
+from tests.support.guides import block
 
 DATABASE = "postgresql://frazil@127.0.0.1:5433/shop"
 
@@ -49,10 +49,8 @@ def test_further_settings_override() -> None:
     assert (found["snapshot.mode"], found["skipped.operations"]) == ("no_data", "t")
 
 
-def test_the_settings_in_the_docs_are_these(root: Path) -> None:
-    page = (root / "docs" / "change-data.md").read_text()
-    written = json.loads(page.split("```json\n", 1)[1].split("```", 1)[0])
-    assert written == settings_of_product(
+def test_the_settings_in_the_guide_are_these() -> None:
+    assert json.loads(block("database-tables.md", "connector.json")) == settings_of_product(
         "postgresql://frazil@127.0.0.1:5432/frazil",
         prefix="shop",
         tables=("public.orders", "public.items"),

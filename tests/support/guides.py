@@ -91,7 +91,7 @@ class Terminal:
         """Write the files, run the commands, and compare each `text` block with what the commands before it printed."""
         for one in page:
             if one.file:
-                (self.folder / one.file).write_text(self._here(one.text))
+                (self.folder / one.file).write_text(self.here(one.text))
             elif one.commands:
                 self.printed = "".join(map(self.command, one.commands))
             elif one.language == "text":
@@ -111,7 +111,7 @@ class Terminal:
         parse(line)
         if line.startswith(self.skipped):
             return ""
-        arguments = shlex.split(self._here(line), comments=True)[1:]
+        arguments = shlex.split(self.here(line), comments=True)[1:]
         ended = CliRunner(env=self.variables).invoke(
             app, arguments, obj=Secrets(self.variables), terminal_width=200, prog_name="frazil"
         )
@@ -125,14 +125,15 @@ class Terminal:
         assert usual in file.read_text()
         file.write_text(file.read_text().replace(usual, f'{usual}name = "{self.catalog}", '))
 
-    def _here(self, text: str) -> str:
+    def here(self, text: str) -> str:
+        """Return a text of the page as it is here."""
         for written, here in self.replaced.items():
             text = text.replace(written, here)
         return text
 
     def _compare(self, text: str) -> None:
         printed = [" ".join(line.split()) for line in self.printed.splitlines()]
-        for line in filter(None, (" ".join(line.split()) for line in self._here(text).splitlines())):
+        for line in filter(None, (" ".join(line.split()) for line in self.here(text).splitlines())):
             assert any(line in one for one in printed), f"{line}\nis not in:\n{self.printed}"
 
 
