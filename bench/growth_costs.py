@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from bench.growth_model import TB, Cost, Parts, Setting, always_full, continuous, drained, tableflow
-from bench.request_figures import GLUE, READS, WRITES, billed, billed_of_a_commit, in_series, price
+from bench.request_figures import billed, billed_of_a_commit, in_series, price
 from frazil.declaration.engines import Limits
 from frazil.rollout.desired import Workers
 from policies.review.prices import Prices
@@ -18,19 +18,20 @@ START_SECONDS = 90.0
 VOLUMES = (1000.0, 100.0, 10.0)
 """GB a day."""
 _GIB = 2**30
-_WHITE_PAPER = (
-    "docs.aws.amazon.com/whitepapers/latest/s3-optimizing-performance-best-practices/"
-    "timeouts-and-retries-for-latency-sensitive-applications.html"
-)
+MODES = ("`follow`, a batch a minute", "`drain` every 15 minutes", "`drain` every hour")
+FULL_SECONDS = 10.0
+"""The least interval of batches of workers that are always busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of the table: how Frazil runs, what a TB costs, and what Tableflow's list price is at the same volume."""
+    """One line of the table: what a TB costs at a volume in each mode, and what Tableflow's list price is.
 
-    says: str
+    A mode that cannot keep up has no cost. Workers that are always busy have the first mode only.
+    """
+
     gb_a_day: float
-    cost: Cost | None
+    costs: tuple[Cost | None, ...]
     tableflow: Decimal
 
 
@@ -53,60 +54,37 @@ def setting(append: Mapping[str, Any], prices: Prices) -> Setting:
 
 def cost_lines(parts: Parts, deployed: Setting, prices: Prices) -> Iterator[Line]:
     """Yield the lines of one shape: full workers, then volumes that they do not fill."""
-    for seconds in (10.0, 60.0):
-        full = always_full(parts, deployed, seconds)
-        if full is not None:
-            says = f"`follow`, workers always busy, a batch at least every {seconds:.0f} s"
-            yield _line(says, full.gb_a_day, full, prices)
+    full = always_full(parts, deployed, FULL_SECONDS)
+    if full is not None:
+        yield _line(full.gb_a_day, (full,), prices)
     for volume in VOLUMES:
-        cost = continuous(parts, deployed, 60.0, volume)
-        yield _line("`follow`, a batch every minute", volume, cost, prices)
-        yield _line("`drain` every 15 minutes", volume, drained(parts, deployed, 900.0, volume), prices)
-        yield _line("`drain` every hour", volume, drained(parts, deployed, 3600.0, volume), prices)
+        drains = (drained(parts, deployed, seconds, volume) for seconds in (900.0, 3600.0))
+        yield _line(volume, (continuous(parts, deployed, 60.0, volume), *drains), prices)
 
 
-def _line(says: str, volume: float, cost: Cost | None, prices: Prices) -> Line:
+def _line(volume: float, costs: tuple[Cost | None, ...], prices: Prices) -> Line:
     listed = tableflow(prices.price("tableflow_gb"), prices.price("tableflow_topic_hour"), volume)
-    return Line(says=says, gb_a_day=volume, cost=cost, tableflow=listed)
+    return Line(gb_a_day=volume, costs=costs, tableflow=listed)
 
 
 def assumptions(append: Mapping[str, Any], prices: Prices) -> Iterator[str]:
-    """Yield every assumption behind the prices, one sentence each."""
+    """Yield every assumption of the prices."""
     workers, deployed = Workers(), setting(append, prices)
-    counted = billed_of_a_commit(append)
     egress = prices.price("egress_gb") * Decimal(TB) / _GIB
-    yield f"Prices are list prices of {prices.region} in {prices.currency}, as known on {prices.date} (`policies/review/prices.json`): no discount, no free tier."
-    for name in (
-        "emr_x86_vcpu_hour",
-        "emr_x86_gb_hour",
-        "s3_put_1000",
-        "s3_get_1000",
-        "glue_million_requests",
-        "tableflow_gb",
-        "tableflow_topic_hour",
-    ):
-        one = prices.prices[name]
-        yield f"`{name}`: {one.amount:f} for {one.unit}; source: {one.source}."
     yield (
-        f"The workers are a driver and one executor of {workers.executor.cores} vCPU and {workers.executor.memory_gb} GB each, "
-        f"x86, which is the default with `least=1`: {deployed.hourly:.3f} an hour. Both are paid from start to end, busy or not."
-    )
-    yield f"A vCPU does the work of one measured core, and the {deployed.cores} of the executor share the rows of a batch evenly."
-    yield "The fixed part of a batch runs on the driver alone. Batches do not overlap, though Frazil stages one while it commits another."
-    yield f"A batch has at most {deployed.most_rows:,.0f} rows, as by default."
-    yield (
-        f"A commit makes {counted[WRITES]:.1f} writes, {counted[READS]:.1f} reads and {counted[GLUE]:.1f} Glue requests, as counted for "
-        f"an append of one data file. A batch that writes more files makes more."
+        f"List prices of {prices.region} in {prices.currency} of {prices.date} (`policies/review/prices.json`; some are unverified), no free tiers. "
+        f"Both sides pay for one topic's bytes before compression."
     )
     yield (
-        f"{in_series(append):.1f} of these wait for one another, each for {LATENCY_SECONDS * 1000:.0f} ms. AWS names tens of milliseconds "
-        f"as the usual median of requests below 512 KB ({_WHITE_PAPER})."
+        f"A driver and one executor of {workers.executor.cores} vCPU and {workers.executor.memory_gb} GB each, x86, {deployed.hourly:.3f} an hour. "
+        f"In the first line of a shape they are always busy, with a batch at least every {FULL_SECONDS:.0f} s. "
+        f"A vCPU does the work of one measured core. Batches have at most {deployed.most_rows:,.0f} rows, and do not overlap."
     )
-    yield f"A `drain` is paid for {START_SECONDS:.0f} s before its first batch: EMR's start and Spark's. No such start was measured."
-    yield "A record has its measured size before compression, frame and key included. Both sides are paid by these bytes."
-    yield "One topic is landed. Several share the workers of a job, and each pays for its own topic-hours of Tableflow."
     yield (
-        f"Left out for Frazil: the reads from Confluent's cluster (up to {egress:.0f} a TB at the list price of egress), NAT or endpoints, "
-        f"maintenance runs, logs. Tableflow's price is taken to include its reads and its maintenance."
+        f"{in_series(append):.1f} requests of a commit (append, one data file) wait for one another, each for {LATENCY_SECONDS * 1000:.0f} ms. "
+        f"A `drain` is paid for {START_SECONDS:.0f} s before its first batch."
     )
-    yield "Left out on both sides: storage, the Kafka cluster, queries."
+    yield (
+        f"Omitted for Frazil: reads from Confluent's cluster (up to {egress:.0f} a TB), NAT or endpoints, maintenance, logs. "
+        f"Tableflow's price is taken to include reads and maintenance. Omitted for both: storage, Kafka, queries."
+    )

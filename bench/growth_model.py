@@ -8,7 +8,7 @@ A batch takes what one thread does alone, what waits, and the work of its rows, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from math import ceil
 from statistics import median
@@ -187,13 +187,6 @@ def _landed(parts: Parts, setting: Setting, size: float) -> tuple[int, float]:
 def tableflow(gb_price: Decimal, topic_hour: Decimal, gb_a_day: float) -> Decimal:
     """Return the list price of a TB of one topic: what is processed, and the hours of the topic."""
     return gb_price * TB / GB + topic_hour * 24 * TB / Decimal(gb_a_day * GB)
-
-
-def resized(parts: Parts, record_bytes: float) -> Parts:
-    """Return the parts for records of another size, if the CPU of a row grows as its bytes do."""
-    by = record_bytes / parts.record_bytes
-    of_a_row = ("read", "decode", "write", "rest", "broker")
-    return replace(parts, record_bytes=record_bytes, **{name: getattr(parts, name) * by for name in of_a_row})
 
 
 def _a_tb(price: Decimal, size: float) -> Decimal:

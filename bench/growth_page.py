@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.contenders.requests import CASES
-from bench.growth_costs import assumptions, cost_lines, setting
-from bench.growth_model import Parts, parts_of, prediction, predictions
+from bench.growth_costs import MODES, assumptions, cost_lines, setting
+from bench.growth_model import Parts, parts_of, prediction
 from bench.page_part import PagePart
-from bench.request_figures import GLUE, READS, WRITES, billed, billed_of_a_commit, in_series, of_a_commit, price
+from bench.request_figures import GLUE, READS, WRITES, billed, billed_of_a_commit, in_series, price
 from bench.shapes import SHAPES
 from policies.review.prices import Prices, price_table
 
 PART = PagePart("growth", "bench.growth_page")
 STARTS = {
-    "proof": "the check of the catalog before a run",
-    "first": "the first run, with its first batch: creates both tables",
-    "idle": "a later run without new records",
+    "proof": "the check before a run",
+    "first": "the first run and batch",
+    "idle": "a run without records",
 }
-_ASSUMED = {WRITES: "puts", READS: "gets", GLUE: "glue_requests"}
+_BILLED = (WRITES, READS, GLUE)
 
 
 def section(document: Mapping[str, Any]) -> str:
@@ -36,8 +36,8 @@ def section(document: Mapping[str, Any]) -> str:
     if growth:
         loads = f"load average {growth['load'][0]:.1f} before the landings and {growth['load'][1]:.1f} after them"
     first = (
-        f'One `make bench ARGS="--only {"growth" if growth else "requests"}"` on {machine["cores"]} cores '
-        f"({machine['memory_gib']} GiB), {machine['date'][:10]}: {machine['seconds'] / 60:.0f} minutes, {loads}, the bench's own work included."
+        f'`make bench ARGS="--only {"growth" if growth else "requests"}"`, {machine["cores"]} cores, '
+        f"{machine['memory_gib']} GiB, {machine['date'][:10]}: {machine['seconds'] / 60:.0f} minutes, {loads}."
     )
     return "\n".join([first, "", *lines(document["requests"], growth)]).rstrip()
 
@@ -54,78 +54,48 @@ def lines(requests: Sequence[Mapping[str, Any]], growth: Mapping[str, Any] | Non
 
 
 def _requests(found: Sequence[Mapping[str, Any]], prices: Prices) -> Iterator[str]:
-    names = sorted({name for each in found for name in of_a_commit(each)})
     says = {case.name: case.says for case in CASES}
-    yield f"| a commit, median | {' | '.join(says[each['case']] for each in found)} |"
+    yield f"| requests of a commit | {' | '.join(says[each['case']] for each in found)} |"
     yield "|---" * (len(found) + 1) + "|"
-    for name in names:
-        yield f"| {name} | {' | '.join(f'{of_a_commit(each).get(name, 0):g}' for each in found)} |"
-    yield f"| … of these in series | {' | '.join(f'{in_series(each):.0f}' for each in found)} |"
-    yield f"| data and delete files of the last one | {' | '.join(_files(each['files']) for each in found)} |"
+    counted = (_listed(billed_of_a_commit(each)[what] for what in _BILLED) for each in found)
+    yield f"| writes, reads, Glue: mean | {' | '.join(counted)} |"
+    yield f"| that wait for one another | {' | '.join(f'{in_series(each):.0f}' for each in found)} |"
     dear = (price(billed_of_a_commit(each), prices) * 1000 for each in found)
     yield f"| {prices.currency} for 1,000 commits | {' | '.join(f'{each:.3f}' for each in dear)} |"
-    for what, name in _ASSUMED.items():
-        counts = (
-            f"{billed_of_a_commit(each)[what]:.1f} ({prices.of_a_batch(name, is_state=each['case'] == 'upsert'):g})"
-            for each in found
-        )
-        yield f"| {what}, mean (what the estimate of a review assumes) | {' | '.join(counts)} |"
-    yield ""
-    yield f"| requests of a start | {' | '.join(says[each['case']] for each in found)} |"
-    yield "|---" * (len(found) + 1) + "|"
     for start, words in STARTS.items():
-        yield f"| {words} | {' | '.join(_summed(each['starts'][start]['requests']) for each in found)} |"
+        starts = (billed(each["starts"][start]["requests"]) for each in found)
+        yield f"| {words} | {' | '.join(', '.join(f'{counts[what]:g}' for what in _BILLED) for counts in starts)} |"
     yield ""
 
 
-def _files(added: Mapping[str, int]) -> str:
-    return f"{added['added-data-files']} and {added['added-delete-files']}"
-
-
-def _summed(requests: Mapping[str, float]) -> str:
-    return ", ".join(f"{count:g} {how}" for how, count in billed(requests).items() if count)
+def _listed(counts: Iterable[float]) -> str:
+    return ", ".join(f"{count:.1f}" for count in counts)
 
 
 def _cores(growth: Mapping[str, Any]) -> Iterator[str]:
-    yield (
-        "| CPU-s per million rows, one core | bytes a record | read | decode | write | rest | fixed, CPU-s a batch | waiting, s a batch |"
-    )
-    yield "|---|---|---|---|---|---|---|---|"
-    for shape, found in growth["shapes"].items():
-        parts = _parts(found)
-        millions = (f"{getattr(parts, name) * 1e6:.2f}" for name in ("read", "decode", "write", "rest"))
-        yield (
-            f"| {SHAPES[shape].says} | {parts.record_bytes:.0f} | {' | '.join(millions)} | {parts.fixed:.2f} | {parts.waiting:.2f} |"
-        )
-    yield ""
-    yield "| rows/s | one core, measured | two cores, predicted | two cores, measured | predicted / measured |"
-    yield "|---|---|---|---|---|"
+    yield "| rows/s | one core | two cores | two cores, predicted / measured |"
+    yield "|---|---|---|---|"
     for shape, found in growth["shapes"].items():
         many = max(each["rows"] for each in found["landings"])
-        of_one = [each for each in found["landings"] if (each["way"], each["cores"], each["rows"]) == ("ours", 1, many)]
-        pairs = predictions(found)
-        one, predicted, measured = (
-            median(values)
-            for values in ([each["rows"] / each["wall"] for each in of_one], *map(list, zip(*pairs, strict=True)))
+        of_ours = [each for each in found["landings"] if (each["way"], each["rows"]) == ("ours", many)]
+        one, two = (
+            median(each["rows"] / each["wall"] for each in of_ours if each["cores"] == cores) for cores in (1, 2)
         )
-        each_round = ", ".join(f"{p / m:.2f}" for p, m in pairs)
-        yield (
-            f"| {SHAPES[shape].says} | {one:,.0f} | {predicted:,.0f} | {measured:,.0f} | {prediction(found):.2f} ({each_round}) |"
-        )
+        yield f"| {SHAPES[shape].says} | {one:,.0f} | {two:,.0f} | {prediction(found):.2f} |"
     yield ""
 
 
 def _costs(growth: Mapping[str, Any], append: Mapping[str, Any], prices: Prices) -> Iterator[str]:
     deployed = setting(append, prices)
-    yield f"| {prices.currency} a TB | GB a day | workers | requests | sum | Tableflow, list price |"
-    yield "|---|---|---|---|---|---|"
+    head = [f"{prices.currency} a TB", "GB a day", *MODES, "Tableflow, list price"]
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
     for shape, found in growth["shapes"].items():
-        first = f"**{SHAPES[shape].says}, {found['record_bytes']:.0f} B**: "
+        first = f"{SHAPES[shape].says}, {found['record_bytes']:.0f} B"
         for line in cost_lines(_parts(found), deployed, prices):
-            cells = ("cannot keep up", "–", "–")
-            if line.cost is not None:
-                cells = (f"{line.cost.workers:.2f}", f"{line.cost.requests:.2f}", f"{line.cost.sum:.2f}")
-            yield f"| {first}{line.says} | {line.gb_a_day:,.0f} | {' | '.join(cells)} | {line.tableflow:.2f} |"
+            cells = [f"{cost.sum:.2f}" if cost else "cannot keep up" for cost in line.costs]
+            cells += ["–"] * (len(MODES) - len(cells))
+            yield f"| {first} | {line.gb_a_day:,.0f} | {' | '.join(cells)} | {line.tableflow:.2f} |"
             first = ""
     yield ""
     yield "Assumptions of the prices:"

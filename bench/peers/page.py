@@ -13,7 +13,7 @@ from typing import Any
 
 from bench.page_part import PAGE, PagePart
 from bench.peers.left_out import LEFT_OUT
-from bench.peers.races import CANNOT, CAPTIONS
+from bench.peers.races import CANNOT
 from bench.peers.state_page import state_section
 from bench.peers.trickle_race import trickle_section
 from bench.rounds import Figure, middle, of, ratio
@@ -21,10 +21,12 @@ from bench.shapes import SHAPES
 
 PLOT = PAGE.with_name("benchmarks-peers.svg")
 PART = PagePart("peers", "bench.peers.page")
-_HEAD = (
-    "| | CPU-s per million rows | wall s | rows/s | cold: CPU-s per million rows | cold: wall s |",
-    "|---|---|---|---|---|---|",
-)
+_COLUMNS = {
+    "flink": "Flink SQL",
+    "connect": "Kafka Connect",
+    "ours_as_spike": "Frazil",
+    "ours": "Frazil, eight columns",
+}
 
 
 def figures_of(document: Mapping[str, Any]) -> dict[str, list[Figure]]:
@@ -41,8 +43,8 @@ def section(document: Mapping[str, Any]) -> str:
     lines = [
         _introduction(document["machine"], races),
         "",
-        *_HEAD,
-        *(line for shape, figures in races.items() for line in _rows(shape, figures)),
+        *_table(races),
+        *_bare_and_missing(races),
         "",
         *_compared(races),
         "",
@@ -56,50 +58,55 @@ def section(document: Mapping[str, Any]) -> str:
 
 def _introduction(machine: Mapping[str, Any], races: Mapping[str, Sequence[Figure]]) -> str:
     versions = machine["versions"]
-    rows = ", ".join(f"{figures[0].rows:,} of {SHAPES[shape].says}" for shape, figures in races.items())
     rounds = sorted({len(of(figures, figures[0].way)) for figures in races.values()})
     return (
-        f"One `make bench-peers` on {machine['cores']} cores ({machine['memory_gib']} GiB), {machine['date'][:10]}: "
+        f"`make bench-peers`, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['date'][:10]}: "
         f"{machine['seconds'] / 60:.0f} minutes, load average {machine['load'][0]:.1f} at its end. Flink {versions['flink']}, "
-        f"Kafka Connect {versions['connect']}, both with Iceberg {versions['iceberg']}; Frazil {machine['version']}.\n"
-        f"Rows: {rows}. Medians of {' to '.join(str(number) for number in dict.fromkeys((rounds[0], rounds[-1])))} counted rounds; "
-        "a cold figure is the first landing of a process, from its start."
+        f"Kafka Connect {versions['connect']}, both with Iceberg {versions['iceberg']}; Frazil {machine['version']}. "
+        f"Medians of {' to '.join(str(number) for number in dict.fromkeys((rounds[0], rounds[-1])))} counted rounds. "
+        "All tables have four metadata columns, the last ones Frazil's eight."
     )
 
 
-def _rows(shape: str, figures: Sequence[Figure]) -> Iterator[str]:
-    first = f"**{SHAPES[shape].says}**: "
-    for way, caption in CAPTIONS.items():
-        if why := CANNOT.get((shape, way)):
-            yield f"| {first}{caption.partition(',')[0]} | cannot: {why} | | | | |"
-        elif of(figures, way):
-            yield f"| {first}{caption} | {' | '.join(_cells(figures, way))} |"
-        else:
-            continue
-        first = ""
+def _table(races: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
+    yield f"| CPU-s per million rows, rows/s (cold: CPU-s, s) | {' | '.join(_COLUMNS.values())} |"
+    yield "|---" * (len(_COLUMNS) + 1) + "|"
+    for shape, figures in races.items():
+        cells = ("cannot" if (shape, way) in CANNOT else _cell(figures, way) for way in _COLUMNS)
+        yield f"| {SHAPES[shape].says} ({figures[0].rows:,}) | {' | '.join(cells)} |"
+    yield ""
 
 
-def _cells(figures: Sequence[Figure], way: str) -> Iterator[str]:
-    for what, is_cold, form in (
-        ("cpu_a_million", False, ".1f"),
-        ("wall", False, ".1f"),
-        ("rows_a_second", False, ",.0f"),
-        ("cpu_a_million", True, ".1f"),
-        ("wall", True, ".1f"),
-    ):
-        found = middle(figures, way, what, is_cold=is_cold)
-        yield "–" if found is None else format(found, form)
+def _cell(figures: Sequence[Figure], way: str) -> str:
+    """Return CPU-seconds per million rows and rows a second; then those CPU-seconds and the seconds from a cold start."""
+    if not of(figures, way):
+        return "–"
+    warm = f"{middle(figures, way, 'cpu_a_million'):.1f}, {middle(figures, way, 'rows_a_second'):,.0f}"
+    if not of(figures, way, is_cold=True):
+        return warm
+    return f"{warm} ({middle(figures, way, 'cpu_a_million', is_cold=True):.1f}, {middle(figures, way, 'wall', is_cold=True):.1f})"
+
+
+def _bare_and_missing(races: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
+    """Yield a line for each shape that Flink landed without metadata columns, and for each that a peer cannot land."""
+    for shape, figures in races.items():
+        if of(figures, "flink_bare"):
+            yield f"- {SHAPES[shape].says}, by Flink SQL without metadata columns: {_cell(figures, 'flink_bare')}."
+    for (shape, way), why in CANNOT.items():
+        if shape in races:
+            yield f"- {SHAPES[shape].says}, by {_COLUMNS[way]}: {why}."
 
 
 def _compared(races: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
-    """Yield a line for each shape: the CPU of Frazil with the columns of the peers, over theirs, within a round."""
+    """Yield a table: the CPU of Frazil, as a share of that of the peers, within a round."""
+    yield "| Frazil's CPU, as a share of that of | Flink SQL | Kafka Connect | Flink SQL, by Frazil's eight columns |"
+    yield "|---|---|---|---|"
+    pairs = (("ours_as_spike", "flink"), ("ours_as_spike", "connect"), ("ours", "flink"))
     for shape, figures in races.items():
-        found = {peer: ratio(figures, ["ours_as_spike"], peer, "cpu") for peer in ("flink", "connect")}
-        said = [f"{value:.2f} of that of {CAPTIONS[peer].partition(',')[0]}" for peer, value in found.items() if value]
-        eight = ratio(figures, ["ours"], "flink", "cpu")
-        also = "" if eight is None else f" With its eight columns it is {eight:.2f} of that of Flink SQL with four."
-        if said:
-            yield f"- {SHAPES[shape].says}: with the same four columns, Frazil's CPU is {' and '.join(said)}.{also}"
+        shares = [ratio(figures, [way], peer, "cpu") for way, peer in pairs]
+        if any(shares):
+            cells = ("–" if share is None else f"{share:.2f}" for share in shares)
+            yield f"| {SHAPES[shape].says} | {' | '.join(cells)} |"
 
 
 def main() -> None:

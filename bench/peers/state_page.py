@@ -15,7 +15,6 @@ CAPTIONS = {
     "spark_merge": "Spark, by hand: staged, then copy-on-write `MERGE`",
     "frazil_state": "Frazil: `Upsert()`",
 }
-_OURS = "frazil_state"
 _HEAD = (
     "| | load: CPU-s | load: wall s | changes: CPU-s | changes: wall s | changes: MB | deletes | Spark reads: CPU-s | DuckDB reads: CPU-s "
     "| PyIceberg reads: CPU-s |",
@@ -33,15 +32,11 @@ _COLUMNS = (
     (PYICEBERG, "cpu"),
 )
 _WAY = {way: caption.partition(":")[0].partition(",")[0] for way, caption in CAPTIONS.items()}
-LEFT_OUT = """- Each contender has a topic of its own with the same records. Every table is checked after the changes: rows, keys and the sum of the ids of the rows. \
-The run fails if one is wrong.
-- Reads are of all columns of all rows, by a warm process of two cores, before any compaction; DuckDB and PyIceberg read once, in a new process each, whose start is not counted. MB are new files of rows and deletes; staging is included. \
-Deletes are the entries of delete files that a reader takes into account: keys for Flink, positions for Frazil.
-- Spark loads with the `MERGE` too, into an empty table.
-- Flink keeps the last row of each key in its state, on the heap, and a checkpoint every 5 s writes all of it. Its batch is produced while the job runs; the wall time \
-includes that, and the wait for the checkpoint.
-- Flink's and Spark's tables have four metadata columns and the key, Frazil's has its eight. All are tables of format version 2.
-- Kafka Connect is not in this race. Settings of upserts are [reported](https://github.com/apache/iceberg/issues/17542) to have no effect in its sink."""
+LEFT_OUT = """- Readers read all rows before compaction: Spark in a warm process, DuckDB and PyIceberg in a new one, without its start. Deletes are keys for Flink, positions for Frazil.
+- Spark also loads with the `MERGE`. MB include staging.
+- Flink has its state on the heap. Each checkpoint (every 5 s) writes all of it, and its wall time includes the wait for one.
+- Frazil's tables have eight metadata columns, the others four and the key. All are of format version 2.
+- Kafka Connect is not in this race: settings of upserts are [reported](https://github.com/apache/iceberg/issues/17542) to have no effect."""
 
 
 def figures_of(state: Mapping[str, Any]) -> list[StateFigure]:
@@ -58,8 +53,8 @@ def state_section(state: Mapping[str, Any] | None) -> list[str]:
     return [
         "",
         "### State tables",
-        f"A load of {changes.load:,} nested orders, Avro, each of another key; then one batch of {changes.batch:,} records: {changes.updates:,} updates, "
-        f"{changes.inserts:,} inserts and {changes.deletes:,} deletes of random keys. They leave {changes.live:,} rows. Medians of "
+        f"A load of {changes.load:,} nested orders, Avro, each of another key; then a batch of {changes.batch:,} records: {changes.updates:,} updates, "
+        f"{changes.inserts:,} inserts and {changes.deletes:,} deletes of random keys, which leave {changes.live:,} rows. Medians of "
         f"{rounds} counted {'round' if rounds == 1 else 'rounds'}.",
         "",
         *_HEAD,
@@ -69,7 +64,6 @@ def state_section(state: Mapping[str, Any] | None) -> list[str]:
             if _ran(figures, way)
         ),
         "",
-        *_compared(figures),
         *_refused(figures),
         LEFT_OUT,
     ]
@@ -96,37 +90,9 @@ def _cells(figures: Sequence[StateFigure], way: str) -> Iterator[str]:
             yield {"bytes": f"{value / 1e6:.1f}", "deletes": f"{value:,.0f}"}.get(what, f"{value:.2f}")
 
 
-def _compared(figures: Sequence[StateFigure]) -> Iterator[str]:
-    """Yield a line for each other contender: what it takes over what Frazil takes, within a round."""
-    for way in CAPTIONS:
-        ratios = {
-            says: _ratio(figures, way, step, what)
-            for says, step, what in (
-                ("for the load", LOAD, "cpu"),
-                ("for the changes", BATCH, "cpu"),
-                ("when Spark reads the table", SPARK, "cpu"),
-            )
-        }
-        said = [f"{value:.1f} times Frazil's {says}" for says, value in ratios.items() if value is not None]
-        if way != _OURS and said:
-            yield f"- {_WAY[way]}: the CPU is {_listed(said)}."
-
-
-def _ratio(figures: Sequence[StateFigure], way: str, step: str, what: str) -> float | None:
-    over, under = _of(figures, way, step), _of(figures, _OURS, step)
-    if not over or not under:
-        return None
-    pairs = zip(over, under, strict=True)
-    return median(getattr(theirs, what) / max(getattr(ours, what), 0.01) for theirs, ours in pairs)
-
-
 def _refused(figures: Sequence[StateFigure]) -> Iterator[str]:
     """Yield a line for each reader of a table that it cannot read."""
     said = {(figure.way, figure.step): figure.refused for figure in figures if figure.refused}
     readers = {DUCKDB: "DuckDB", PYICEBERG: "PyIceberg"}
     for (way, reader), words in said.items():
         yield f"- {readers[reader]} cannot read the table of {_WAY[way]}: “{words.partition(': http')[0]}”"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

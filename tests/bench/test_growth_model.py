@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +17,6 @@ from bench.growth_model import (
     parts_of,
     prediction,
     predictions,
-    resized,
     rows_in,
     tableflow,
 )
@@ -120,12 +118,6 @@ def test_a_drain_is_paid_from_its_start_to_its_last_commit() -> None:
     assert float(found.workers) == pytest.approx(0.72 * (90 + 10 * (1.0 + 7 / 4)) / 3600 * 1000)
     assert float(found.requests) == pytest.approx((0.001 + 10 * 0.0001) * 1000)
     assert drained(PARTS, SETTING, 60.0, 24.0) is None
-
-
-def test_a_larger_record_costs_a_row_as_much_more_and_a_byte_as_much() -> None:
-    large = resized(replace(PARTS, fixed=0, waiting=0), 1000)
-    assert large.row == pytest.approx(PARTS.row * 10)
-    assert large.fixed == 0
 
 
 def test_tableflow_is_paid_by_bytes_and_by_hours_of_the_topic() -> None:
