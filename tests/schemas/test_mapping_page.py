@@ -76,6 +76,7 @@ CUT = {  # values that land as another one, which is no key: cut to microseconds
     "JSON Schema": {
         "format date-time, beyond microseconds: cut",
         "a number in a column of strings",
+        "a number that is not finite in a column of strings",
         "an object in a column of strings",
     },
     "Protobuf": {row.what for row in PROTOBUF if "123456789" in row.written},

@@ -289,6 +289,28 @@ def test_a_value_is_what_was_written_or_its_record_is_rejected(spark: SparkSessi
     assert not wrong
 
 
+def test_a_bare_nan_or_infinity_is_a_text_with_quotes_in_any_column_of_strings_but_beside_json_text(
+    spark: SparkSession,
+) -> None:
+    inner = Struct((column(STRING, "a"),))
+    places: list[tuple[Type, str]] = [
+        (STRING, "%s"),
+        (ListOf(STRING), '["NaN", %s, "aGk="]'),
+        (MapOf(STRING, STRING), '{"k": %s}'),
+        (inner, '{"a": %s}'),
+        (ListOf(inner), '[{"a": %s}]'),
+    ]
+    columns = tuple(column(of, f"c{n}") for n, (of, _) in enumerate(places))
+    bodies = [f'{{"c{n}": {place}}}' for n, (_, place) in enumerate(places)]
+    bare = [body % number for body in bodies for number in ("NaN", "Infinity", "-Infinity")]
+    quoted = [body % rf'"\"{number}\""' for body in bodies for number in ("NaN", "Infinity", "-Infinity")]
+    landed = decode(spark, Struct(columns), *bare, *quoted)
+    assert landed[0] == Row('"NaN"', None, None, None, None)
+    assert landed[: len(bare)] == landed[len(bare) :]
+    beside = decode(spark, Struct((*columns, column(JSON, "j"))), *bare, *quoted)
+    assert [row is None for row in beside] == [True] * len(bare) + [False] * len(quoted)
+
+
 DOCUMENTS: list[tuple[bytes | str | None, Any]] = [
     ('{"x": 1}', 1),
     (' \n{"x": 1}\t ', 1),
