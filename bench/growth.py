@@ -1,4 +1,4 @@
-"""The measured parts of the growth model: landings on one core and on two, in turns, and the steps of one core."""
+"""The measured parts of the growth model: landings on one core and on two, in turns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 from bench import rounds
 from bench.bodies import pool
 from bench.environment import BenchEnvironment, Contender, tell
-from bench.growth_model import STEPS, prediction
+from bench.growth_model import prediction
 from bench.shapes import SHAPES
-from bench.topics import Topic
 
 SHAPE_ROWS: Mapping[str, int] = {"nested_avro": 1_000_000, "wide_avro": 150_000}
 FEW = 20
@@ -37,17 +36,14 @@ def _shape(here: BenchEnvironment, shape: str, rows: int, measured: int) -> dict
     one = (min(os.sched_getaffinity(0)),)
     with ExitStack() as left:
 
-        def served(contender: str, label: str, topic: Topic, **more: Any) -> Contender:
-            return left.enter_context(here.served(here.job(contender, f"growth_{shape}_{label}", topic, **more)))
+        def served(label: str, **more: Any) -> Contender:
+            return left.enter_context(here.served(here.job("ours", f"growth_{shape}_{label}", many, **more)))
 
-        alone = served("ours", "one", many, cores=1, cpus=one)
-        steps = served("parts", "steps", many, cores=1, cpus=one)
-        both = served("ours", "two", many, cores=2)
+        alone = served("one", cores=1, cpus=one)
+        both = served("two", cores=2)
         for number in range(-WARM_UP, measured):
-            turns = [(alone, "ours", 1, many), (both, "ours", 2, many), (alone, "ours", 1, few)]
-            turns += [(steps, step, 1, many) for step in STEPS]
-            for contender, way, cores, topic in turns:
-                figure = rounds.land(here, contender, way, topic, number)
+            for contender, cores, topic in ((alone, 1, many), (both, 2, many), (alone, 1, few)):
+                figure = rounds.land(here, contender, "ours", topic, number)
                 if number >= 0:
                     landings.append(_landing(figure, cores))
     here.drop_topics(many, few)
@@ -57,8 +53,8 @@ def _shape(here: BenchEnvironment, shape: str, rows: int, measured: int) -> dict
 
 
 def _landing(figure: rounds.Figure, cores: int) -> dict[str, Any]:
-    found = {name: getattr(figure, name) for name in ("way", "round", "rows", "wall", "cpu")}
-    tell(f"  round {figure.round + 1} {figure.way:7} {cores} cores {figure.rows:9,} rows {figure.wall:6.2f} s")
+    found = {name: getattr(figure, name) for name in ("round", "rows", "wall", "cpu")}
+    tell(f"  round {figure.round + 1} {cores} cores {figure.rows:9,} rows {figure.wall:6.2f} s")
     return {**found, "cores": cores, "broker": figure.by_process.get("broker", 0.0)}
 
 

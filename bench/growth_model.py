@@ -14,7 +14,6 @@ from math import ceil
 from statistics import median
 from typing import Any
 
-STEPS = ("read", "decode", "files")
 GB, TB = 10**9, 10**12
 DAY, HOUR = 86_400, 3600
 
@@ -25,11 +24,8 @@ class Parts:
 
     record_bytes: float
     """The mean size of a record, frame and key included."""
-    read: float
-    decode: float
-    write: float
-    rest: float
-    """The rest of the time within tasks: counts and routing, besides `read`, `decode` and `write`."""
+    tasks: float
+    """The work of the tasks."""
     fixed: float
     """The CPU of a batch without rows: plan, table, commit. One thread does it."""
     waiting: float
@@ -40,33 +36,28 @@ class Parts:
     @property
     def row(self) -> float:
         """The CPU of a row, the broker's included."""
-        return self.read + self.decode + self.write + self.rest + self.broker
+        return self.tasks + self.broker
 
 
 def parts_of(landings: Sequence[Mapping[str, Any]], record_bytes: float, *, has_broker: bool) -> Parts:
-    """Return the parts from landings on one core: of Frazil with many and with few rows, and of its steps.
+    """Return the parts from landings on one core, with many and with few rows.
 
     The CPU of a batch without rows follows from the two sizes. It is 0 if the few rows cost less than their share.
     """
-    many, few = _of(landings, "ours", max), _of(landings, "ours", min)
+    many, few = _of(landings, max), _of(landings, min)
     fixed = max((few["cpu"] * many["rows"] - many["cpu"] * few["rows"]) / (many["rows"] - few["rows"]), 0.0)
-    row = (many["cpu"] - fixed) / many["rows"]
-    read, decoded, written = (_of(landings, step, max)["cpu"] / many["rows"] for step in STEPS)
     return Parts(
         record_bytes=record_bytes,
-        read=read,
-        decode=decoded - read,
-        write=written - decoded,
-        rest=row - written,
+        tasks=(many["cpu"] - fixed) / many["rows"],
         fixed=fixed,
         waiting=max(many["wall"] - many["cpu"], 0.0),
         broker=many["broker"] / many["rows"] if has_broker else 0.0,
     )
 
 
-def _of(landings: Sequence[Mapping[str, Any]], way: str, which: Any) -> dict[str, float]:
-    """Return the medians of a contender's landings of its largest or its smallest topic."""
-    mine = [each for each in landings if each["way"] == way and each["cores"] == 1]
+def _of(landings: Sequence[Mapping[str, Any]], which: Any) -> dict[str, float]:
+    """Return the medians of the landings of the largest or the smallest topic."""
+    mine = [each for each in landings if each["cores"] == 1]
     rows = which(each["rows"] for each in mine)
     chosen = [each for each in mine if each["rows"] == rows]
     return {name: float(median(each[name] for each in chosen)) for name in ("rows", "wall", "cpu", "broker")}

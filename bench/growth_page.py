@@ -77,10 +77,8 @@ def _cores(growth: Mapping[str, Any]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for shape, found in growth["shapes"].items():
         many = max(each["rows"] for each in found["landings"])
-        of_ours = [each for each in found["landings"] if (each["way"], each["rows"]) == ("ours", many)]
-        one, two = (
-            median(each["rows"] / each["wall"] for each in of_ours if each["cores"] == cores) for cores in (1, 2)
-        )
+        large = [each for each in found["landings"] if each["rows"] == many]
+        one, two = (median(each["rows"] / each["wall"] for each in large if each["cores"] == cores) for cores in (1, 2))
         yield f"| {SHAPES[shape].says} | {one:,.0f} | {two:,.0f} | {prediction(found):.2f} |"
     yield ""
 

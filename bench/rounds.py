@@ -19,7 +19,6 @@ from bench.topics import Topic
 
 PARTS = ("read", "decode", "files")
 WRITE_MODES = ("ours", "state", "changelog")
-COUNTS_NOTHING = ("read", "decode")  # these leave no files that could be counted
 PEERS = ("flink", "flink_bare", "connect")
 
 

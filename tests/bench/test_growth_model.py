@@ -23,7 +23,7 @@ from bench.growth_model import (
 from bench.request_figures import billed, billed_of_a_commit, in_series, of_a_commit, price
 from policies.review.prices import price_table
 
-PARTS = Parts(record_bytes=100, read=1e-6, decode=1e-6, write=4e-6, rest=1e-6, fixed=0.3, waiting=0.2)
+PARTS = Parts(record_bytes=100, tasks=7e-6, fixed=0.3, waiting=0.2)
 SETTING = Setting(
     cores=4,
     hourly=Decimal("0.72"),
@@ -35,32 +35,28 @@ SETTING = Setting(
 )
 
 
-def landing(way: str, number: int, cores: int, rows: int, *, wall: float, cpu: float) -> dict[str, Any]:
-    return {"way": way, "round": number, "cores": cores, "rows": rows, "wall": wall, "cpu": cpu, "broker": 0.2}
+def landing(number: int, cores: int, rows: int, *, wall: float, cpu: float) -> dict[str, Any]:
+    return {"round": number, "cores": cores, "rows": rows, "wall": wall, "cpu": cpu, "broker": 0.2}
 
 
 def one_round(number: int, *, slower: float = 1.0, two: float = 4.6) -> list[dict[str, Any]]:
-    """Return landings of a batch of 0.5 CPU-seconds and 7.5 for a million rows; the first step needs 1, with the second 2, 6."""
+    """Return landings of a batch of 0.5 CPU-seconds and 7.5 for a million rows."""
     made = [
-        landing("ours", number, 1, 1_000_000, wall=8.2, cpu=8.0),
-        landing("ours", number, 1, 50_000, wall=1.0, cpu=0.875),
-        landing("read", number, 1, 1_000_000, wall=1.0, cpu=1.0),
-        landing("decode", number, 1, 1_000_000, wall=2.0, cpu=2.0),
-        landing("files", number, 1, 1_000_000, wall=6.0, cpu=6.0),
-        landing("ours", number, 2, 1_000_000, wall=two, cpu=8.0),
+        landing(number, 1, 1_000_000, wall=8.2, cpu=8.0),
+        landing(number, 1, 50_000, wall=1.0, cpu=0.875),
+        landing(number, 2, 1_000_000, wall=two, cpu=8.0),
     ]
     return [{**each, **{name: each[name] * slower for name in ("wall", "cpu", "broker")}} for each in made]
 
 
 def test_the_parts_add_up_to_the_measured_batch() -> None:
     parts = parts_of(one_round(0), 99.0, has_broker=False)
-    assert (parts.read, parts.decode, parts.write, parts.rest) == pytest.approx((1e-6, 1e-6, 4e-6, 1.5e-6))
-    assert (parts.fixed, parts.waiting) == pytest.approx((0.5, 0.2))
+    assert (parts.tasks, parts.fixed, parts.waiting) == pytest.approx((7.5e-6, 0.5, 0.2))
     assert batch_seconds(parts, 1_000_000, 1) == pytest.approx(8.2)
 
 
 def test_a_batch_without_rows_never_costs_less_than_nothing() -> None:
-    few = landing("ours", 0, 1, 50_000, wall=0.1, cpu=0.1)
+    few = landing(0, 1, 50_000, wall=0.1, cpu=0.1)
     landings = [few if each["rows"] == 50_000 else each for each in one_round(0)]
     parts = parts_of(landings, 99.0, has_broker=False)
     assert parts.fixed == 0
