@@ -1,42 +1,27 @@
-"""CPU and memory of processes, from the kernel's accounting (`/proc/PID/stat`, `/proc/PID/task/*/stat`, `VmHWM`)."""
+"""CPU and memory of processes, from the kernel's accounting (`/proc/PID/stat`, `VmHWM`)."""
 
 from __future__ import annotations
 
-import os
 import re
 import time
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-_GROUPS = (
-    ("tasks", r"Executor task l"),
-    ("gc", r"GC Thread|G1 |ParGC|Concurrent Mark|VM Thread"),
-    ("jit", r"C1 Compiler|C2 Compiler"),
-    ("driver", r"Thread-|main|java|dag-|dispatcher|task-result|publish|stream"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU-seconds so far, by process and by the JVM's kinds of threads, and the wall time.
-
-    `threads` is a hint only and does not add up to a process: the CPU time of ended threads is not included.
-    """
+    """CPU-seconds so far, by process, and the wall time."""
 
     wall: float
     cpu: dict[str, float]
-    threads: dict[str, float]
 
     def since(self, before: Usage) -> Usage:
         """Return the usage since an earlier one."""
         return Usage(
             self.wall - before.wall,
             {name: round(used - before.cpu.get(name, 0.0), 2) for name, used in self.cpu.items()},
-            {name: round(max(used - before.threads.get(name, 0.0), 0.0), 2) for name, used in self.threads.items()},
         )
 
 
@@ -67,7 +52,7 @@ class Meter:
             "workers": sum(_with_reaped(worker) for worker in workers),
             "broker": _own(self.broker),
         }
-        return Usage(time.monotonic(), cpu, _by_thread(self.jvm.pid))
+        return Usage(time.monotonic(), cpu)
 
     def since_start(self) -> Usage:
         """Read the usage since the start of the first process that counts, without the broker's."""
@@ -91,19 +76,6 @@ def _with_reaped(process: psutil.Process) -> float:
     except psutil.NoSuchProcess:
         return 0.0
     return float(times.user + times.system + times.children_user + times.children_system)
-
-
-def _by_thread(pid: int) -> dict[str, float]:
-    found: Counter[str] = Counter()
-    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
-        try:
-            head, _, rest = stat.read_text().rpartition(")")
-        except OSError:  # the thread has ended
-            continue
-        name, fields = head.partition("(")[2], rest.split()
-        group = next((group for group, pattern in _GROUPS if re.match(pattern, name)), "other")
-        found[group] += (int(fields[11]) + int(fields[12])) / _TICKS
-    return dict(found)
 
 
 def _peak(pid: int) -> float:

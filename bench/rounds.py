@@ -58,7 +58,6 @@ class Figure:
     wall: float
     cpu: float
     by_process: Mapping[str, float]
-    by_thread: Mapping[str, float]
     peak_rss_mb: Mapping[str, float]
     is_cold: bool = False
 
@@ -173,7 +172,6 @@ def land(
         wall=used["wall"],
         cpu=sum(seconds for name, seconds in cpu.items() if name != "broker"),
         by_process=cpu,
-        by_thread=used["threads"],
         peak_rss_mb=used["peak_rss_mb"],
         is_cold=is_cold,
     )

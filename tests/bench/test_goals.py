@@ -17,7 +17,7 @@ from tests.bench.test_growth_model import one_round
 
 
 def figure(way: str, number: int, *, wall: float = 1.0, cpu: float = 1.0, rows: int = 1_000_000) -> Figure:
-    return Figure(way, number, rows, wall, cpu, {"jvm": cpu, "broker": 0.1}, {}, {"python": 120.0, "jvm": 900.0})
+    return Figure(way, number, rows, wall, cpu, {"jvm": cpu, "broker": 0.1}, {"python": 120.0, "jvm": 900.0})
 
 
 def verdicts(results: Results) -> dict[str, str]:

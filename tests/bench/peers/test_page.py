@@ -21,7 +21,7 @@ MACHINE = {
 
 
 def figure(way: str, cpu: float, *, number: int = 0, is_cold: bool = False, rows: int = 1_000_000) -> dict[str, object]:
-    return asdict(Figure(way, number, rows, 4.0, cpu, {"jvm": cpu}, {}, {"python": 1.0, "jvm": 1.0}, is_cold))
+    return asdict(Figure(way, number, rows, 4.0, cpu, {"jvm": cpu}, {"python": 1.0, "jvm": 1.0}, is_cold))
 
 
 def test_a_run_becomes_a_table_a_comparison_and_what_is_left_out() -> None:
