@@ -1,7 +1,7 @@
 """The size of a metadata file with many snapshots of a topic of many partitions: `python -m bench.metadata`.
 
 No service is started. The summaries are those that a commit stores, written and compressed like Iceberg's files. The table
-lists the megabytes of 100 snapshots of 1,000 partitions, and by how many they are fewer without one of the ledger's values.
+lists the megabytes of 100 snapshots of 1,000 partitions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts, Totals
 
-PARTS = ledger.MAY_BE_COMPACT
 TOPIC, TOPIC_ID, UUID = "orders", "3kq1k8m0TlSj4m4pWz9v2A", "6f7b2c0e-8f4e-4d53-9a0e-0d3f8f1f7a10"
 AT_MS = 1_790_000_000_000
 Draw = Callable[[random.Random], int]
@@ -137,15 +136,11 @@ def main() -> None:
     parser.add_argument("--snapshots", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20261101)
     given = parser.parse_args()
-    names = [key.removeprefix("frazil.") for key in PARTS]
     print(f"{given.snapshots} snapshots, {given.partitions} partitions; MB compressed")
-    print(f"{'':40}{'all JSON':>9}", *(f"- {name:7}" for name in names), f"{'as stored':>10}")
     for case in CASES:
         made = list(summaries(case, given.partitions, given.snapshots, seed=given.seed))
-        plain = megabytes(made, seed=given.seed)
-        without = [megabytes([{**s, key: ""} for s in made], seed=given.seed) - plain for key in PARTS]
         stored = megabytes([ledger.stored(s) for s in made], seed=given.seed)
-        print(f"{case.says:40}{plain:9.2f}", *(f"{less:9.2f}" for less in without), f"{stored:10.2f}")
+        print(f"{case.says:40}{stored:10.2f}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -39,11 +39,10 @@ def count_requests(here: BenchEnvironment, commits: int) -> Iterator[dict[str, A
         file = str(here.world.environment_file.with_name("glue.json"))
         job = here.job("requests", f"requests_{case.name}", topic, environment_file=file, wants=wants)
         counted = here.run(job)
-        table = _loaded(glue_environment(here.world), job.table)
-        _check(table, topic, counted["sent"])
+        _check(_loaded(glue_environment(here.world), job.table), topic, counted["sent"])
         tell(f"  {case.says}: {of_a_commit(counted)}")
         here.drop_topics(topic)
-        yield {**counted, "files": _files(table)}
+        yield counted
 
 
 def _loaded(environment: Environment, table: str) -> Table:
@@ -58,12 +57,3 @@ def _check(table: Table, topic: Topic, sent: int) -> None:
     found = (rows.num_rows, int(pc.sum(rows["id"]).as_py()))
     if found != wanted:
         raise NotWhatWasProducedError(f"{topic.name}: rows and sum of ids are {found}, not {wanted}")
-
-
-def _files(table: Table) -> Mapping[str, int]:
-    """Return the files that the last commit added."""
-    snapshot = table.current_snapshot()
-    assert snapshot is not None
-    assert snapshot.summary is not None
-    names = ("added-data-files", "added-delete-files")
-    return {name: int(snapshot.summary[name] or 0) for name in names}
