@@ -179,3 +179,20 @@ def test_rows_are_compared_in_a_partition_whose_column_was_widened_since(shop_of
     shop.spark.sql(f"DELETE FROM lake.{shop.pipeline.table.identifier} WHERE id = 1")
     with pytest.raises(StageAgain, match="a column that partitions the table was widened since"):
         decided(shop)
+
+
+def test_a_row_is_found_when_a_key_was_renamed_and_a_partition_widened_since(shop_of: ShopOf) -> None:
+    """The data files that the search omits are judged by the names that the table has now."""
+    shop = shop_of(write=Upsert(key=("id", "p")), table={"partition_by": ("p",)}, partitions=1)
+    first, later = (
+        {"type": "record", "name": "R", "fields": [{**key, "type": "int"}, {"name": "p", "type": of}]}
+        for key, of in (({"name": "id"}, "int"), ({"name": "kid", "aliases": ["id"]}, "long"))
+    )
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(first))
+    shop.produce([frame(schema_id, avro(first, {"id": number, "p": number})) for number in range(3)])
+    shop.drain()
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(later))
+    shop.produce([frame(schema_id, avro(later, {"kid": 0, "p": 0}))])
+    shop.drain()
+    assert sorted((row["kid"], row["_kafka_offset"]) for row in shop.landed()) == [(0, 3), (1, 1), (2, 2)]
+    assert verified(shop, deep=True).outcome == "proven"

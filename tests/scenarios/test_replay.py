@@ -383,3 +383,16 @@ def test_a_version_that_would_make_another_table_is_said(shop_of: ShopOf, replay
     shop.registry_admin.register(f"{shop.topic}-value", json.dumps(versions[1]))
     (found,) = replayed(shop).findings
     assert (found.flaw, "the column a is int in the table" in found.what) == ("not_replayed", True)
+
+
+@pytest.mark.long
+def test_a_column_that_was_renamed_since_the_last_commit_is_compared(shop_of: ShopOf, replayed: Ask) -> None:
+    shop = shop_of(write=Upsert(key=("id",)))
+    key, names = {"name": "id", "type": "long"}, ({"name": "a"}, {"name": "b", "aliases": ["a"]})
+    first, renamed = ({"type": "record", "name": "R", "fields": [key, {**name, "type": "int"}]} for name in names)
+    schema_id = shop.registry_admin.register(f"{shop.topic}-value", json.dumps(first))
+    shop.produce([frame(schema_id, avro(first, {"id": 1, "a": 1}))])
+    shop.drain()
+    shop.registry_admin.register(f"{shop.topic}-value", json.dumps(renamed))
+    shop.drain()
+    assert replayed(shop).findings == ()

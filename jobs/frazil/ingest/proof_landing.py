@@ -27,11 +27,12 @@ from frazil.ingest.spark_errors import Cancelled, explained
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import spark_options
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.java_classes import Java, items
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry_of_head
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
-from frazil.lake.row_offsets import snapshot_rows
+from frazil.lake.row_offsets import quoted_part, snapshot_rows
 from frazil.schemas.iceberg import identifier_fields
 from frazil.schemas.metadata import DELETED_AT, INGESTED_AT
 
@@ -67,7 +68,7 @@ def replay(
     if problem := _lacks(pipeline, job, last.end):
         return _not_replayed(pipeline, problem)
     name, head = f"{job.iceberg.name}.{pipeline.table.identifier}", int(table.currentSnapshot().snapshotId())
-    held, _ = snapshot_rows(job.iceberg, name, table, head)
+    held = _named_now(*snapshot_rows(job.iceberg, name, table, head), table)
     here = _on_this_machine(job, environment, folder)
     count = max(sum(last.end.at.values()), 1)
     again = replace(
@@ -102,6 +103,13 @@ def replay(
             return replace(found, findings=(*found.findings, *_dropped(pipeline, columns, fresh)))
     except (Cancelled, MemoryError, SparkFailed) as error:
         return _not_replayed(pipeline, str(error))
+
+
+def _named_now(rows: DataFrame, then: Java, table: Java) -> DataFrame:
+    """Return the rows, whose names are those of the schema `then`, with the names that the table has now."""
+    now = {int(field.fieldId()): str(field.name()) for field in items(table.schema().columns())}
+    was = {int(field.fieldId()): str(field.name()) for field in items(then.columns())}
+    return rows.select(*(rows[quoted_part(name)].alias(now[number]) for number, name in was.items() if number in now))
 
 
 def _retyped(held: DataFrame, fresh: DataFrame) -> str:

@@ -55,7 +55,10 @@ def check_omitted(iceberg: Iceberg, table: Java, snapshot_id: int, rows: DataFra
         return
     fields = {field["name"]: field for field in iceberg.schema_json(table)["fields"]}
     columns = {fields[name]["id"]: _Values(keys[name], fields[name]) for name in keys.column_names}
-    scan = table.newScan().useSnapshot(snapshot_id).includeColumnStats(classes.list_of(keys.column_names))
+    scan, newest = table.newScan(), table.currentSnapshot()
+    if newest is None or int(newest.snapshotId()) != snapshot_id:
+        scan = scan.useSnapshot(snapshot_id)  # which finds columns by the snapshot's own names
+    scan = scan.includeColumnStats(classes.list_of(keys.column_names))
     with closing(scan.planFiles()) as planned:
         files = classes.static(GUAVA + "Lists", "newArrayList", ("java.lang.Iterable", planned))
     files = classes.each(files, classes.function("ContentScanTask", "file"))
