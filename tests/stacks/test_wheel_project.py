@@ -1,4 +1,4 @@
-"""The first deployment of a project that has the wheel and nothing of a checkout, by the commands that `frazil init` prints.
+"""The first deployment of a project that has the wheel and nothing of a checkout, by the commands of docs/guides/first-deployment.md.
 
 AWS is moto, Confluent is its stand-in, Kafka and Spark are real. One deployment is edited: that its clouds are stand-ins.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,20 +23,22 @@ from frazil.local.toolchain.jars import cache_folder
 from stacks.spec.deployments import DEPLOYMENTS
 from tests.demo.machine import clean
 from tests.standin.__main__ import up as local_cloud
+from tests.support.guides import block, blocks
 from tests.support.standin import Terraform
 
 pytestmark = [pytest.mark.long, pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(3600)]
 
 ACCOUNT = DEPLOYMENTS["local"].account
-DECLARED = "runs=SMALL, is_disposable=True"
-EDITED = f"""is_disposable=True, is_local=True, emr=Emr(architecture="X86_64"),
-                   access=Access(deployers=("arn:aws:iam::{ACCOUNT}:role/ci",)),
-                   runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1)"""
-TOPICS = """
-from frazil_deploy.infra.confluent.managed_topic import ManagedTopic
-
-topics = [ManagedTopic("orders")]
+GUIDE = "first-deployment.md"
+DECLARED = f"""access=Access(deployers=("arn:aws:iam::{ACCOUNT}:role/ci",)),
+            runs=SMALL,
 """
+EDITED = f"""access=Access(deployers=("arn:aws:iam::{ACCOUNT}:role/ci",)),
+            is_local=True,
+            emr=Emr(architecture="X86_64"),
+            runs=replace(SMALL, mode="follow", freshness_minutes=10, idle_minutes=1),
+"""
+CHANGES = 4
 
 
 @dataclass
@@ -54,6 +57,22 @@ class Project:
             f"{words}: {ended.returncode}\n{ended.stdout[-6000:]}\n{ended.stderr[-4000:]}"
         )
         return ended.stdout
+
+    def follow(self, section: str) -> None:
+        """Run Frazil's commands of a section of the guide, confirmed, and compare what the last ones print with its texts."""
+        printed: list[str] = []
+        for one in blocks(GUIDE, section):
+            lines = [words for command in one.commands if (words := shlex.split(command))[0] == "frazil"]
+            if lines:
+                printed = [line for words in lines for line in self._confirmed(words[1:]).splitlines()]
+            elif one.language == "text":
+                for line in one.text.replace("111111111111", ACCOUNT).splitlines():
+                    assert any(each.startswith(line) for each in printed), (line, printed)
+
+    def _confirmed(self, words: list[str]) -> str:
+        if words[:2] in (["deploy", "up"], ["deploy", "bootstrap"]) and "--check" not in words:
+            words = [*words, "--yes"]
+        return self.frazil(*words, expect=CHANGES if {"--check", "--offline"} & {*words} else 0)
 
     def reviewed(self, *options: str, expect: int) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.frazil("deploy", "plan", "dev", "--json", *options, expect=expect))
@@ -81,40 +100,26 @@ def project(root: Path, tmp_path: Path, terraform: Terraform) -> Iterator[Projec
 
 
 def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_records(project: Project) -> None:
-    project.frazil("init", ".", "--kafka", "local", "--aws", "--yes")
-    edit(project.folder / "infra_app.py", DECLARED, EDITED)
-    edit(project.folder / "infra_app.py", '"111111111111"', f'"{ACCOUNT}"')
-    edit(
-        project.folder / "infra_app.py",
-        "\nfrom frazil_deploy.infra",
-        "\nfrom dataclasses import replace\n\nfrom frazil_deploy.infra",
-    )
-    edit(
-        project.folder / "infra_app.py",
-        "import SMALL, Confluent, Deployment",
-        "import SMALL, Access, Confluent, Deployment, Emr",
-    )
-    (project.folder / "pipelines.py").write_text((project.folder / "pipelines.py").read_text() + TOPICS)
-
-    offline = project.reviewed("--offline", expect=4)
+    project.frazil("init", ".", "--kafka", "local", "--aws", "--yes")  # with the sample of records
+    declare(project)
+    project.follow("## 2. Cost and review, without an account")
+    offline = project.reviewed("--offline", expect=CHANGES)
     assert offline["dangers"] == []
     assert [(each["pipeline"], each["outcome"]) for each in offline["effects"]] == [("orders", "made")]
     assert float(offline["cost"]["services"]["EMR Serverless"]["after"]) > 0
 
     exports = local_cloud(project.folder)["exports"]
     project.variables |= exports
-    project.frazil("deploy", "bootstrap", "dev", "--yes")
+    project.follow("## 3. Prepare the account, once")
     assert_first_plan_is_the_offline_one(project, offline)
-    assert "dev-ingestion: applied" in project.frazil("deploy", "up", "dev", "--release", "none", "--yes")
+    project.follow("## 4. Deploy without a release")
     project.frazil("local", "produce", "orders", "orders.jsonl")
 
-    deployed = project.frazil("deploy", "up", "dev", "--yes")
-    assert "ingest: generation 1 runs" in deployed, deployed
+    project.follow("## 5. Deploy the release")
     [manifest] = project.folder.glob(".frazil/releases/dev/*/manifest.json")
     release = json.loads(manifest.read_text())["release"]
     assert (release["wheel_sha256"][:12], release.get("git_commit")) == (manifest.parent.name, None)
     assert "10" in project.frazil("query", "--env", "dev", "--csv", "select count(*) from orders").splitlines()
-    project.frazil("verify", "orders", "--env", "dev")
 
     again = project.frazil("deploy", "up", "dev", "--yes")
     assert "is built already" in again
@@ -122,6 +127,18 @@ def test_a_project_of_the_wheel_is_reviewed_released_deployed_and_lands_its_reco
         f"dev-{what}: nothing changes" for what in ("foundation", "confluent", "ingestion")
     ]
     shutil.rmtree(project.folder / ".frazil" / "releases")
+
+
+def declare(project: Project) -> None:
+    """Declare what the guide declares, but for an account of stand-ins."""
+    file = project.folder / "infra_app.py"
+    written = block(GUIDE, "infra_app.py").replace("111111111111", ACCOUNT)
+    file.write_text(f"from dataclasses import replace\n\n{written}")
+    edit(file, "Deployment\n", "Deployment, Emr\n")
+    edit(file, DECLARED, EDITED)
+    [topics] = (one.text for one in blocks(GUIDE) if "ManagedTopic" in one.text)
+    file = project.folder / "pipelines.py"
+    file.write_text(f"{file.read_text()}\n{topics}")
 
 
 def assert_first_plan_is_the_offline_one(project: Project, offline: dict[str, Any]) -> None:
