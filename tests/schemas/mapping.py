@@ -1,4 +1,4 @@
-"""The rows of docs/schemas.md, and what the code makes of each: the page and the code cannot part."""
+"""The rows of docs/schemas.md and `mapping_examples.md`, and what the code makes of each: the page and the code cannot part."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ from tests.support.proto import protobuf as message
 
 REJECTED = "rejected"
 PAGE = Path(__file__).parents[2] / "docs" / "schemas.md"
+EXAMPLES = Path(__file__).parent / "mapping_examples.md"
+"""More rows: cases of the page's rules, and types that the page describes in a sentence."""
 _ROW = re.compile(
     r"^\| (?P<what>.+?) \| `(?P<schema>.+?)` \| (?P<column>.+?) \| `(?P<written>.+?)` \| `(?P<lands>.+?)` \|$"
 )
@@ -60,10 +62,11 @@ class Row:
 
 
 def rows(section: str, page: str | None = None) -> list[Row]:
-    """The rows under a heading of the page."""
-    text = page if page is not None else PAGE.read_text("utf-8")
-    body = text.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-    return [Row(**match.groupdict()) for line in body.splitlines() if (match := _ROW.match(line))]
+    """The rows under a heading of the page, and then those under the same heading of the examples."""
+    texts = [page] if page is not None else [file.read_text("utf-8") for file in (PAGE, EXAMPLES)]
+    bodies = [text.partition(f"\n## {section}\n")[2].partition("\n## ")[0] for text in texts]
+    lines = [line for body in bodies for line in body.splitlines()]
+    return [Row(**match.groupdict()) for line in lines if (match := _ROW.match(line))]
 
 
 def landed(row_type: Struct) -> Struct:

@@ -128,10 +128,20 @@ def test_protobuf_examples_land_as_the_page_says() -> None:
 
 
 def test_every_line_of_a_table_is_a_row_that_is_run() -> None:
-    lines = [line for line in mapping.PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
+    texts = [file.read_text("utf-8") for file in (mapping.PAGE, mapping.EXAMPLES)]
+    lines = [line for text in texts for line in text.splitlines() if line.startswith("| ")]
     heads = [line for line in lines if line.startswith("| what |")]
-    assert len(heads) == len(SECTIONS)
+    assert [text.count("| what |") for text in texts] == [len(SECTIONS) - 1, len(SECTIONS)]
     assert len(lines) - len(heads) == sum(map(len, (AVRO, DEBEZIUM, DEBEZIUM_JSON, JSON, PROTOBUF)))
+
+
+def test_a_named_type_has_the_same_column_in_avro_and_in_json_schema() -> None:
+    """The page has a table of Avro alone."""
+    for name in [*(name for _, name in SEMANTIC), VARIABLE_SCALE_DECIMAL, DECIMAL]:
+        avro = {row.column for row in DEBEZIUM if f'"connect.name": "{name}"' in row.schema and row.what[:5] != "array"}
+        named = (row for row in DEBEZIUM_JSON if f'"title": "{name}"' in row.schema and row.what[:5] != "array")
+        assert avro
+        assert avro <= {row.column for row in named}, name
 
 
 def test_every_type_of_avro_is_on_the_page() -> None:
