@@ -1,4 +1,4 @@
-"""What may come in and what becomes of it: each row of `docs/bad-input.md` is a test here, and each test a row there."""
+"""What may come in and what becomes of it: each row of `bad_input.md` is a test here, and each test a row there."""
 
 from __future__ import annotations
 
@@ -527,7 +527,7 @@ def test_a_registry_that_is_slow_is_waited_for(away: Away) -> None:
 def test_the_page_names_each_of_these_tests_and_no_other(root: Path) -> None:
     files: dict[str, list[str]] = {}
     file = "tests/scenarios/test_bad_input.py"
-    for line in (root / "docs" / "bad-input.md").read_text().splitlines():
+    for line in (root / "tests" / "scenarios" / "bad_input.md").read_text().splitlines():
         if named := re.search(r"`(tests/[\w/]+\.py)`", line):
             file = named[1]
         elif line.startswith("## "):
@@ -542,6 +542,8 @@ def test_the_page_names_each_of_these_tests_and_no_other(root: Path) -> None:
         assert {*names} <= {*re.findall(r"^def (test_\w+)", (root / other).read_text(), re.MULTILINE)}, other
 
 
-def test_the_page_has_each_reason(root: Path) -> None:
-    codes = re.findall(r"`(\w+)` \| `test_", (root / "docs" / "bad-input.md").read_text())
+def test_the_page_has_each_reason_and_each_is_tested(root: Path) -> None:
+    codes = re.findall(r"`(\w+)` \| `test_", (root / "tests" / "scenarios" / "bad_input.md").read_text())
     assert {*codes} == {*Reason}
+    rows = [line for line in (root / "docs" / "bad-input.md").read_text().splitlines() if line.startswith("| `")]
+    assert {code for row in rows for code in re.findall(r"`(\w+)`", row.split(" | ")[0])} == {*Reason}
