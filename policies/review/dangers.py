@@ -10,12 +10,13 @@ from policies.resources import HOLDS_DATA, Change, Finding
 from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import touched
 from policies.review.data_effects.effects import Effect
-from policies.review.interruptions import interruptions
 from policies.review.plan.resource_changes import Planned, Verb
 from policies.review.policy_diff import PolicyChange, follows_from
 
 _WIDENED, _LOST, _LOWERED = "policy_widened", "data_lost", "partitions_lowered"
 _LOSING = {_LOST, _LOWERED, "retention_under_lag"}
+_CUTS = {Verb.DELETE, Verb.REPLACE, Verb.UPDATE}
+_MOVE = "Declare another application, and run frazil deploy move-application before this one changes"
 
 
 def change_dangers(
@@ -57,9 +58,14 @@ def change_dangers(
                 stack=change.stack,
                 touches=touched(change, deployed),
             )
-    cut_off = list(_cut_off(changes))
-    yield from cut_off
-    yield from (each for each in interruptions(changes) if not (cut_off and each.rule == "network_change"))
+        if change.type == "aws_emrserverless_application" and change.verb in _CUTS:
+            yield Danger(
+                rule="application_change",
+                where=change.address,
+                what=f"{change.verb} of an application: EMR Serverless allows it for a stopped one only, so its runs end",
+                do=_MOVE,
+                stack=change.stack,
+            )
     known = {(each.resource, each.rule) for each in findings}
     for policy in policies:
         if policy.is_unknown and (policy.address, _WIDENED) not in known:
@@ -69,23 +75,6 @@ def change_dangers(
                 what=f"{policy.argument} is known only after it is applied, so its permissions cannot be reviewed",
                 do="Apply what it depends on first, then plan again",
                 stack=policy.stack,
-            )
-
-
-def _cut_off(changes: Sequence[Planned]) -> Iterator[Danger]:
-    """Yield the removal of the last NAT gateway, the jobs' only route to Kafka and the schema registry."""
-    gateways = [change for change in changes if change.type == "aws_nat_gateway"]
-    if any(change.verb is Verb.CREATE for change in gateways):
-        return
-    for change in gateways:
-        if change.verb is Verb.DELETE:
-            yield Danger(
-                rule="access_lost",
-                where=change.address,
-                what="the jobs lose their way out: they reach the schema registry by its public address only, and Kafka "
-                "unless Confluent's endpoint is connected to an attachment",
-                do="Keep the NAT gateway; PrivateLink does not work yet",
-                stack=change.stack,
             )
 
 

@@ -56,7 +56,7 @@ ENVIRONMENTS = {
     ),
 }
 EVERYDAY = ("dev", "prefixes", "governed")
-PERMISSIONS = {"policy_widened", "access_interrupted", "retention_under_lag"}
+PERMISSIONS = {"policy_widened", "retention_under_lag"}
 
 
 def made(deployment: Deployment, *pipelines: Pipeline, topics: tuple[ManagedTopic, ...] = ()) -> dict[str, Any]:

@@ -180,7 +180,6 @@ FACTS = {
         "update aws_s3_object.desired",
     ],
     "private_link": [
-        "danger access_lost: aws_nat_gateway.nat",
         "delete aws_nat_gateway.nat",
         "delete aws_eip.nat",
         "create aws_vpc_endpoint.glue",

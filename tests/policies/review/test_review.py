@@ -13,7 +13,7 @@ from policies.review.markdown.page import markdown
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Verdict, review
-from tests.policies.review.cases import CASES, DESIRED, TOPIC, topic
+from tests.policies.review.cases import APPLICATION, CASES, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, change, declared, plan, reviewed
 from tests.policies.reviewing import TODAY
 
@@ -119,11 +119,11 @@ def accepting(*codes: str, digest: str = "") -> Any:
 
 
 def test_an_acceptance_is_of_one_plan_and_of_the_named_codes() -> None:
-    gone = plan(LOST, change("aws_nat_gateway.nat", "delete", {"id": "n"}))
-    assert reviewed(gone).open_codes == ("access_lost", "data_lost")
-    assert reviewed(gone, accepted=accepting("data_lost")).open_codes == ("access_lost",)
+    gone = plan(LOST, change("aws_emrserverless_application.a", "delete", {"id": "n"}))
+    assert reviewed(gone).open_codes == ("application_change", "data_lost")
+    assert reviewed(gone, accepted=accepting("data_lost")).open_codes == ("application_change",)
     assert reviewed(gone, accepted=accepting("data_lost")).verdict is Verdict.REFUSED
-    assert reviewed(gone, accepted=accepting("data_lost", "access_lost")).verdict is Verdict.CHANGES
+    assert reviewed(gone, accepted=accepting("data_lost", "application_change")).verdict is Verdict.CHANGES
     assert reviewed(gone, accepted=accepting("all")).verdict is Verdict.CHANGES
     assert reviewed(gone, accepted=accepting("all", digest="0" * 64)).verdict is Verdict.REFUSED
 
@@ -159,8 +159,24 @@ def test_a_digest_with_the_same_first_63_digits_is_another_plan() -> None:
 
 
 def test_the_review_names_who_accepted_and_what_is_open() -> None:
-    gone = plan(LOST, change("aws_nat_gateway.nat", "delete", {"id": "n"}))
+    gone = plan(LOST, change("aws_emrserverless_application.a", "delete", {"id": "n"}))
     made = reviewed(gone, accepted=accepting("data_lost"))
     page = markdown(made)
     assert "`ann` accepts `data_lost`: it is empty" in page
-    assert f"`frazil accept {made.form.digest} access_lost: the reason`" in page
+    assert f"`frazil accept {made.form.digest} application_change: the reason`" in page
+
+
+@pytest.mark.parametrize("verb", ["update", "replace", "delete"])
+def test_a_changed_application_is_a_danger(verb: str) -> None:
+    after = None if verb == "delete" else {**APPLICATION, "name": "b"}
+    made = reviewed(plan(change("aws_emrserverless_application.a", verb, APPLICATION, after)))
+    assert made.open_codes == ("application_change",)
+
+
+def test_fewer_partitions_are_one_danger_and_another_cause_is_named_too() -> None:
+    was, will = {"topic_name": "flights", "partitions_count": 6}, {"topic_name": "flights", "partitions_count": 3}
+    fewer = plan(change(TOPIC, "replace", was, will, forced=[["partitions_count"]]))
+    assert reviewed(fewer).open_codes == ("partitions_lowered",)
+    both = [["partitions_count"], ["topic_name"]]
+    renamed = plan(change(TOPIC, "replace", was, {**will, "topic_name": "u"}, forced=both))
+    assert reviewed(renamed).open_codes == ("data_lost", "partitions_lowered")
