@@ -243,7 +243,8 @@ def _prepared(
     if tables.ahead is None or tables.state is not SideState.AHEAD:
         findings += wrong_state(tables.state, pipeline.table.dead_letters)
     check_metadata_columns(pipeline, table.layout)
-    check_key(pipeline, table.layout)
+    if newest.keys is not None:
+        check_key(pipeline, table.layout)
     loaded = {Role.TABLE: (table, table.head, place_columns(pipeline))}
     if side is not None:
         loaded[Role.DEAD_LETTERS] = (side, as_of(side, commits, pipeline.name), DEAD_LETTERS)

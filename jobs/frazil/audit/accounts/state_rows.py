@@ -221,8 +221,6 @@ class State:
 
 def check_key(pipeline: Pipeline, actual: Layout) -> None:
     """Raise `WriteModeDiffers` if the identifier fields of an upsert table are not the columns of its key."""
-    if not pipeline.write.replaces_rows:
-        return
     of, key = key_type(actual), pipeline.write.key
     fields = (
         tuple(field.name for field in of.fields) if isinstance(of, Struct) and not is_union(of) else ("_kafka_key",)
