@@ -25,7 +25,7 @@ from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
 from policies.review.plan.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
 from policies.review.plan.planned_resources import planned_resources
-from policies.review.plan.resource_changes import Difference, Planned, Verb, as_declared, drifted, planned
+from policies.review.plan.resource_changes import Planned, Verb, as_declared, planned
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import explainable, role_rights, with_roles
@@ -71,7 +71,6 @@ class Review:
     policies: tuple[PolicyChange, ...]
     new_tables: tuple[str, ...]
     effects: tuple[Effect, ...]
-    drift: tuple[tuple[Planned, tuple[Difference, ...]], ...]
     notes: tuple[str, ...]
     cost_before: Estimate
     cost_after: Estimate
@@ -187,7 +186,6 @@ def review(
         policies=policies,
         new_tables=tuple(sorted({t for p in new for t in p.tables} - {t for p in old for t in p.tables})),
         effects=tuple(sorted(all_effects, key=lambda effect: not effect.is_dangerous)),
-        drift=tuple(each for name, plan in plans.items() for each in drifted(plan, name)),
         notes=(
             *([offline] if offline else []),
             *notes(stacks, plans, has_pipelines=_has_pipelines(new_documents)),

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from policies.review.cost import SERVICES, Estimate
-from policies.review.plan.resource_changes import LATER, Difference, Planned
+from policies.review.plan.resource_changes import Planned
 from policies.review.review import Review
 
 VERSION = 1
@@ -35,8 +35,7 @@ def document(review: Review) -> dict[str, Any]:
         "open": list(review.open_codes),
         "findings": _plain(review.unchanged),
         "expected": [{**_plain(each), "why": why} for each, why in review.expected],
-        "changes": [_change(each, each.differences()) for each in review.changes],
-        "drift": [_change(*each) for each in review.drift],
+        "changes": [_change(each) for each in review.changes],
         "cost": cost,
     }
 
@@ -49,12 +48,11 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    return f"{value:f}" if isinstance(value, Decimal) else repr(LATER) if value is LATER else value
+    return f"{value:f}" if isinstance(value, Decimal) else value
 
 
-def _change(change: Planned, differences: tuple[Difference, ...]) -> dict[str, Any]:
-    own = ("stack", "address", "type", "verb", "why", "forced_by", "moved_from", "imported")
-    return {**{name: _plain(getattr(change, name)) for name in own}, "differences": _plain(differences)}
+def _change(change: Planned) -> dict[str, Any]:
+    return {name: _plain(getattr(change, name)) for name in ("stack", "address", "type", "verb", "forced_by")}
 
 
 def _sides(before: Decimal, after: Decimal) -> dict[str, str]:

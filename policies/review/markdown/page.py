@@ -21,17 +21,6 @@ WIDENED = "policy_widened"
 LONGEST = 60_000
 """Characters; GitHub takes 65,536 for a comment."""
 
-_VERBS = {
-    # verb: what is counted, the heading
-    Verb.DELETE: ("to delete", "Delete"),
-    Verb.REPLACE: ("to replace", "Replace: delete and create"),
-    Verb.FORGET: ("to forget", "Forget: the object stays, and Terraform no longer manages it"),
-    Verb.UPDATE: ("to update", "Update in place"),
-    Verb.IMPORT: ("to import", "Import: the object exists already"),
-    Verb.MOVE: ("to move", "Move to another address, without a change"),
-    Verb.CREATE: ("to create", "Create"),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Section:
@@ -133,7 +122,7 @@ def _origin(review: Review) -> str:
 
 
 def _counted(review: Review) -> str:
-    counted = [f"{review.count(verb)} {word}" for verb, (word, _) in _VERBS.items() if review.count(verb)]
+    counted = [f"{review.count(verb)} to {verb}" for verb in Verb if review.count(verb)]
     outputs = f"; {_number(len(review.outputs), 'output')} changed" if review.outputs else ""
     unchanged = f", {_number(len(review.unchanged), 'finding')} on what does not change" if review.unchanged else ""
     dangers = _number(len(review.dangers), "danger").capitalize()
@@ -156,15 +145,16 @@ def _sections(review: Review) -> list[_Section]:
     )
     details = (f"{part}\n" for part in sections.cost_details(now, after, prices, review.region))
     expected = tuple(sections.expected(review.expected))
+    order = list(Verb)
+    changes = sorted(review.changes, key=lambda change: order.index(change.verb))
     new_tables = f"Permissions on new tables ({len(following)})"
     return [
         _Section("⚠️ Dangers", tuple(sections.dangers(review.dangers))),
         _Section("⚠️ Guardrails, on what does not change", tuple(unchanged)),
         _Section("Effects on data", effects, intro=table),
         _Section("Who may do what", tuple(map(sections.policy, unexpected)), intro=summary),
-        _Section("Changed outside of this code", tuple(sections.drift(*each) for each in review.drift)),
         _Section("Cost, estimated", (), intro=sections.cost_table(now, after, prices)),
-        *(_changes(review, verb, heading) for verb, (_, heading) in _VERBS.items()),
+        _Section(f"Resources ({len(review.changes)})", tuple(map(sections.resource, changes)), is_folded=True),
         _Section(new_tables, tuple(map(sections.policy, following)), is_folded=True),
         _Section(f"Findings that are expected ({len(review.expected)})", expected, is_folded=True),
         _Section("Where the estimate comes from", tuple(details), is_folded=True),
@@ -182,8 +172,3 @@ def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
 def _roles(changes: Sequence[PolicyChange]) -> list[str]:
     """Return the names of the roles whose policies change, without the environment's prefix if there is one."""
     return list(dict.fromkeys(each.argument.removeprefix("all policies of ") for each in changes))
-
-
-def _changes(review: Review, verb: Verb, heading: str) -> _Section:
-    found = tuple(sections.resource(change) for change in review.changes if change.verb is verb)
-    return _Section(f"{heading} ({len(found)})", found, is_folded=True)

@@ -1,11 +1,9 @@
-"""The entries of a review's sections as Markdown: dangers, effects, policies, resources, drift, cost."""
+"""The entries of a review's sections as Markdown: dangers, effects, policies, resources, cost."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
 
 from frazil.declaration.checks.change_effects import Outcome
 from policies.resources import Finding
@@ -14,11 +12,10 @@ from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import MOST_NAMED, shortened
 from policies.review.data_effects.effects import Effect
 from policies.review.markdown.escaping import cell, code, prose
-from policies.review.plan.resource_changes import LATER, Difference, Planned
+from policies.review.plan.resource_changes import Planned
 from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 
-_MOST_DIFFERENCES = 12
 _MOST_OF_A_RULE = 6
 _OUTCOMES = {
     Outcome.STOPS: "stops",
@@ -28,8 +25,6 @@ _OUTCOMES = {
     Outcome.MADE: "new",
     Outcome.UPKEEP: "no row changes",
 }
-_TOO_LONG = {"content", "input", "assume_role_policy", "policy", "schema"}
-"""Arguments that are documents: their changes have sections of their own."""
 
 
 def dangers(found: Sequence[Danger]) -> Iterator[str]:
@@ -89,19 +84,9 @@ def policy(change: PolicyChange) -> str:
 
 
 def resource(change: Planned) -> str:
-    """Return a changed resource, with the reasons and the changed attributes."""
-    notes = [f"forced by {', '.join(map(code, change.forced_by))}"] if change.forced_by else []
-    notes += [prose(change.why)] if change.why else []
-    notes += [f"formerly {code(change.moved_from, None)}"] if change.moved_from else []
-    notes += [f"it exists as {code(change.imported)}"] if change.imported else []
-    head = f"- {code(change.address, None)}" + (f": {'; '.join(notes)}" if notes else "")
-    return "\n".join([head, *_differences(change.differences())])
-
-
-def drift(change: Planned, differences: Sequence[Difference]) -> str:
-    """Return a change made outside of this code."""
-    what = "deleted" if change.verb == "delete" else "changed"
-    return "\n".join([f"- {code(change.address, None)}: {what}", *_differences(differences)])
+    """Return a changed resource, with the attributes that force its replacement."""
+    forced = f", forced by {', '.join(map(code, change.forced_by))}" if change.forced_by else ""
+    return f"- {code(change.stack)}: {change.verb} {code(change.address, None)}{forced}"
 
 
 def new_table_permissions(roles: Sequence[str], tables: Sequence[str]) -> str:
@@ -155,25 +140,6 @@ def _statement(statement: StatementDiff) -> Iterable[str]:
     yield f"  - {statement.what} {code(statement.name)}{effect_of}"
     for line in statement.lines:
         yield f"    - {code(line, 400)}"
-
-
-def _differences(differences: Sequence[Difference]) -> Iterable[str]:
-    shown = [each for each in differences if each.path.partition(".")[0].partition("[")[0] not in _TOO_LONG]
-    for each in shown[:_MOST_DIFFERENCES]:
-        yield f"  - {code(each.path)}: {_value(each.before)} → {_value(each.after)}"
-    if len(shown) > _MOST_DIFFERENCES:
-        yield f"  - … and {len(shown) - _MOST_DIFFERENCES} more attributes"
-    documents = sorted({each.path.partition(".")[0].partition("[")[0] for each in differences} & _TOO_LONG)
-    if documents:
-        yield f"  - {', '.join(map(code, documents))}: another text"
-
-
-def _value(value: Any) -> str:
-    if value is LATER:
-        return "(known after apply)"
-    if value is None:
-        return "(nothing)"
-    return code(value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False))
 
 
 def _sentence(text: str) -> str:

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from policies.review.plan.resource_changes import at
-
 Json = Mapping[str, Any]
 
 MASK = "(secret)"
@@ -46,8 +44,6 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
     return {
         **kept,
         "resource_changes": [resource(each) for each in plan.get("resource_changes") or ()],
-        "resource_drift": [resource(each) for each in plan.get("resource_drift") or ()],
-        "relevant_attributes": _without(plan.get("relevant_attributes") or [], known),
         "output_changes": {
             _hidden(name, known): _change({"actions": [], **each}, known)
             for name, each in (plan.get("output_changes") or {}).items()
@@ -91,8 +87,12 @@ def _either(one: Any, other: Any) -> Any:
     if isinstance(one, list) or isinstance(other, list):
         left_items, right_items = (side if isinstance(side, list) else [] for side in (one, other))
         longest = max(len(left_items), len(right_items))
-        return [_either(at(left_items, index), at(right_items, index)) for index in range(longest)]
+        return [_either(_at(left_items, index), _at(right_items, index)) for index in range(longest)]
     return False
+
+
+def _at(items: list[Any], index: int) -> Any:
+    return items[index] if index < len(items) else None
 
 
 def _masked(value: Any, marks: Any, other: Any, known: list[str], mask: str) -> Any:
@@ -111,7 +111,7 @@ def _masked(value: Any, marks: Any, other: Any, known: list[str], mask: str) -> 
     if isinstance(value, list):
         other_items, inner_marks = (side if isinstance(side, list) else [] for side in (other, marks))
         return [
-            _masked(part, at(inner_marks, index), at(other_items, index), known, mask)
+            _masked(part, _at(inner_marks, index), _at(other_items, index), known, mask)
             for index, part in enumerate(value)
         ]
     shown = _without(value, known)
@@ -207,7 +207,7 @@ def _leaves(value: Any, marks: Any) -> Iterator[str]:
             yield from _leaves(part, inner)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            inner = True if marks is True else at(marks, index) if isinstance(marks, list) else None
+            inner = True if marks is True else _at(marks, index) if isinstance(marks, list) else None
             yield from _leaves(part, inner)
     elif marks is True and not isinstance(value, bool):
         yield str(value)

@@ -305,24 +305,6 @@ def forgotten_moved_imported() -> Review:
     )  # fmt: skip
 
 
-def drifted() -> Review:
-    """Tags that a provider tells as null and as {} did not change, and what this plan does not depend on is not told."""
-    was = {**topic(), "tags": None}
-    now = {**topic(days=2), "tags": {}}
-    return reviewed(
-        plan(
-            DEPLOYED,
-            stays(TOPIC, topic()),
-            resource_drift=[
-                change(TOPIC, "update", was, now),
-                change("aws_iam_role.ingest", "update", {"description": "a"}, {"description": "b"}),
-                change("aws_scheduler_schedule.ingest", "delete", {"name": "frazil-dev-ingest"}),
-            ],
-            relevant_attributes=[{"resource": TOPIC, "attribute": ["config"]}],
-        )
-    )
-
-
 def unfinished() -> Review:
     """One stack whose plan ended in an error, one that could not be planned."""
     lost = change(
@@ -475,7 +457,7 @@ CASES: dict[str, Callable[[], Review]] = {
         nothing, first_deployment, pipeline_added, pipeline_removed, pipeline_renamed, table_moved, layout_changed,
         metadata_columns_changed, evolution_and_retention_changed, reading_changed, topic_exchanged, columns_added_and_widened,
         columns_refused, bucket_replaced, partitions_lowered, partitions_added, kafka_retention_cut, trust_widened, trust_unknown,
-        protection_removed, forgotten_moved_imported, drifted, unfinished, outputs_changed_before, secret_rotated, mode_changed,
+        protection_removed, forgotten_moved_imported, unfinished, outputs_changed_before, secret_rotated, mode_changed,
         stopped, danger_accepted, hostile_names, private_link, of_the_page,
     )
 }  # fmt: skip

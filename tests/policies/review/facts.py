@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.review.plan.resource_changes import Difference
 from policies.review.review import Review
 
 
 def facts(review: Review) -> list[str]:
-    """Return dangers, findings, effects, changes, policies, drift, outputs, notes and costs of a review."""
+    """Return dangers, findings, effects, changes, policies, outputs, notes and costs of a review."""
     return list(_facts(review))
 
 
@@ -26,23 +25,12 @@ def _facts(review: Review) -> Iterator[str]:
         yield f"{effect.outcome.value} {effect.pipeline} {effect.table}{changed}{values}".replace("  ", " ").rstrip()
     for change in review.changes:
         forced = f", forced by {', '.join(change.forced_by)}" if change.forced_by else ""
-        was = f", was {change.moved_from or change.imported}" if change.moved_from or change.imported else ""
-        yield f"{change.verb.value} {change.address}{forced}{was}"
-        # The effects say what changes in a document.
-        yield from (_difference(each) for each in change.differences() if not each.path.startswith("content"))
+        yield f"{change.verb.value} {change.address}{forced}"
     for policy in review.policies:
         statements = ", ".join(f"{each.what} {each.name}" for each in policy.statements)
         yield f"policy {policy.address}: {'unknown' if policy.is_unknown else statements}"
-    for drifted, differences in review.drift:
-        yield f"drift {drifted.verb.value} {drifted.address}"
-        yield from map(_difference, differences)
     yield from (f"output {each}" for each in review.outputs)
     yield from (["notes"] if review.notes else [])
     if review.cost_before.lines or review.cost_after.lines:
         before, after = (sum(line.amount for line in cost.lines) for cost in (review.cost_before, review.cost_after))
         yield f"cost {before:.2f} -> {after:.2f}"
-
-
-def _difference(found: Difference) -> str:
-    values = f"{found.before} -> {found.after}"
-    return f"  {found.path}: {values}" if len(values) < 60 else f"  {found.path}"

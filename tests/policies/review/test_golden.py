@@ -13,7 +13,7 @@ REFUSED = {
     "protection_removed", "forgotten_moved_imported", "unfinished", "stopped", "of_the_page",
     "outputs_changed_before",
 }  # fmt: skip
-NOTHING = {"nothing", "drifted"}
+NOTHING = {"nothing"}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -47,7 +47,6 @@ def everywhere(secret: str) -> dict[str, Any]:
         change("aws_sns_topic.moved", "stay", spread, spread, importing=secret, previous_address=f"aws_sns_topic.{secret}"),
         change("aws_iam_role_policy.p", "update", {"name": "r", "policy": "{}"}, {"name": "r", "policy": spread["policy"]}),
         resource_drift=[change("aws_s3_bucket.drift", "update", {"bucket": "b", **spread}, {"bucket": secret})],
-        relevant_attributes=[{"resource": "aws_s3_bucket.drift", "attribute": ["bucket"]}],
         prior_state={"values": {"outputs": {"o": {"sensitive": True, "value": secret}}, "root_module": {"resources": [
             {"address": "a.b", "type": "a", "values": {"password": secret}, "sensitive_values": {"password": True}}]}}},
         variables={"v": {"value": secret}},
@@ -193,7 +192,7 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
         verb = draw(st.sampled_from(["create", "update", "delete", "replace", "forget", "stay"]))
         unknown = draw(st.dictionaries(words, st.just(True), max_size=2))
         changes.append(change(f"{draw(kinds)}.n{number}", verb, before, after, unknown=unknown, forced=[[draw(words)]]))
-    return plan(*changes, resource_drift=changes[1:], relevant_attributes=[])
+    return plan(*changes, resource_drift=changes[1:])
 
 
 @pytest.mark.long
