@@ -27,6 +27,8 @@ from frazil.schemas.avro import JVM_PROPERTIES
 REDACT = "(?i)secret|password|passwd|token|access[._-]?key|credential|jaas|keystore|private"
 
 
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""A local master has no executors elsewhere. Spark would look up the machine's names, and serve on its other addresses."""
 START_SECONDS = 300.0  # until a JVM that does not come up is given up; it takes 3 to 20 on a busy machine
 _OF_A_LOST_JVM = (Py4JError, OSError, AttributeError, TypeError)  # what py4j raises for a peer that is gone
 
@@ -53,6 +55,7 @@ def session(
     chosen = {
         "spark.app.name": name,
         **({"spark.master": master} if master else {}),
+        **(_LOOPBACK if (master or "").startswith("local") else {}),
         **({"spark.jars": ",".join(str(jar) for jar in jars)} if jars else {}),
         "spark.sql.session.timeZone": "UTC",
         "spark.scheduler.mode": "FAIR",
