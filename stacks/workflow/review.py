@@ -1,4 +1,4 @@
-"""`python -m stacks.workflow.review ENV`: review a deployment, as Markdown or JSON. `frazil deploy plan` runs it.
+"""`python -m stacks.workflow.review ENV`: review a deployment, as Markdown. `frazil deploy plan` runs it.
 
 Synthesises the environment, plans its stacks, and checks both against the guardrails. The review lists the changes, their
 effects on data, new permissions and the cost. Exit codes: 0 no changes, 1 refused, 2 invalid input, 4 changes, 5 not reviewed.
@@ -26,7 +26,6 @@ from typing import Any, NoReturn
 from frazil.exit_codes import Exit
 from policies.resource_values import DeclaredAccess
 from policies.review.acceptance import in_comments, on_command_line
-from policies.review.markdown.json_document import document
 from policies.review.markdown.page import markdown, unchanged
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import NotAssumed, Prices, price_table
@@ -80,10 +79,7 @@ def main(
     except (NotPlanned, NotAssumed, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return Exit.UNCHECKED
-    if chosen.json:
-        print(json.dumps(document(found), indent=2, ensure_ascii=True))
-    else:
-        print(markdown(found), end="")
+    print(markdown(found), end="")
     return EXITS[found.verdict]
 
 
@@ -232,7 +228,6 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
     parser.add_argument("--commit", default="", metavar="SHA", help="the reviewed commit, if not that of the checkout")
     parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
-    parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
     return parser.parse_args(arguments)
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -56,16 +55,11 @@ def reviewed(cloud: Cloud, *arguments: str, **variables: str) -> tuple[int, str,
     return done.returncode, done.stdout, done.stderr
 
 
-def outcomes(document: Any) -> set[tuple[str, str]]:
-    return {(each["pipeline"], each["outcome"]) for each in document["effects"]}
-
-
 def test_in_an_empty_account_what_cannot_be_planned_yet_is_refused_and_named(deployed: Cloud) -> None:
-    status, out, err = reviewed(deployed, "--json")
+    status, out, err = reviewed(deployed)
     assert (status, err) == (1, "")
-    told = json.loads(out)
-    assert {danger["where"] for danger in told["dangers"]} == {"local-confluent", "local-ingestion"}
-    assert {danger["rule"] for danger in told["dangers"]} == {"not_reviewed"}
+    assert all(f"- **`local-{stack}`**: It is not reviewed" in out for stack in ("confluent", "ingestion"))
+    assert out.count("`not_reviewed`") == 2
 
 
 def test_what_stands_as_it_is_declared_has_nothing_to_tell(deployed: Cloud) -> None:
@@ -82,31 +76,32 @@ def test_a_change_is_told_with_what_becomes_of_data_and_no_secret(deployed: Clou
     deployed.declare(partitions=8, schema=WIDER)
     more = deployed.folder / "more.py"
     more.write_text((deployed.folder / "pipelines.py").read_text() + MORE)
-    status, out, err = reviewed(deployed, "--json", FRAZIL_PIPELINES=str(more))
-    told = json.loads(out)
-    assert (status, err) == (4, ""), told["dangers"]
-    assert outcomes(told) >= {("flights", "from_now_on"), ("weather", "made")}
-    topics = [each for each in told["changes"] if each["type"] == "confluent_kafka_topic"]
-    assert [each["verb"] for each in topics] == ["update"]
-    assert told["expected"]
-    assert float(told["cost"]["total"]["difference"]) > 0
-    page = reviewed(deployed, FRAZIL_PIPELINES=str(more))[1]
-    assert not [secret for secret in secrets if secret in out + page]
+    form = deployed.folder / "form.json"
+    status, out, err = reviewed(deployed, "--form", str(form), FRAZIL_PIPELINES=str(more))
+    assert (status, err) == (4, ""), out
+    assert "| `flights` | `nyc.flights` | from now on |" in out
+    assert "| `weather` | `sky.weather` | new |" in out
+    [topic] = [
+        each
+        for each in json.loads(form.read_text())["stacks"]["local-confluent"]["resources"]
+        if each["address"].startswith("confluent_kafka_topic.")
+    ]
+    assert topic["arguments"]["partitions_count"] == {"before": 6, "after": 8, "unknown": False}
+    [total] = [line for line in out.splitlines() if line.startswith("| **total** |")]
+    assert "+" in total
+    assert not [secret for secret in secrets if secret in out + form.read_text()]
 
 
 def test_fewer_partitions_are_refused_by_terraform_and_by_the_review(deployed: Cloud) -> None:
     deployed.declare(partitions=3)
-    status, out, _ = reviewed(deployed, "--json")
+    status, out, _ = reviewed(deployed)
     assert status == 1
-    dangers = json.loads(out)["dangers"]
-    assert any("Instance cannot be destroyed" in danger["what"] for danger in dangers)
+    assert "Instance cannot be destroyed" in out
 
 
 def test_with_both_keys_the_review_says_what_would_be_lost(deployed: Cloud) -> None:
     deployed.declare(partitions=3)
-    status, out, _ = reviewed(deployed, "--json", FRAZIL_DESTROY_DATA="local")
+    status, out, _ = reviewed(deployed, FRAZIL_DESTROY_DATA="local")
     assert status == 1
-    dangers = json.loads(out)["dangers"]
-    [lost] = [each for each in dangers if each["rule"] == "partitions_lowered" and "topic-flights" in each["where"]]
-    assert lost["touches"] == ["flights, 6 partitions", "used by: flights (nyc.flights)"]
-    assert "data_lost" not in {danger["rule"] for danger in dangers if danger["where"] == lost["where"]}
+    assert "`partitions_lowered`\n  - Affects: flights, 6 partitions; used by: flights (nyc.flights).\n" in out
+    assert "`data_lost`" not in out

@@ -1,1 +1,1 @@
-"""A review for people, as Markdown and as JSON."""
+"""A review for people, as Markdown."""

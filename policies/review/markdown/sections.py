@@ -139,7 +139,7 @@ def _statement(statement: StatementDiff) -> Iterable[str]:
     effect_of = f" ({prose(statement.effect)})" if statement.effect else ""
     yield f"  - {statement.what} {code(statement.name)}{effect_of}"
     for line in statement.lines:
-        yield f"    - {code(line, 400)}"
+        yield f"    - {code(line, None)}"
 
 
 def _sentence(text: str) -> str:

@@ -64,12 +64,12 @@ def test_all_options_are_handed_on_and_files_as_seen_from_here(
 ) -> None:
     here = Path.cwd()
     told = ran(
-        "dev", "--json", "--plan", "a.json", "--plan", "dev-confluent=b.json", "--assumptions", "c.json",
+        "dev", "--plan", "a.json", "--plan", "dev-confluent=b.json", "--assumptions", "c.json",
         "--accept-danger", "it is empty; $(touch x)", "--pipelines", "mine.py", "--release", "manifest.json",
     )  # fmt: skip
     assert told.exit_code == 0
     assert asked["command"][3:] == [
-        "--json", "--accept-danger=it is empty; $(touch x)", f"--plan={here}/a.json", f"--plan=dev-confluent={here}/b.json",
+        "--accept-danger=it is empty; $(touch x)", f"--plan={here}/a.json", f"--plan=dev-confluent={here}/b.json",
         f"--assumptions={here}/c.json", "--", "dev",
     ]  # fmt: skip
     assert asked["env"]["FRAZIL_PIPELINES"] == f"{here}/mine.py"
@@ -83,7 +83,7 @@ def test_a_value_that_looks_like_an_option_is_handed_on_as_a_value(
     assert ran(f"--accept-danger={odd}", "--plan", odd, "--", odd).exit_code == 0
     parsed = stacks_review._arguments(asked["command"][3:])
     assert (parsed.environment, parsed.accept_danger) == (odd, odd)
-    assert (parsed.plan, parsed.json) == ([f"{Path.cwd()}/{odd}"], False)
+    assert parsed.plan == [f"{Path.cwd()}/{odd}"]
     assert stacks_review.main(["--", odd], {}, date(2026, 1, 1)) == 2
     assert f"the environment {odd} does not exist. Name one of" in capsys.readouterr().err
 

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from policies.review.acceptance import Acceptance, in_comments, on_command_line
-from policies.review.markdown.json_document import document
 from policies.review.markdown.page import markdown
 from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Verdict, review
-from tests.policies.review.cases import APPLICATION, CASES, DESIRED, TOPIC, topic
+from tests.policies.review.cases import APPLICATION, DESIRED, TOPIC, topic
 from tests.policies.review.planning import FLIGHTS, change, declared, plan, reviewed
 from tests.policies.reviewing import TODAY
 
@@ -91,15 +90,6 @@ def test_a_job_that_is_started_again_is_told() -> None:
     )
     [effect] = reviewed(plan(change("aws_s3_object.desired", "update", before, after))).effects
     assert (effect.outcome.value, effect.is_dangerous) == ("from_now_on", False)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_every_review_is_a_json_document_too(name: str) -> None:
-    told: Any = json.loads(json.dumps(document(CASES[name]())))
-    assert told["version"] == 1
-    assert told["verdict"] == CASES[name]().verdict.value
-    assert set(told["cost"]["total"]) == {"before", "after", "difference"}
-    assert len(told["dangers"]) == len(CASES[name]().dangers)
 
 
 def accepting(*codes: str, digest: str = "") -> Any:

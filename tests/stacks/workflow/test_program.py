@@ -85,8 +85,8 @@ def test_a_review_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatc
         return 4
 
     monkeypatch.setattr(review, "run", note)
-    assert main(["infra_app.py", "review", "--json", "--", "mine"], [MINE], "none") == 4
-    assert noted == [["--json", "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]
+    assert main(["infra_app.py", "review", "--offline", "--", "mine"], [MINE], "none") == 4
+    assert noted == [["--offline", "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]
 
 
 def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixture[str]) -> None:

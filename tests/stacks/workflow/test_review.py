@@ -116,29 +116,19 @@ def test_a_first_deployment_is_reviewed_without_terraform_and_cannot_be_accepted
     assert not any(folder.exists() for folder in synthesis)
 
 
-def test_it_is_markdown_or_json(ended: Ended) -> None:
-    assert ended(plan(UNCHANGED))[1].startswith(f"{marker('dev')}\n## Review of `dev`")
-    told = json.loads(ended(plan(UNCHANGED), "--json")[1])
-    assert (told["environment"], told["verdict"], told["stacks"]) == ("dev", "nothing", ["dev-ingestion"])
-
-
 def test_a_planted_secret_is_told_nowhere(ended: Ended) -> None:
     key = change("confluent_api_key.k", "update", {"secret": "old"}, {"secret": SECRET}, secret={"secret": True})
     spread = change("aws_s3_bucket.b", "delete", {"bucket": SECRET, "tags": {SECRET: SECRET}})
-    for more in ((), ("--json",)):
-        status, out, err = ended(plan(UNCHANGED, key, spread), *more)
-        assert status == 1
-        assert SECRET not in out + err
+    status, out, err = ended(plan(UNCHANGED, key, spread))
+    assert status == 1
+    assert SECRET not in out + err
 
 
 def test_what_the_estimate_assumes_can_be_told(ended: Ended, tmp_path: Path) -> None:
     file = tmp_path / "assumptions.json"
     file.write_text(json.dumps({"months_stored": 24, "pipelines": {"flights": 500}}))
-    told = json.loads(ended(plan(UNCHANGED), "--json", "--assumptions", str(file))[1])
-    assert told["cost"]["assumptions"]["months_stored"] == {
-        "value": "24", "meaning": "months of rows that tables hold: they only grow", "is_given": True,
-    }  # fmt: skip
-    assert told["cost"]["gb_a_month"] == {"flights": "500"}
+    out = ended(plan(UNCHANGED), "--assumptions", str(file))[1]
+    assert "- months of rows that tables hold: they only grow: 24 (given)" in out
     file.write_text('{"months": 1}')
     status, _, err = ended(plan(UNCHANGED), "--assumptions", str(file))
     assert (status, "there is no such assumption" in err) == (5, True)
@@ -380,8 +370,6 @@ def test_a_review_names_its_plan_its_commit_and_writes_the_normal_form(ended: En
     form = read_form(file.read_text())
     assert f"Plan `{form.digest[:16]}`, commit `{'c' * 40}`, Terraform `1.11.4`." in out
     assert "`dev-ingestion` +0 ~1 -0 ±0" in out
-    told = json.loads(ended(made, "--json")[1])
-    assert (told["digest"], told["terraform"]) == (form.digest, "1.11.4")
 
 
 @pytest.mark.long
@@ -405,8 +393,9 @@ def test_two_plans_by_terraform_have_one_digest_and_another_argument_or_state_ha
 
 
 def test_what_code_owners_accepted_counts_for_the_same_plan_only(ended: Ended, tmp_path: Path) -> None:
-    digest = json.loads(ended(plan(UNCHANGED, LOST), "--json")[1])["digest"]
-    file = tmp_path / "acceptances.json"
+    form, file = tmp_path / "form.json", tmp_path / "acceptances.json"
+    ended(plan(UNCHANGED, LOST), "--form", str(form))
+    digest = read_form(form.read_text()).digest
     line = {"digest": digest, "codes": ["data_lost"], "reason": "it is empty", "by": "ann", "url": ""}
     file.write_text(json.dumps({"environment": "dev", "accepted": [line]}))
     assert ended(plan(UNCHANGED, LOST), "--acceptances", str(file))[0] == 4

@@ -42,7 +42,6 @@ def review(
     acceptances: Acceptances = None,
     form: Annotated[Path | None, flag("--form", "Write the normal form of the plans.", "FILE")] = None,
     commit: Annotated[str, flag("--commit", "Commit that the review names.", "SHA")] = "",
-    as_json: AsJson = False,
 ) -> None:
     """Review a deployment: its changes, data, permissions and cost.
 
@@ -61,7 +60,7 @@ def review(
         raise InvalidInput(what, where="--offline", do="Leave out --offline, or what needs a plan")
     program = required_program("review")
     name = environment_name(env, option)
-    arguments = options(json=as_json, accept_danger=reason.strip())
+    arguments = options(accept_danger=reason.strip())
     for each in plans or ():
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
