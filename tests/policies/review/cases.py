@@ -386,7 +386,7 @@ def mode_changed() -> Review:
 
 
 def stopped() -> Review:
-    """The job is stopped, and somebody forgot to raise the generation."""
+    """The job is stopped."""
     return reviewed(
         plan(
             DEPLOYED,

@@ -139,7 +139,6 @@ FACTS = {
     "stopped": [
         "danger data_effect: job ingest",
         "stops job ingest",
-        "upkeep job ingest",
         "update aws_s3_object.desired",
     ],
     "private_link": [

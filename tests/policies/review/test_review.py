@@ -62,9 +62,9 @@ def test_without_a_document_nothing_is_said_of_data_and_that_is_told() -> None:
     assert any("effects on data are unknown" in note for note in made.notes)
 
 
-def test_what_the_application_is_called_later_hides_no_mode() -> None:
+def test_what_the_application_is_called_later_hides_no_stop() -> None:
     """The desired state names the application, which is known later when it is new: the stack tells the rest."""
-    wanted = {**DESIRED, "mode": "follow", "generation": 5, "application": "${aws_emrserverless_application.a.id}"}
+    wanted = {**DESIRED, "is_stopped": True, "generation": 5, "application": "${aws_emrserverless_application.a.id}"}
     synthesised = {
         "resource": {"aws_s3_object": {"desired": {"key": "desired/ingest.json", "content": json.dumps(wanted)}}}
     }
@@ -75,7 +75,7 @@ def test_what_the_application_is_called_later_hides_no_mode() -> None:
     told = review(
         "dev", [StackPlan(name="dev-ingestion", synthesised=synthesised, plan=made)], prices=price_table(), today=TODAY
     )
-    assert [(each.changed, each.before, each.after) for each in told.effects] == [("mode", "drain", "follow")]
+    assert [each.outcome.value for each in told.effects] == ["stops"]
 
 
 def test_a_desired_state_that_goes_is_a_danger() -> None:
