@@ -1,13 +1,11 @@
 """A review as Markdown, for a comment on a pull request. Dangers come first, long sections are folded.
 
-The length of a comment is limited. Of a longer review, complete entries are omitted, those of the least important section
-first, and the comment says how many.
+The length of a comment is limited. The end of a longer review is omitted; its first lines count everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 
 from policies.review.acceptance import Acceptance
 from policies.review.markdown import sections
@@ -22,26 +20,6 @@ LONGEST = 60_000
 """Characters; GitHub takes 65,536 for a comment."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    """A heading, an introduction, and entries of one or more lines. `is_folded` hides the entries behind a toggle."""
-
-    title: str
-    entries: tuple[str, ...]
-    intro: str = ""
-    is_folded: bool = False
-    omitted: int = 0
-
-    def text(self) -> str:
-        """Return the section as Markdown."""
-        said = f"\n… and {self.omitted} more, omitted because the review would be too long." if self.omitted else ""
-        listed = "\n".join([*self.entries, *([said] if said else [])])
-        body = "\n".join(part for part in (self.intro, listed) if part)
-        if self.is_folded:
-            return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>"
-        return f"### {self.title}\n\n{body}"
-
-
 def marker(environment: str) -> str:
     """Return the first line of a review's comment, by which a later review finds it."""
     return f"<!-- frazil deploy plan {''.join(c for c in environment if c.isalnum() or c == '-')} -->"
@@ -53,27 +31,14 @@ def unchanged(environment: str) -> str:
     return f"{marker(environment)}\n## Review of {code(environment)}: **nothing is declared differently**\n\n{what}"
 
 
-def markdown(review: Review, longest: int = LONGEST) -> str:
-    """Return the review as one page of at most `longest` characters, plus a few hundred for its head."""
-    head = "\n".join([marker(review.environment), *_head(review)])
-    sections = [section for section in _sections(review) if section.entries or section.intro]
-    return "\n\n".join([head, *(section.text() for section in _shortened(head, sections, longest))]) + "\n"
-
-
-def _shortened(head: str, sections: list[_Section], longest: int) -> list[_Section]:
-    """Remove entries from the end of the last section, then of the one before, until the page is short enough."""
-    sections = list(sections)
-    room = 80  # for the sentence that says so
-    for index in range(len(sections) - 1, -1, -1):
-        over = len(head) + 1 + sum(len(section.text()) + 2 for section in sections) - longest
-        if over <= 0:
-            break
-        kept = list(sections[index].entries)
-        while kept and over > -room:
-            over -= len(kept.pop()) + 1
-        omitted = len(sections[index].entries) - len(kept)
-        sections[index] = replace(sections[index], entries=tuple(kept), omitted=omitted)
-    return sections
+def markdown(review: Review) -> str:
+    """Return the review as one page of at most `LONGEST` characters."""
+    page = "\n\n".join(["\n".join([marker(review.environment), *_head(review)]), *_sections(review)]) + "\n"
+    if len(page) <= LONGEST:
+        return page
+    kept = page[: LONGEST - 100].rpartition("\n")[0]
+    closed = "\n\n</details>" if kept.count("<details>") > kept.count("</details>") else ""
+    return f"{kept}{closed}\n\n… The rest is omitted: the review is too long.\n"
 
 
 def _head(review: Review) -> list[str]:
@@ -133,32 +98,40 @@ def _number(count: int, word: str) -> str:
     return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
 
 
-def _sections(review: Review) -> list[_Section]:
-    """Return the sections, the most important first."""
-    effects = tuple(map(sections.effect, review.effects))
-    table = "| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else ""
-    unexpected, following = _policies(review)
-    summary = sections.new_table_permissions(_roles(following), review.new_tables) if following else ""
-    now, after, prices = review.cost_before, review.cost_after, review.prices
+def _sections(review: Review) -> Iterator[str]:
+    """Yield the sections, the most important first."""
+    yield from _section("⚠️ Dangers", sections.dangers(review.dangers))
     unchanged = (
         f"- {prose(str(one.resource))}: {prose(one.what)}. {prose(one.do)}. `{one.rule}`" for one in review.unchanged
     )
-    details = (f"{part}\n" for part in sections.cost_details(now, after, prices, review.region))
-    expected = tuple(sections.expected(review.expected))
+    yield from _section("⚠️ Guardrails, on what does not change", unchanged)
+    effects = tuple(map(sections.effect, review.effects))
+    table = "| pipeline | table | | what changes, and what it does |\n|---|---|---|---|" if effects else ""
+    yield from _section("Effects on data", effects, intro=table)
+    unexpected, following = _policies(review)
+    summary = sections.new_table_permissions(_roles(following), review.new_tables) if following else ""
+    yield from _section("Who may do what", map(sections.policy, unexpected), intro=summary)
+    now, after, prices = review.cost_before, review.cost_after, review.prices
+    yield from _section("Cost, estimated", (), intro=sections.cost_table(now, after, prices))
     order = list(Verb)
     changes = sorted(review.changes, key=lambda change: order.index(change.verb))
-    new_tables = f"Permissions on new tables ({len(following)})"
-    return [
-        _Section("⚠️ Dangers", tuple(sections.dangers(review.dangers))),
-        _Section("⚠️ Guardrails, on what does not change", tuple(unchanged)),
-        _Section("Effects on data", effects, intro=table),
-        _Section("Who may do what", tuple(map(sections.policy, unexpected)), intro=summary),
-        _Section("Cost, estimated", (), intro=sections.cost_table(now, after, prices)),
-        _Section(f"Resources ({len(review.changes)})", tuple(map(sections.resource, changes)), is_folded=True),
-        _Section(new_tables, tuple(map(sections.policy, following)), is_folded=True),
-        _Section(f"Findings that are expected ({len(review.expected)})", expected, is_folded=True),
-        _Section("Where the estimate comes from", tuple(details), is_folded=True),
-    ]
+    yield from _folded(f"Resources ({len(changes)})", map(sections.resource, changes))
+    yield from _folded(f"Permissions on new tables ({len(following)})", map(sections.policy, following))
+    yield from _folded(f"Findings that are expected ({len(review.expected)})", sections.expected(review.expected))
+    details = (f"{part}\n" for part in sections.cost_details(now, after, prices, review.region))
+    yield from _folded("Where the estimate comes from", details)
+
+
+def _section(title: str, entries: Iterable[str], intro: str = "") -> Iterator[str]:
+    """Yield a section unless it is empty."""
+    if body := "\n".join(part for part in (intro, *entries) if part):
+        yield f"### {title}\n\n{body}"
+
+
+def _folded(title: str, entries: Iterable[str]) -> Iterator[str]:
+    """Yield a section whose entries are hidden behind a toggle, unless it is empty."""
+    if body := "\n".join(entries):
+        yield f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
