@@ -98,28 +98,27 @@ def expected(
     before: Sequence[Pipeline],
     after: Sequence[Pipeline],
     applications: Collection[str],
-    tolerated: Mapping[str, str],
-) -> Iterator[tuple[Finding, str]]:
-    """Yield the findings that are no reason to refuse, and why.
+    tolerated: Collection[str],
+) -> Iterator[Finding]:
+    """Yield the findings that are no reason to refuse.
 
     If a role gets permissions on exactly the tables that this change declares, or on the application to which it moves runs,
-    they follow from the declaration. A rule alone cannot know that. `applications` are ids. `tolerated` maps rules to the
-    reason why this environment allows them. `changes` are by address; those of an address must all follow.
+    they follow from the declaration. A rule alone cannot know that. `applications` are ids. `tolerated` are rules that this
+    environment allows to fail. `changes` are by address; those of an address must all follow.
     """
     tables = _tables(after) - _tables(before)
     databases = {each.table.namespace for each in after} - {each.table.namespace for each in before}
     narrow: dict[str, bool] = {}
     for finding in found:
         if finding.rule in tolerated:
-            yield finding, tolerated[finding.rule]
+            yield finding
         elif finding.rule == _WIDENED and changes.get(finding.resource):
             if finding.resource not in narrow:
                 narrow[finding.resource] = all(
                     follows_from(change, tables, databases, facts, applications) for change in changes[finding.resource]
                 )
             if narrow[finding.resource]:
-                needed = "the tables need that this change declares"
-                yield finding, f"it is what {'runs need on another application' if applications else needed}"
+                yield finding
 
 
 def _tables(pipelines: Iterable[Pipeline]) -> set[str]:

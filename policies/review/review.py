@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
@@ -56,7 +56,7 @@ class Review:
     """A review of one environment, without secrets.
 
     `new_tables` are those that the change declares. `dangers` are caused by this change, `unchanged` are findings about
-    unchanged resources, `expected` are findings that are no reason to refuse, each with its reason. `acceptances` are those
+    unchanged resources, `expected` are findings that are no reason to refuse. `acceptances` are those
     of this plan. `form` is the normal form of the plans, whose digest identifies what was reviewed.
     """
 
@@ -67,7 +67,7 @@ class Review:
     outputs: tuple[str, ...]
     dangers: tuple[Danger, ...]
     unchanged: tuple[Finding, ...]
-    expected: tuple[tuple[Finding, str], ...]
+    expected: tuple[Finding, ...]
     policies: tuple[PolicyChange, ...]
     new_tables: tuple[str, ...]
     effects: tuple[Effect, ...]
@@ -107,7 +107,7 @@ def review(
     today: date,
     region: str = "",
     accepted: Callable[[str], Iterable[Acceptance]] = lambda digest: (),
-    tolerated: Mapping[str, str] | None = None,
+    tolerated: Collection[str] = (),
     access: DeclaredAccess = NONE_DECLARED,
     commit: str = "",
     time: str = "",
@@ -115,7 +115,7 @@ def review(
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
 
-    `tolerated` maps rules whose findings are expected in this environment to the reason. `access` is what the deployment
+    `tolerated` are rules whose findings are expected in this environment. `access` is what the deployment
     declares of it. `accepted` returns the acceptances of a plan by its digest. Plans are Terraform's output; the first step
     removes their secrets. `offline` is the note of a review whose plans are made of the stacks alone.
     """
@@ -154,10 +154,10 @@ def review(
             before=old,
             after=new,
             applications=_applications(new_documents) - _applications(old_documents),
-            tolerated=tolerated or {},
+            tolerated=tolerated,
         )
     )
-    refusing = [each for each in found if each not in {finding for finding, _ in anticipated}]
+    refusing = [each for each in found if each not in set(anticipated)]
     policies = (
         *(policy for change in changes for policy in policy_changes(change)),
         *(change for each in rights if (change := rights_change(each)) is not None),

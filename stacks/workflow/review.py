@@ -50,7 +50,8 @@ EXITS = {
     Verdict.REFUSED: Exit.DECISION_REQUIRED,
 }
 
-ON_STAND_INS = {"in_the_clear": "Kafka and registry of this environment are stand-ins on this machine"}
+ON_STAND_INS = ("in_the_clear",)
+"""The rules that stand-ins on this machine may break."""
 
 
 def main(
@@ -156,7 +157,7 @@ def review_of(
             *on_command_line(reason),
             *(() if comments is None else in_comments(comments, deployment.name, digest)),
         ),
-        tolerated=ON_STAND_INS if deployment.is_local else {},
+        tolerated=ON_STAND_INS if deployment.is_local else (),
         access=access_of(deployment),
         commit=commit or head_commit(),
         time=time,

@@ -117,7 +117,6 @@ def _sections(review: Review) -> Iterator[str]:
     changes = sorted(review.changes, key=lambda change: order.index(change.verb))
     yield from _folded(f"Resources ({len(changes)})", map(sections.resource, changes))
     yield from _folded(f"Permissions on new tables ({len(following)})", map(sections.policy, following))
-    yield from _folded(f"Findings that are expected ({len(review.expected)})", sections.expected(review.expected))
     details = (f"{part}\n" for part in sections.cost_details(now, after, prices, review.region))
     yield from _folded("Where the estimate comes from", details)
 
@@ -137,7 +136,7 @@ def _folded(title: str, entries: Iterable[str]) -> Iterator[str]:
 def _policies(review: Review) -> tuple[list[PolicyChange], list[PolicyChange]]:
     """Return the changed policies, and those of them that follow from new tables alone."""
     open_ = {each.where for each in review.dangers}
-    expected = {each.resource for each, _ in review.expected if each.rule == WIDENED} - open_
+    expected = {each.resource for each in review.expected if each.rule == WIDENED} - open_
     following = [each for each in review.policies if each.address in expected and not each.is_unknown]
     return [each for each in review.policies if each not in following], following
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from frazil.declaration.checks.change_effects import Outcome
-from policies.resources import Finding
 from policies.review.cost import SERVICES, Estimate
 from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import MOST_NAMED, shortened
@@ -17,6 +16,7 @@ from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 
 _MOST_OF_A_RULE = 6
+_PRICES = "policies/review/prices.json"
 _OUTCOMES = {
     Outcome.STOPS: "stops",
     Outcome.LEFT: "left behind",
@@ -47,16 +47,6 @@ def dangers(found: Sequence[Danger]) -> Iterator[str]:
             )
         lines.append(f"  - **Do**: {prose(_sentence(do))}")
         yield "\n".join(lines)
-
-
-def expected(found: Sequence[tuple[Finding, str]]) -> Iterator[str]:
-    """Yield the findings that are no reason to refuse. Findings of one rule about one resource are one entry."""
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for finding, why in found:
-        groups.setdefault((finding.resource, finding.rule, why), []).append(finding.what)
-    for (where, rule, why), whats in groups.items():
-        said = prose(whats[0]) if len(whats) == 1 else f"{len(whats)} times"
-        yield f"- {prose(where)}: {said} `{rule}`: {prose(_sentence(why))}"
 
 
 def effect(found: Effect) -> str:
@@ -107,8 +97,8 @@ def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
 
 
 def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str) -> list[str]:
-    """Return the arithmetic, every assumption, every price with its source, and the items that are not counted."""
-    details = [f"Prices of {prices.region} on {prices.date}. {prose(prices.note)}"]
+    """Return the arithmetic, every assumption, and the items that are not counted."""
+    details = [f"Prices of {prices.region} on {prices.date}, with their sources: `{_PRICES}`. {prose(prices.note)}"]
     if region and region != prices.region:
         details.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
     for name, side in (("Now", before), ("After", after)):
@@ -126,11 +116,6 @@ def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str)
         if name in used
     ]
     details.append("\n".join(["**Assumed**", "", *assumed]))
-    priced = [
-        f"| {name} | {each.amount:f} | {prose(each.unit)} | {prose(each.source)} |"
-        for name, each in prices.prices.items()
-    ]
-    details.append("\n".join([f"| price | {prices.currency} | for | source |", "|---|--:|---|---|", *priced]))
     details.append(f"Not counted: {prose(prices.not_counted)}.")
     return details
 

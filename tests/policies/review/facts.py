@@ -17,7 +17,7 @@ def _facts(review: Review) -> Iterator[str]:
         yield f"danger {danger.rule}: {danger.where}"
     for finding in review.unchanged:
         yield f"unchanged {finding.rule}: {finding.resource}"
-    for rule, resource in sorted({(finding.rule, finding.resource) for finding, _ in review.expected}):
+    for rule, resource in sorted({(finding.rule, finding.resource) for finding in review.expected}):
         yield f"expected {rule}: {resource}"
     for effect in review.effects:
         changed = f": {effect.changed}" if effect.changed else ""

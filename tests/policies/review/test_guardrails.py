@@ -79,13 +79,6 @@ def test_a_rules_finding_is_shown_and_refuses(rule: str) -> None:
     assert made.verdict is Verdict.REFUSED
 
 
-def test_what_an_environment_tolerates_is_shown_and_does_not_refuse() -> None:
-    one = StackPlan(name="local-ingestion", synthesised=FAILING["in_the_clear"][0], plan=plan())
-    made = review("local", [one], prices=price_table(), today=TODAY, tolerated={"in_the_clear": "it is a stand-in"})
-    assert made.verdict is Verdict.NOTHING
-    assert "`in_the_clear`: It is a stand-in." in markdown(made)
-
-
 def test_a_bucket_that_is_as_it_must_be_is_not_told() -> None:
     bucket = change("aws_s3_bucket.tables", "create", None, {"bucket": "b"})
     assert (
