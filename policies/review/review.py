@@ -43,15 +43,6 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """The origin of a review: the commit, the time (ISO 8601, UTC) and Terraform's version, as far as they are known."""
-
-    commit: str = ""
-    time: str = ""
-    terraform: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """A review of one environment, without secrets.
 
@@ -77,7 +68,6 @@ class Review:
     prices: Prices
     region: str = ""
     acceptances: tuple[Acceptance, ...] = ()
-    origin: Origin = Origin()  # frozen
     is_offline: bool = False
     """True if its plans are not Terraform's, so that nothing of it can be accepted."""
 
@@ -109,8 +99,6 @@ def review(
     accepted: Callable[[str], Iterable[Acceptance]] = lambda digest: (),
     tolerated: Collection[str] = (),
     access: DeclaredAccess = NONE_DECLARED,
-    commit: str = "",
-    time: str = "",
     offline: str = "",
 ) -> Review:
     """Review the plans of an environment's stacks, in the order in which they are deployed.
@@ -119,7 +107,6 @@ def review(
     declares of it. `accepted` returns the acceptances of a plan by its digest. Plans are Terraform's output; the first step
     removes their secrets. `offline` is the note of a review whose plans are made of the stacks alone.
     """
-    versions = sorted({str(each.plan.get("terraform_version", "")) for each in stacks if each.plan is not None} - {""})
     shown = {each.name: each.plan for each in stacks if each.plan is not None}
     plans = {name: cleaned(plan, shown.values()) for name, plan in shown.items()}
     synthesised = {each.name: each.synthesised for each in stacks if each.synthesised is not None}
@@ -195,7 +182,6 @@ def review(
         prices=prices,
         region=region,
         acceptances=tuple(accepted(form.digest)),
-        origin=Origin(commit=commit, time=time, terraform=", ".join(versions)),
         is_offline=bool(offline),
     )
 

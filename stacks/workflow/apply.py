@@ -66,7 +66,7 @@ def _applied(
     folders = synthesise(deployment, folder, settings, app)
     _check_deployed_objects(deployment, folder, settings)
     saved = planned(deployment.name, folders, settings, terraform)
-    found = review_of(deployment, saved.stacks, today=now.date(), time=now.isoformat(" ", "minutes"), comments=accepted)
+    found = review_of(deployment, saved.stacks, today=now.date(), comments=accepted)
     is_reviewed = is_empty(saved.form) or (reviewed is not None and reviewed.digest == saved.form.digest)
     if not is_reviewed and not any(each.covers(PLAN_DIFFERS) for each in found.acceptances):
         print(_difference(found, reviewed))

@@ -187,7 +187,6 @@ class _Deploying:
             self._deployment,
             saved.stacks,
             today=now.date(),
-            time=now.isoformat(" ", "minutes"),
             reason=self._chosen.accept_danger,
             comments=json_object(self._chosen.acceptances) if self._chosen.acceptances else None,
         )

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -60,18 +58,16 @@ def main(
     today: date,
     deployments: Mapping[str, Deployment] = DEPLOYMENTS,
     app: Sequence[str] = APP,
-    *,
-    time: str = "",
 ) -> int:
     """Print the review and return the exit code that the module's docstring lists.
 
-    `app` are the arguments of Python that synthesise the deployments, `time` is the time that the review shows.
+    `app` are the arguments of Python that synthesise the deployments.
     """
     chosen = _arguments(arguments, deployments)
     if not is_declared(chosen.environment, deployments):
         return Exit.INVALID_INPUT
     try:
-        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app, time)
+        found = _reviewed(chosen, settings, today, deployments[chosen.environment], app)
         if found is None:
             print(unchanged(chosen.environment))
             return Exit.SUCCESS
@@ -90,7 +86,6 @@ def _reviewed(
     today: date,
     deployment: Deployment,
     app: Sequence[str],
-    time: str,
 ) -> Review | None:
     """Return the review; None if only changed declarations are wanted and these are those of this checkout."""
     prices = price_table(json_object(chosen.assumptions) if chosen.assumptions else None)
@@ -122,11 +117,9 @@ def _reviewed(
             deployment,
             planned,
             today=today,
-            time=time,
             reason=chosen.accept_danger,
             comments=accepted,
             prices=prices,
-            commit=chosen.commit,
             offline=NOTE if chosen.offline else "",
         )
 
@@ -136,17 +129,12 @@ def review_of(
     planned: Sequence[StackPlan],
     *,
     today: date,
-    time: str,
     reason: str = "",
     comments: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
-    commit: str = "",
     offline: str = "",
 ) -> Review:
-    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed.
-
-    `commit` is the reviewed one; omitted, that of the checkout.
-    """
+    """Review plans of a deployment. `reason` accepts all dangers; `comments` is what `frazil deploy acceptances` printed."""
     return review(
         deployment.name,
         planned,
@@ -159,8 +147,6 @@ def review_of(
         ),
         tolerated=ON_STAND_INS if deployment.is_local else (),
         access=access_of(deployment),
-        commit=commit or head_commit(),
-        time=time,
         offline=offline,
     )
 
@@ -189,18 +175,6 @@ def is_declared(environment: str, deployments: Mapping[str, Deployment]) -> bool
     return environment in deployments
 
 
-def head_commit() -> str:
-    """Return the commit of the checkout around this process, with a mark if files differ from it; empty without git."""
-    git = shutil.which("git")
-    if git is None:
-        return ""
-    head, changes = (
-        subprocess.run([git, *arguments], capture_output=True, text=True, check=False)
-        for arguments in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
-    )
-    return "" if head.returncode else head.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
-
-
 def json_object(file: Path) -> dict[str, Any]:
     """Read a JSON object. Raises `ValueError` if the file is none."""
     content = json.loads(file.read_text("utf-8"))
@@ -227,17 +201,14 @@ def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENT
     parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")
     parser.add_argument("--assumptions", type=Path, metavar="FILE", help="assumptions of the cost estimate")
     parser.add_argument("--accept-danger", default="", metavar="REASON", help="do not refuse; the reason is printed")
-    parser.add_argument("--commit", default="", metavar="SHA", help="the reviewed commit, if not that of the checkout")
     parser.add_argument("--form", type=Path, metavar="FILE", help="write the normal form of the plans")
     return parser.parse_args(arguments)
 
 
 def run(arguments: Sequence[str], deployments: Mapping[str, Deployment] = DEPLOYMENTS, app: Sequence[str] = APP) -> int:
     """Review as a process of its own, which removes its plans if it is ended. Return the exit code."""
-    now = datetime.now(UTC)
-    return ended_by_signals(
-        lambda: main(arguments, os.environ, now.date(), deployments, app, time=now.isoformat(" ", "minutes"))
-    )
+    today = datetime.now(UTC).date()
+    return ended_by_signals(lambda: main(arguments, os.environ, today, deployments, app))
 
 
 def ended_by_signals(work: Callable[[], int]) -> int:

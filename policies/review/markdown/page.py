@@ -44,7 +44,8 @@ def markdown(review: Review) -> str:
 def _head(review: Review) -> list[str]:
     verdict = "nothing changes" if review.verdict is Verdict.NOTHING else review.verdict
     title = f"## Review of {code(review.environment)}: **{verdict}**"
-    lines = [title, "", *_by_stack(review), _counted(review), "", _origin(review)]
+    origin = "Offline." if review.is_offline else f"Plan {code(review.form.digest[:SHOWN])}."
+    lines = [title, "", *_by_stack(review), _counted(review), "", origin]
     for each in review.acceptances:
         lines += ["", f"{_who(each)} accepts {', '.join(map(code, each.codes))}: {prose(each.reason)}"]
     if review.open_codes and not review.is_offline:
@@ -74,16 +75,6 @@ def _by_stack(review: Review) -> list[str]:
         for stack in review.stacks
     ]
     return [" · ".join(counted), ""] if counted else []
-
-
-def _origin(review: Review) -> str:
-    """Return the line that identifies what was reviewed."""
-    made = review.origin
-    parts = ["Offline" if review.is_offline else f"Plan {code(review.form.digest[:SHOWN])}"]
-    parts += [f"commit {code(made.commit)}"] if made.commit else []
-    parts += [f"Terraform {code(made.terraform)}"] if made.terraform else []
-    parts += [prose(made.time)] if made.time else []
-    return f"{', '.join(parts)}."
 
 
 def _counted(review: Review) -> str:

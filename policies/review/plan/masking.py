@@ -35,11 +35,7 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
         kept = {key: value for key, value in change.items() if key != "change"}
         return {**_without(kept, known), "change": _change(change["change"], known)}
 
-    kept = {
-        key: plan[key]
-        for key in ("errored", "complete", "applyable", "format_version", "terraform_version")
-        if key in plan
-    }
+    kept = {key: plan[key] for key in ("errored", "complete") if key in plan}
     planned = plan.get("planned_values", {}).get("root_module", {})
     return {
         **kept,

@@ -24,7 +24,7 @@ ALL = sorted(DEPLOYMENTS)
 def reviewed(name: str) -> Review:
     stacks = {f"{name}-{what}": stack for what, stack in stacks_of(name).items()}
     plans = list(first_plans(stacks))
-    return review_of(DEPLOYMENTS[name], plans, today=TODAY, time="", commit="c", offline=NOTE)
+    return review_of(DEPLOYMENTS[name], plans, today=TODAY, offline=NOTE)
 
 
 @pytest.mark.parametrize("name", ALL)

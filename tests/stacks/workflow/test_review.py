@@ -364,12 +364,12 @@ def test_an_unknown_environment_is_invalid_input(capsys: pytest.CaptureFixture[s
     assert "the environment nosuch does not exist. Name one of dev" in capsys.readouterr().err
 
 
-def test_a_review_names_its_plan_its_commit_and_writes_the_normal_form(ended: Ended, tmp_path: Path) -> None:
+def test_a_review_names_its_plan_and_writes_the_normal_form(ended: Ended, tmp_path: Path) -> None:
     file = tmp_path / "form.json"
-    made = plan(UNCHANGED, change(TOPIC, "update", topic(6), topic(12)), terraform_version="1.11.4")
-    _, out, _ = ended(made, "--commit", "c" * 40, "--form", str(file))
+    made = plan(UNCHANGED, change(TOPIC, "update", topic(6), topic(12)))
+    _, out, _ = ended(made, "--form", str(file))
     form = read_form(file.read_text())
-    assert f"Plan `{form.digest[:16]}`, commit `{'c' * 40}`, Terraform `1.11.4`." in out
+    assert f"Plan `{form.digest[:16]}`." in out
     assert "`dev-ingestion` +0 ~1 -0 ±0" in out
 
 

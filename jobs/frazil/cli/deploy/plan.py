@@ -41,7 +41,6 @@ def review(
     reason: Annotated[str, flag("--accept-danger", "Accept dangers; the review names the reason.", "REASON")] = "",
     acceptances: Acceptances = None,
     form: Annotated[Path | None, flag("--form", "Write the normal form of the plans.", "FILE")] = None,
-    commit: Annotated[str, flag("--commit", "Commit that the review names.", "SHA")] = "",
 ) -> None:
     """Review a deployment: its changes, data, permissions and cost.
 
@@ -65,7 +64,7 @@ def review(
         stack, is_named, path = each.rpartition("=")
         arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
     arguments += options(synthesised=synthesised, assumptions=assumptions, acceptances=acceptances, form=form)
-    arguments += options(only_changed=only_changed, offline=offline, commit=commit)
+    arguments += options(only_changed=only_changed, offline=offline)
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
     if release:
         variables["FRAZIL_RELEASE"] = release if release == NO_RELEASE else str(Path(release).absolute())
