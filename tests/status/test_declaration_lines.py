@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import frazil
-from frazil.inference.inferred_schema import sampled_columns
+from frazil.inference.inferred_schema import columns as sampled_columns
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
 from frazil.status.topic_listing import Form, Guess, declaration

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from frazil.cli.console import number, out, plain, say, show_json, table, write_at_once
 from frazil.cli.options import (
@@ -28,7 +27,6 @@ from frazil.status.topic_listing import Listed
 if TYPE_CHECKING:
     from frazil.clients.kafka_listing import KafkaListing
     from frazil.clients.registry.client import Registry
-    from frazil.inference.proposal import Proposal
     from frazil.inference.record_file import Line
     from frazil.inference.sample import Sample
     from frazil.status.topic_listing import Guess
@@ -138,7 +136,7 @@ def infer(
     records: Annotated[int, flag("--records", "Number of records to sample.", "N", min=1, max=20_000)] = 1000,
     sample_file: Annotated[str | None, flag("--file", "JSON lines, or - for stdin; no broker.", "FILE")] = None,
     to: Annotated[Path | None, flag("--out", "Schema file (default schemas/TOPIC.json).", "FILE")] = None,
-    force: Annotated[bool, flag("--force", "Change an existing file.")] = False,
+    force: Annotated[bool, flag("--force", "Add new fields to an existing file.")] = False,
     strict: Annotated[bool, flag("--strict", "Refuse fields with values of several types.")] = False,
     file: PipelinesFile = declaration_file.USUAL,
     env: EnvironmentChoice = "local",
@@ -155,7 +153,7 @@ def infer(
     Exit codes: 0 written, or unchanged; 2 invalid input, or records of another format; 3 the broker is
     unavailable, or has no such topic; 4 the existing file differs; nothing written
     """
-    from frazil.inference.proposal import proposed
+    from frazil.inference.proposal import Effect, proposed
     from frazil.inference.sample import Sample
     from frazil.status.topic_listing import declaration, namespace_of
 
@@ -168,21 +166,35 @@ def infer(
         why = f", {sample.unused[0].where}: {sample.unused[0].what}" if sample.unused else ""
         raise InvalidInput(f"no record is a JSON object{why}", where=f"topic {topic}", do="Produce some first")
     if strict:
-        _refuse_conflicts(sample, topic)
-    made = proposed(sample, topic, _existing(place), str(place))
-    is_written = not made.exists or (made.differs and force)
+        do = "Correct the producers, or leave out --strict: such fields become JSON text"
+        sample.refuse_conflicts(f"topic {topic}", do)
+    try:
+        existing = place.read_bytes() if place.exists() else None
+    except OSError as error:
+        raise InvalidInput.unreadable(place, error) from None
+    made = proposed(sample, topic, existing, str(place))
+    is_written = not made.exists or (made.has(Effect.ADDED) and force)
     if is_written:
         write_at_once(place, made.text.encode())
-    at = Path(os.path.relpath(place, file.parent)).as_posix()
     try:
         declared = declared_if_any(file)
     except InvalidInput:  # such a declaration may be in need of the schema file
         declared = ()
+    at = Path(os.path.relpath(place, file.parent)).as_posix()
     line = declaration(topic, "json_schema", key, schema=at, namespace=namespace_of(declared))
     if as_json:
-        show_json(_document(topic, place, sample, made, line, is_written=is_written))
+        told = {"topic": topic, "file": str(place), "written": is_written, **made.document, "records": sample.records}
+        unused = [{"place": one.where, "why": one.what} for one in sample.unused]
+        fields = [field.document for field in sample.fields]
+        show_json({**told, "unused_records": unused, "fields": fields, "declaration": line})
     else:
-        _print(out(), place, sample, made, line, is_written=is_written)
+        _print_sample(sample)
+        for change in made.changes:
+            say(f"{change.effect}: {change.path} ({change.what})")
+        is_other = f"{place} differs" + ("; --force adds the new fields" if made.has(Effect.ADDED) else "")
+        say(f"wrote {place}" if is_written else is_other if made.differs else f"{place} is unchanged")
+        out().print()
+        say(line)
     if made.differs and not is_written:
         raise typer.Exit(Exit.CHANGES)
 
@@ -210,72 +222,21 @@ def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess |
     return json_lines(topic, found, types.get), keys
 
 
-def _refuse_conflicts(sample: Sample, topic: str) -> None:
-    conflicts = [field for field in sample.fields if field.conflict]
-    if conflicts:
-        what = "; ".join(f"{field.path} ({field.conflict})" for field in conflicts[:MOST_SHOWN])
-        do = "Correct the producers, or leave out --strict: such fields become text"
-        raise InvalidInput(f"{len(conflicts)} fields have no common type: {what}", where=f"topic {topic}", do=do)
-
-
-def _existing(place: Path) -> bytes | None:
-    try:
-        return place.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InvalidInput.unreadable(place, error) from None
-
-
-def _document(
-    topic: str, place: Path, sample: Sample, made: Proposal, line: str, *, is_written: bool
-) -> dict[str, Any]:
-    return {
-        "topic": topic,
-        "file": str(place),
-        "written": is_written,
-        **made.document,
-        "records": sample.records,
-        "unused_records": [{"place": one.where, "why": one.what} for one in sample.unused],
-        "fields": [field.document for field in sample.fields],
-        "declaration": line,
-    }
-
-
-def _print(console: Console, place: Path, sample: Sample, made: Proposal, line: str, *, is_written: bool) -> None:
-    note: dict[str, Any] = {"style": "yellow", "markup": False, "soft_wrap": True}
+def _print_sample(sample: Sample) -> None:
     numbers = ("values", "null", "in records")
     shown = table("field", "type", *numbers, right=numbers)
     for field in sample.fields:
-        nulls, present = _percent(field.nulls, field.present), _percent(field.present, field.objects)
-        shown.add_row(plain(field.path), plain(field.type or "left out"), number(field.values), nulls, present)
-    say("1 record" if sample.records == 1 else f"{number(sample.records)} records", to=console)
-    console.print()
-    console.print(shown)
+        present = f"{number(field.present)} of {number(field.objects)}"
+        counts = number(field.values), number(field.nulls), present
+        shown.add_row(plain(field.path), plain(field.type or "left out"), *counts)
+    say("1 record" if sample.records == 1 else f"{number(sample.records)} records")
+    out().print()
+    out().print(shown)
     for field in sample.fields:
         if field.conflict:
-            kept = "text" if field.type == "string" else field.type
-            console.print(plain(f"{field.path} becomes {kept}: {field.conflict}"), **note)
-    for field in sample.fields:
-        if not field.type and not field.path.endswith("[]"):
-            console.print(plain(f"{field.path} is left out: no value shows its type"), **note)
+            say(f"{field.path} becomes JSON text: {field.conflict}", "yellow")
     for one in sample.unused[:MOST_SHOWN]:
-        console.print(plain(f"Not used: {one.where}: {one.what}"), **note)
+        say(f"Not used: {one.where}: {one.what}", "yellow")
     if len(sample.unused) > MOST_SHOWN:
-        console.print(f"Not used: {number(len(sample.unused) - MOST_SHOWN)} more", **note)
-    console.print()
-    for change in made.changes:
-        say(f"{change.effect}: {change.path} ({change.what})", to=console)
-    for effect in made.effects:
-        say(f"table: {effect}", to=console)
-    is_other = f"{place} differs; --force changes it as above" if made.differs else f"{place} is unchanged"
-    say(f"wrote {place}" if is_written else is_other, to=console)
-    console.print()
-    say(line, to=console)
-
-
-def _percent(part: int, of: int) -> str:
-    """Return a share in percent; what is neither none nor all is not rounded to it."""
-    if part in (0, of):
-        return "100 %" if part else "0 %"
-    return f"{min(max(100 * part / of, 0.1), 99.9):.1f} %"
+        say(f"Not used: {number(len(sample.unused) - MOST_SHOWN)} more", "yellow")
+    out().print()

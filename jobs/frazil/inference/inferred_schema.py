@@ -1,4 +1,4 @@
-"""An inferred type as the text of a schema: in Avro, or as a JSON Schema."""
+"""A sampled type as a JSON Schema, an Avro schema, or the columns of a declaration."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from frazil.declaration.checks.constraints import shown
 from frazil.errors import InvalidInput
-from frazil.inference.inferred_type import Inferred
+from frazil.inference.sample import JSON_TEXT, Place
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-JSON_TYPES = {"": "string", "long": "integer", "double": "number", "record": "object"}
-DRAFT = "http://json-schema.org/draft-07/schema#"
+_AVRO = {"integer": "long", "number": "double"}
+_COLUMNS = {**_AVRO, "date-time": "timestamptz", JSON_TEXT: "string"}
 
 
 def record_name(topic: str, suffix: str = "") -> str:
@@ -22,99 +22,65 @@ def record_name(topic: str, suffix: str = "") -> str:
     return name if _NAME.fullmatch(name) else f"Topic{name}"
 
 
-def avro_schema(of: Inferred, name: str) -> str:
-    """Return an Avro schema. Raises `InvalidInput` if a field has a name that Avro does not allow."""
+def json_schema(of: Place, title: str) -> dict[str, Any]:
+    """Return the schema of records. Each field may be null or missing; fields of which no value shows the type are omitted."""
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": title, **_json(of), "type": "object"}
+
+
+def _json(of: Place) -> dict[str, Any]:
+    if of.kind == JSON_TEXT:
+        return {}
+    made: dict[str, Any] = {"type": [of.kind, "null"]}
+    if of.format:
+        made["format"] = of.format
+    if of.items is not None:
+        made["items"] = _json(of.items)
+    if of.kind == "object":
+        made["properties"] = {name: _json(place) for name, place in of.fields.items() if place.type}
+    return made
+
+
+def avro_schema(of: Place, name: str) -> str:
+    """Return the Avro schema of records. Raises `InvalidInput` if a field has a name that Avro does not allow."""
     return json.dumps(_avro(of, name))
 
 
-def json_schema(of: Inferred, title: str) -> str:
-    """Return a JSON Schema."""
-    return json.dumps({"$schema": DRAFT, "title": title, **_json(of)})
-
-
-def _avro(of: Inferred, name: str) -> Any:
+def _avro(of: Place, name: str) -> Any:
     """Return the type without null. A place without any value is a string."""
-    if of.kind == "array" and of.items is not None:
+    if of.items is not None:
         items = _avro(of.items, f"{name}_item")
         return {"type": "array", "items": ["null", items] if of.items.nulls else items}
-    if of.kind != "record":
-        return of.kind or "string"
+    if of.kind != "object":
+        return _AVRO.get(of.kind, of.kind or "string")
     fields: list[dict[str, Any]] = []
     for field, inner in of.fields.items():
         if not _NAME.fullmatch(field):
-            raise InvalidInput(
-                f"Avro allows no field {shown(field)}",
-                where=inner.path,
-                do="Rename the field, or give --format json_schema; nothing was produced",
-            )
+            do = "Rename the field, or give --format json_schema; nothing was produced"
+            raise InvalidInput(f"Avro allows no field {shown(field)}", where=inner.path, do=do)
         kind = _avro(inner, f"{name}_{field}")
-        null = inner.nulls or inner.count < of.objects or not inner.kind
-        fields.append(
-            {"name": field, "type": ["null", kind], "default": None} if null else {"name": field, "type": kind}
-        )
+        is_nullable = not inner.kind or inner.values < inner.objects
+        default = {"type": ["null", kind], "default": None} if is_nullable else {"type": kind}
+        fields.append({"name": field, **default})
     return {"type": "record", "name": name, "fields": fields}
 
 
-def _json(of: Inferred) -> dict[str, Any]:
-    kind = JSON_TYPES.get(of.kind, of.kind)
-    made: dict[str, Any] = {"type": [kind, "null"] if of.nulls or not of.kind else kind}
-    if of.kind == "array" and of.items is not None:
-        made["items"] = _json(of.items)
-    if of.kind == "record":
-        made["properties"] = {field: _json(inner) for field, inner in of.fields.items()}
-        if required := [field for field, inner in of.fields.items() if inner.count == of.objects]:
-            made["required"] = required
-    return made
+def columns(of: Place) -> tuple[str, ...]:
+    """Return the columns of records in the notation of a declaration, such as `id long`."""
+    return tuple(
+        f"{_quoted(name)} {'json' if place.kind == JSON_TEXT else _column(place)}"
+        for name, place in of.fields.items()
+        if name and place.type
+    )
 
 
-_TIMES = {"date-time": "timestamptz", "date": "date"}
-
-
-def sampled_schema(of: Inferred, title: str) -> dict[str, Any] | None:
-    """Return the schema of records; None if no field of them has a value."""
-    schema = place_schema(of)
-    return None if schema is None else {"$schema": DRAFT, "title": title, **schema, "type": "object"}
-
-
-def place_schema(of: Inferred) -> dict[str, Any] | None:
-    """Return the schema of the values at a place; None if there are none, or if nothing says what its members are."""
-    made: dict[str, Any] = {"type": [JSON_TYPES.get(of.kept_as, of.kept_as), "null"]}
-    if not of.kept_as:
-        return None
-    if of.kept_as == "json":
-        return {}
-    if of.time is not None:
-        made["format"] = of.time
-    if of.kept_as == "array":
-        items = place_schema(of.items) if of.items is not None else None
-        return None if items is None else {**made, "items": items}
-    if of.kept_as == "record" and not of.has_data_as_names:
-        fields = {name: place_schema(field) for name, field in of.fields.items()}
-        properties = {name: schema for name, schema in fields.items() if schema is not None}
-        return {**made, "properties": properties} if properties else None
-    return made
-
-
-def sampled_columns(of: Inferred) -> tuple[str, ...]:
-    """Return the columns of records in the notation of a declaration, such as `id long`; none if no field has a value."""
-    if of.kept_as != "record":
-        return ()
-    columns = ((_quoted(name), _column_type(field)) for name, field in of.fields.items() if name)
-    return tuple(f"{name} {kind}" for name, kind in columns if kind)
-
-
-def _column_type(of: Inferred, *, is_inside: bool = False) -> str:
-    """Return the type of a place; empty if no value shows it. A part of a column cannot be JSON text, so it is a string."""
-    if of.kept_as == "array":
-        items = _column_type(of.items, is_inside=True) if of.items is not None else ""
-        return f"list<{items}>" if items else ""
-    if of.kept_as == "record" and not of.has_data_as_names:
-        fields = {name: _column_type(field, is_inside=True) for name, field in of.fields.items() if name}
-        members = ", ".join(f"{_quoted(name)}: {kind}" for name, kind in fields.items() if kind)
-        return f"struct<{members}>" if members else ""
-    if of.kept_as in ("json", "record"):
-        return "string" if is_inside else "json"
-    return _TIMES[of.time] if of.time is not None else of.kept_as
+def _column(of: Place) -> str:
+    """Return the type of a place. A part of a column cannot be JSON text, so it is a string."""
+    if of.items is not None:
+        return f"list<{_column(of.items)}>"
+    if of.kind == "object":
+        inside = (f"{_quoted(name)}: {_column(one)}" for name, one in of.fields.items() if name and one.type)
+        return f"struct<{', '.join(inside)}>"
+    return _COLUMNS.get(of.type, of.type)
 
 
 def _quoted(name: str) -> str:

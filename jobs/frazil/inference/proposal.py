@@ -1,111 +1,135 @@
-"""The schema file that a sample proposes: a new one, or an existing one with what the sample adds to it."""
+"""The schema file that a sample proposes: a new one, or an existing one with the fields that the sample adds."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.documents.from_json import parsed
 from frazil.declaration.formats import LARGEST
-from frazil.errors import IncompatibleSchema, InvalidInput, UnreadableSchema
-from frazil.inference.inferred_schema import record_name, sampled_schema
-from frazil.inference.sample import Sample
-from frazil.inference.schema_merge import Change, merged
-from frazil.schemas.evolution.merge import merge
-from frazil.schemas.evolution.schema_changes import changes
+from frazil.errors import InvalidInput, UnreadableSchema
+from frazil.inference.inferred_schema import json_schema, record_name
+from frazil.inference.sample import JSON_TEXT, Sample
 from frazil.schemas.json.documents import parse
 from frazil.schemas.json.json_schema import row_type
-from frazil.schemas.types import Struct
 
 _TYPES = re.compile(r'\[\n\s*("[a-z]+"),\n\s*("[a-z]+")\n\s*\]')
+_DO = "Correct the file, or name another: --out"
 
 
-def schema_text(schema: dict[str, Any]) -> str:
-    """Return the text of the file: indented, as people edit it, and the types of a place on one line."""
-    text = json.dumps(schema, indent=2, ensure_ascii=False)
-    return _TYPES.sub(lambda found: f"[{found[1]}, {found[2]}]", text) + "\n"
+class Effect(StrEnum):
+    """The effect of the sample on a field: `ADDED` to the file, of another type than there, or `UNSEEN` in the sample."""
+
+    ADDED = "added"
+    DIFFERS = "differs"
+    UNSEEN = "not seen"
 
 
-def read_schema(content: bytes, file: str) -> dict[str, Any]:
-    """Return the schema in an existing file. Raises `InvalidInput` if it is no JSON Schema of objects with properties."""
-    try:
-        schema = parsed(content.removeprefix(b"\xef\xbb\xbf"), file)
-    except InvalidDeclaration as invalid:
-        raise InvalidInput(
-            invalid.problems[0].what, where=file, do="Correct the file, or name another: --out"
-        ) from None
-    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
-        what = "it is no JSON Schema of an object with properties"
-        raise InvalidInput(what, where=file, do="Name another file: --out")
-    return schema
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The effect on a field, and why or from what to what."""
 
-
-def checked_row(text: str, file: str) -> Struct:
-    """Return the columns of a schema file. Raises `InvalidInput` if a declaration with it would be refused."""
-    size = len(text.encode("utf-8", "replace"))
-    if size > LARGEST:
-        what = f"the schema has {size:,} bytes, and at most {LARGEST:,} are read"
-        raise InvalidInput(what, where=file, do="Declare columns, or omit names that are data")
-    try:
-        text.encode()
-        row = row_type(parse(text, {}))
-    except UnicodeEncodeError:
-        raise InvalidInput("a field's name has half a surrogate pair", where=file, do="Declare columns") from None
-    except UnreadableSchema as error:
-        raise InvalidInput(error.what, where=file, do=error.do) from None
-    for misfit in merge([(0, row)]).incompatible.values():
-        raise InvalidInput(
-            f"{misfit.where}: {misfit.what}", where=file, do="Declare columns, without one of the fields"
-        )
-    return row
-
-
-def table_effects(before: Struct, after: Struct) -> tuple[str, ...]:
-    """Return what the new file does to a table with the columns of the old one: its changes, or that the pipeline stops."""
-    tables, rows = (merge([(0, row)]).type for row in (before, after))
-    try:
-        return tuple(str(change) for change in changes(tables, rows))
-    except IncompatibleSchema as misfit:
-        where = f"{misfit.where}: " if misfit.where else ""
-        return (f"a table with this column stops the pipeline: {where}{misfit.what}",)
+    effect: Effect
+    path: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """The text of the file, and how it differs from an existing one. `effects` are those on a table with the old columns."""
+    """The text of the file, and how it differs from an existing one."""
 
     text: str
     exists: bool
     changes: tuple[Change, ...] = ()
-    effects: tuple[str, ...] = ()
+
+    def has(self, *effects: Effect) -> bool:
+        """Return whether a field has one of the effects."""
+        return any(change.effect in effects for change in self.changes)
 
     @property
     def differs(self) -> bool:
-        """True if a file exists that the text would replace with another schema."""
-        return self.exists and any(change.is_change for change in self.changes)
+        """True if a file exists, and does not describe the sample."""
+        return self.has(Effect.ADDED, Effect.DIFFERS)
 
     @property
     def document(self) -> dict[str, Any]:
         """The proposal as JSON, without its text."""
         changes = [{"effect": str(each.effect), "field": each.path, "what": each.what} for each in self.changes]
-        return {"exists": self.exists, "differs": self.differs, "changes": changes, "table_effects": list(self.effects)}
+        return {"exists": self.exists, "differs": self.differs, "changes": changes}
 
 
 def proposed(sample: Sample, topic: str, existing: bytes | None, file: str) -> Proposal:
     """Return what the file would be. Raises `InvalidInput` if no field has a value, or if a declaration would refuse the file."""
-    made = sampled_schema(sample.found, record_name(topic))
-    if made is None:
+    made = json_schema(sample.found, record_name(topic))
+    if not made.get("properties"):
         do = "Sample more of them: --records, or give --file"
         raise InvalidInput(f"no field of {sample.records:,} records has a value", where=f"topic {topic}", do=do)
     if existing is None:
-        text = schema_text(made)
-        checked_row(text, file)
-        return Proposal(text=text, exists=False)
-    before = read_schema(existing, file)
-    after, changes = merged(before, sample.found)
-    text = schema_text(after)
-    rows = (checked_row(schema_text(before), file), checked_row(text, file))
-    return Proposal(text=text, exists=True, changes=changes, effects=table_effects(*rows))
+        return Proposal(text=_text(made, file), exists=False)
+    try:
+        schema = parsed(existing.removeprefix(b"\xef\xbb\xbf"), file)
+    except InvalidDeclaration as invalid:
+        raise InvalidInput(invalid.problems[0].what, where=file, do=_DO) from None
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
+        raise InvalidInput("it is no JSON Schema of an object with properties", where=file, do=_DO)
+    changes = tuple(_merge(schema, made, ""))
+    return Proposal(text=_text(schema, file), exists=True, changes=changes)
+
+
+def _text(schema: dict[str, Any], file: str) -> str:
+    """Return the text of the file: indented, as people edit it, and the types of a place on one line."""
+    text = _TYPES.sub(r"[\1, \2]", json.dumps(schema, indent=2, ensure_ascii=False)) + "\n"
+    if len(text.encode()) > LARGEST:
+        what = f"the schema has more than {LARGEST:,} bytes"
+        raise InvalidInput(what, where=file, do="Declare columns, or omit names that are data")
+    try:
+        row_type(parse(text, {}))
+    except UnreadableSchema as error:
+        raise InvalidInput(error.what, where=file, do=error.do) from None
+    return text
+
+
+def _merge(file: dict[str, Any], sampled: dict[str, Any], path: str) -> Iterator[Change]:
+    """Add the sampled properties to those of the file. Its own ones stay as they are."""
+    old, new = file["properties"], sampled["properties"]
+    for name, schema in new.items():
+        known, at = old.get(name), f"{path}{name}"
+        if name not in old:
+            old[name] = schema
+            yield Change(Effect.ADDED, at, _shown(schema))
+        elif isinstance(known, dict) and isinstance(known.get("properties"), dict) and "properties" in schema:
+            yield from _merge(known, schema, f"{at}.")
+        elif isinstance(known, dict) and not _takes(known, schema):
+            what = f"{_shown(known)} in the file, {_shown(schema)} in the sample; edit the file"
+            yield Change(Effect.DIFFERS, at, what)
+    for name in [name for name in old if name not in new]:
+        yield Change(Effect.UNSEEN, f"{path}{name}", "stays in the file")
+
+
+def _takes(file: dict[str, Any], sampled: dict[str, Any]) -> bool:
+    """Return whether a schema of the file takes the sampled values. One that says more than a type does."""
+    (old, *others), new = _types(file) or (JSON_TEXT,), next(iter(_types(sampled)), JSON_TEXT)
+    is_any = bool(others) or old == JSON_TEXT or (old == "string" and "format" not in file)
+    if is_any or (old, new) == ("number", "integer"):
+        return True
+    if old == new == "array":
+        pair = (file.get("items"), sampled["items"])
+        return not isinstance(pair[0], dict) or _takes(pair[0], pair[1])
+    return old == new and file.get("format") in (None, sampled.get("format"))
+
+
+def _types(schema: dict[str, Any]) -> tuple[str, ...]:
+    """Return the types that a schema names, without null."""
+    stated = schema.get("type")
+    names = stated if isinstance(stated, list) else [stated]
+    return tuple(name for name in names if isinstance(name, str) and name != "null")
+
+
+def _shown(schema: dict[str, Any]) -> str:
+    kind = next(iter(_types(schema)), JSON_TEXT)
+    return f"array of {_shown(schema.get('items', {}))}" if kind == "array" else str(schema.get("format", kind))

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from frazil.errors import LocalPartFailed
+from frazil.inference.sample import installed
 
 EXTENSIONS = ("avro", "httpfs", "iceberg")
 """The extensions that Iceberg tables need, in the order of loading; `httpfs` reads S3."""
@@ -34,15 +35,6 @@ def session(extensions: Sequence[str] = EXTENSIONS) -> Iterator[Any]:
         # its counts are then wrong, without an error.
         connection.execute("SET enable_external_file_cache = false")
         yield connection
-
-
-def installed() -> Any:
-    """Return the module of DuckDB. Raises `LocalPartFailed` if it is not installed."""
-    try:
-        import duckdb
-    except ModuleNotFoundError:
-        raise LocalPartFailed("DuckDB is not installed", where="duckdb", do="pip install 'frazil[local]'") from None
-    return duckdb
 
 
 def scan(metadata: str) -> str:

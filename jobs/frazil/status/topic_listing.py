@@ -14,7 +14,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Json, Pipeline
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.errors import InvalidInput, ServiceUnavailable, UnreadableSchema
-from frazil.inference.inferred_schema import sampled_columns
+from frazil.inference.inferred_schema import columns as sampled_columns
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
 from frazil.schemas.avro.schema_fingerprint import MAGIC

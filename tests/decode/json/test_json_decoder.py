@@ -14,7 +14,7 @@ from frazil.declaration import Json
 from frazil.decode.json.json_decoder import json_body
 from frazil.decode.raw import row_step
 from frazil.decode.spark_types import spark_struct
-from frazil.inference.inferred_schema import sampled_schema
+from frazil.inference.inferred_schema import json_schema as sampled_schema
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
 from frazil.schemas.json import json_schema
@@ -617,7 +617,7 @@ def test_the_columns_of_a_schema_take_its_records(spark: SparkSession) -> None:
 
 @pytest.mark.long
 def test_each_record_of_a_sample_lands_with_the_schema_of_the_sample(spark: SparkSession) -> None:
-    """What the sample takes for a time is one here, and text keeps the digits that a number would lose."""
+    """What the sample takes for a time is one here, and JSON text keeps the digits that a number would lose."""
     times = [
         *("2026-02-28T10:00:00Z", "2026-02-28t10:00:00.123456789z", "2026-02-28 10:00:00+0530"),
         *("0001-01-05T00:00:00-18:00", "9999-12-31T23:59:59+18:00", "2024-02-29T23:59:59.9-00:00"),
@@ -636,7 +636,7 @@ def test_each_record_of_a_sample_lands_with_the_schema_of_the_sample(spark: Spar
     ]
     landed = decode(spark, row, *bodies)
     assert [each and each[2] for each in landed] == exact
-    assert [each and each[1] for each in landed] == ["1", "a", "[1,{}]", '{"b":1.5}', "true", mixed[-1]]
+    assert [each and each[1] for each in landed] == ["1", '"a"', "[1,{}]", '{"b":1.5}', "true", mixed[-1]]
     assert [each and each[3] for each in landed] == [float(number) for number in numbers]
     assert all(each and each[0] for each in landed)
     not_times = ["2026-02-30T10:00:00Z", "2026-02-28T24:00:00Z", "2026-02-28T10:00:60Z", "2026-02-28T10:00:00+18:01"]

@@ -175,14 +175,18 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
     (frame, _) = (parse(value) for _, _, value in records(whole_world, f"{topic}-js"))
     assert isinstance(frame, Frame)
     assert frame.body == ORDERS.splitlines()[0].encode()
-    assert json.loads(schema(whole_world, frame.schema_id or 0))["properties"]["amount"] == {"type": "number"}
+    assert json.loads(schema(whole_world, frame.schema_id or 0))["properties"]["amount"] == {"type": ["number", "null"]}
 
 
 @pytest.mark.parametrize(
     ("options", "text", "why"),
     [
         ((), '{"id": 1}\n{"id": 2\n', "stdin:2: this is not JSON"),
-        (("--format", "avro"), '{"id": 1}\n\n{"id": "x"}', "stdin:3: the field id is a string here"),
+        (
+            ("--format", "avro"),
+            '{"id": 1}\n\n{"id": "x"}',
+            "1 fields have no common type: id (1 integer, first stdin:1; 1 string, first stdin:3)",
+        ),
         (("--schema", "{}/s.avsc"), '{"id": 1}\n{"id": 2.5}', "stdin:2: the field id is no long: 2.5"),
         (("--schema", "{}/s.json"), '{"id": 1}\n{"id": "x"}', "stdin:2: $.id: 'x' is not of type 'integer'"),
         (("--schema", "{}/s.proto"), '{"id": 1}\n{"id": "x"}', "stdin:2: it is no R: "),

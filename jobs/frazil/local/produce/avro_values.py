@@ -10,24 +10,18 @@ import io
 import json
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 from frazil.declaration.checks.constraints import shown
 from frazil.errors import InvalidInput, UnreadableSchema
-from frazil.inference.inferred_type import LARGEST_EXACT
 from frazil.schemas import avro
 
-_BITS = {"int": 31, "long": 63}
-_TEXTS: Mapping[str, Callable[[str], Any]] = {
-    "date": date.fromisoformat,
-    "time-millis": time.fromisoformat,
-    "time-micros": time.fromisoformat,
-    "timestamp-millis": datetime.fromisoformat,
-    "timestamp-micros": datetime.fromisoformat,
-    "local-timestamp-millis": datetime.fromisoformat,
-    "local-timestamp-micros": datetime.fromisoformat,
+_TEXTS: Mapping[str, Callable[[str], Any]] = {"date": date.fromisoformat, "time": time.fromisoformat} | {
+    "timestamp": datetime.fromisoformat,
+    "local-timestamp": datetime.fromisoformat,
 }
+_NAMED = ("record", "enum", "fixed")
 
 
 class DoesNotFitError(Exception):
@@ -40,6 +34,7 @@ class AvroValues:
     def __init__(self, text: str, file: str) -> None:
         import fastavro
         from fastavro.schema import SchemaParseException, UnknownType
+        from fastavro.validation import validate
 
         self._named: dict[str, Any] = {}
         try:
@@ -51,57 +46,40 @@ class AvroValues:
             ) from None
         except (SchemaParseException, UnknownType, ValueError) as error:
             raise InvalidInput(f"this is no Avro schema: {error}", where=file, do="Correct the schema") from None
-        self._write = fastavro.schemaless_writer
+        self._write, self._is_valid = fastavro.schemaless_writer, validate
 
     def encoded(self, value: Any) -> bytes:
         """Return the body of a value. Raises `DoesNotFitError`."""
-        fitted = self._fitted(value, self._schema, "")
         body = io.BytesIO()
-        try:
-            self._write(body, self._schema, fitted)
-        except (ValueError, TypeError, OverflowError) as error:  # of a logical type, such as a date before year 1
-            raise DoesNotFitError(str(error)) from None
+        self._write(body, self._schema, self._fitted(value, self._schema, ""))
         return body.getvalue()
 
     def _fitted(self, value: Any, of: Any, path: str) -> Any:
+        """Return a value as fastavro takes it."""
         if isinstance(of, list):
             return self._member(value, of, path)
-        if isinstance(of, str) and of in self._named:
-            of = self._named[of]
-        if isinstance(of, str):
-            of = {"type": of}
-        kind, logical = of["type"], of.get("logicalType", "")
-        if isinstance(kind, dict | list):
-            return self._fitted(value, kind, path)
-        if kind in self._named and kind not in ("record", "enum", "fixed"):
-            return self._fitted(value, self._named[kind], path)
-        if logical == "decimal":
-            return _decimal(value, of, path)
-        if isinstance(value, str) and logical in _TEXTS:
-            return _from_text(value, logical, path)
-        match kind, value:
-            case ("null", None) | ("boolean", bool()) | ("string", str()):
-                return _text(value, path) if kind == "string" else value
-            case ("int" | "long", int()) if (
-                not isinstance(value, bool) and -(2 ** _BITS[kind]) <= value < 2 ** _BITS[kind]
-            ):
-                return value
-            case ("float" | "double", int() | Decimal()) if not isinstance(value, bool):
-                return _double(value, path)
-            case ("bytes" | "fixed", str()):
-                return _bytes(value, of.get("size"), path)
-            case ("enum", str()) if value in of["symbols"]:
-                return value
+        while not isinstance(of, dict) or (isinstance(of["type"], dict | list) or of["type"] in self._named):
+            kind = of if isinstance(of, str) else of["type"]
+            if isinstance(kind, list):
+                return self._member(value, kind, path)
+            of = kind if isinstance(kind, dict) else self._named.get(kind, {"type": kind})
+        match of["type"], value:
             case ("array", list()):
                 return [self._fitted(item, of["items"], f"{path}[{index}]") for index, item in enumerate(value)]
             case ("map", dict()):
-                return {
-                    _text(key, path): self._fitted(item, of["values"], f"{path}.{key}") for key, item in value.items()
-                }
-            case ("record" | "error", dict()):
+                return {key: self._fitted(item, of["values"], f"{path}.{key}") for key, item in value.items()}
+            case ("record", dict()):
                 return self._record(value, of, path)
-        symbols = f" of {', '.join(of['symbols'])}" if kind == "enum" else ""
-        raise DoesNotFitError(f"{_named(path)} is no {kind}{symbols}: {_shown(value)}")
+        try:
+            made = _converted(value, of)
+            if self._is_valid(made, of, raise_errors=False):
+                return made
+            why = ""
+        except (ValueError, TypeError, ArithmeticError) as error:
+            why = f" ({error})" if type(error) is ValueError else ""
+        kind = str(of.get("logicalType", of["type"])) + (f" of {', '.join(of['symbols'])}" if "symbols" in of else "")
+        value = value if isinstance(value, Decimal) else shown(value)
+        raise DoesNotFitError(f"{_place(path)} is no {kind}: {value}{why}")
 
     def _member(self, value: Any, union: list[Any], path: str) -> Any:
         """Return the value as the first member of a union that it fits, with the member's name if it has one."""
@@ -110,87 +88,46 @@ class AvroValues:
             try:
                 fitted = self._fitted(value, member, path)
             except DoesNotFitError as error:
-                if member != "null":
+                if member != "null" or len(union) == 1:
                     why.append(str(error))
                 continue
-            kind = member.get("type") if isinstance(member, dict) else member
-            name = member["name"] if kind in ("record", "enum", "fixed") else kind
+            of = member if isinstance(member, dict) else {"type": member}
+            name = of["name"] if of["type"] in _NAMED else of["type"]
             return (name, fitted) if name in self._named else fitted
-        raise DoesNotFitError("; ".join(dict.fromkeys(why)) or f"{_named(path)} is not null: {_shown(value)}")
+        raise DoesNotFitError("; ".join(dict.fromkeys(why)))
 
     def _record(self, value: dict[str, Any], of: Mapping[str, Any], path: str) -> dict[str, Any]:
         fields = {field["name"]: field for field in of["fields"]}
         if unknown := [name for name in value if name not in fields]:
-            raise DoesNotFitError(f"{_named(path)} has a field {shown(unknown[0])}, which the schema does not have")
+            raise DoesNotFitError(f"{_place(path)} has a field {shown(unknown[0])}, which the schema does not have")
         made: dict[str, Any] = {}
         for name, field in fields.items():
             inner = f"{path}.{name}" if path else name
-            if name in value:
-                made[name] = self._fitted(value[name], field["type"], inner)
-            elif "default" not in field:
-                if not (isinstance(field["type"], list) and "null" in field["type"]):
-                    raise DoesNotFitError(f"{_named(inner)} is missing")
-                made[name] = None
+            if name in value or "default" not in field:
+                made[name] = self._fitted(value.get(name), field["type"], inner)
         return made
 
 
-def _double(value: int | Decimal, path: str) -> float:
-    try:
+def _converted(value: Any, of: Mapping[str, Any]) -> Any:
+    """Return a scalar as Python has it. Raises `ValueError`, `TypeError` or `ArithmeticError` if it has no such value."""
+    kind, logical = of["type"], of.get("logicalType", "")
+    if logical == "decimal" and not isinstance(value, bool):
+        exact = Context(prec=of["precision"], traps=[Inexact, InvalidOperation])
+        return Decimal(value).quantize(Decimal(1).scaleb(-of.get("scale", 0)), context=exact)
+    if isinstance(value, str) and (read := _TEXTS.get(logical.removesuffix("-millis").removesuffix("-micros"))):
+        made = read(value)
+        if isinstance(made, datetime) and (made.tzinfo is None) != logical.startswith("local-"):
+            raise ValueError("it has a UTC offset" if made.tzinfo else "it needs a UTC offset, like Z")
+        return made
+    if isinstance(value, str) and kind in ("bytes", "fixed"):
+        return value.encode("latin-1")
+    if kind in ("float", "double") and isinstance(value, int | Decimal) and not isinstance(value, bool):
         made = float(value)
-    except OverflowError:
-        made = float("inf")
-    if made in (float("inf"), float("-inf")) or (
-        isinstance(value, int) and abs(value) > LARGEST_EXACT and int(made) != value
-    ):
-        raise DoesNotFitError(f"{_named(path)} is a number that no double holds: {_shown(value)}")
-    return made
-
-
-def _decimal(value: Any, of: Mapping[str, Any], path: str) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, int | str | Decimal) and not isinstance(value, bool) else None
-    except InvalidOperation:
-        number = None
-    if number is None or not number.is_finite():
-        raise DoesNotFitError(f"{_named(path)} is no decimal: {_shown(value)}")
-    _, digits, exponent = number.as_tuple()
-    scale = of.get("scale", 0)
-    is_long = bool(number) and isinstance(exponent, int) and len(digits) + exponent > of["precision"] - scale
-    if not isinstance(exponent, int) or -exponent > scale or is_long:
-        raise DoesNotFitError(f"{_named(path)} is no decimal({of['precision']}, {scale}): {_shown(value)}")
-    return number
-
-
-def _from_text(value: str, logical: str, path: str) -> Any:
-    try:
-        made = _TEXTS[logical](value)
-    except ValueError:
-        raise DoesNotFitError(f"{_named(path)} is no {logical} in ISO 8601: {_shown(value)}") from None
-    if isinstance(made, datetime) and (made.tzinfo is None) != logical.startswith("local-"):
-        needs = "no UTC offset" if logical.startswith("local-") else "a UTC offset, like Z"
-        raise DoesNotFitError(f"{_named(path)} needs {needs}: {_shown(value)}")
-    return made
-
-
-def _text(value: str, path: str) -> str:
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise DoesNotFitError(f"{_named(path)} has half a surrogate pair, which UTF-8 does not have")
+        if made in (float("inf"), float("-inf")) or (isinstance(value, int) and int(made) != value):
+            raise ValueError("no double holds it")
+        return made
     return value
 
 
-def _bytes(value: str, size: int | None, path: str) -> bytes:
-    try:
-        made = value.encode("latin-1")
-    except UnicodeEncodeError:
-        raise DoesNotFitError(f"{_named(path)} has a character above U+00FF, so it is no bytes") from None
-    if size is not None and len(made) != size:
-        raise DoesNotFitError(f"{_named(path)} has {len(made)} bytes, not {size}")
-    return made
-
-
-def _named(path: str) -> str:
-    return f"the field {path.removeprefix('.')}" if path else "the record"
-
-
-def _shown(value: Any) -> str:
-    return str(value) if isinstance(value, Decimal) else shown(value)
+def _place(path: str) -> str:
+    return f"the field {path}" if path else "the record"

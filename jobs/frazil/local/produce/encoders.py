@@ -11,8 +11,8 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration.formats import Avro, Json, JsonSchema, Protobuf
 from frazil.errors import InvalidInput, UnreadableSchema
 from frazil.inference.inferred_schema import avro_schema, json_schema, record_name
-from frazil.inference.inferred_type import inferred
 from frazil.inference.record_file import Line
+from frazil.inference.sample import Sample
 
 TYPES = {Avro.kind: SchemaType.AVRO, JsonSchema.kind: SchemaType.JSON, Protobuf.kind: SchemaType.PROTOBUF}
 
@@ -52,9 +52,9 @@ def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: GivenSche
         case Json.kind:
             return Encoder(encode=_json)
         case Avro.kind:
-            return avro_encoder(given or _inferred(kind, topic, lines))
+            return avro_encoder(given or inferred(kind, record_name(topic), lines))
         case JsonSchema.kind:
-            return _schema_encoder(given or _inferred(kind, topic, lines), is_checked=given is not None)
+            return _schema_encoder(given or inferred(kind, record_name(topic), lines), is_checked=given is not None)
         case Protobuf.kind if given is not None:
             return _protobuf_encoder(given)
         case Protobuf.kind:
@@ -81,9 +81,13 @@ def avro_encoder(given: GivenSchema) -> Encoder:
     return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=getattr(root, "name", ""))
 
 
-def _inferred(kind: str, topic: str, lines: Sequence[Line]) -> GivenSchema:
-    of, name = inferred(lines), record_name(topic)
-    text = avro_schema(of, name) if kind == Avro.kind else json_schema(of, name)
+def inferred(kind: str, name: str, lines: Sequence[Line]) -> GivenSchema:
+    """Return the schema of all records. Raises `InvalidInput` if values of a field have no common type."""
+    sample = Sample.of(lines)
+    for error in sample.unused:
+        raise error
+    sample.refuse_conflicts("the records", "Correct them, or give --schema FILE; nothing was produced")
+    text = avro_schema(sample.found, name) if kind == Avro.kind else json.dumps(json_schema(sample.found, name))
     return GivenSchema(file="the inferred schema", text=text)
 
 

@@ -20,11 +20,10 @@ from frazil.declaration.formats import LARGEST as LARGEST_SCHEMA
 from frazil.declaration.formats import Avro, Bytes, Format, Json, JsonSchema, Protobuf, Text
 from frazil.declaration.options import SubjectStrategy
 from frazil.errors import InvalidInput, KafkaUnavailable
-from frazil.inference.inferred_schema import avro_schema, record_name
-from frazil.inference.inferred_type import inferred
+from frazil.inference.inferred_schema import record_name
 from frazil.inference.record_file import Line
 from frazil.local.kafka_broker import LARGEST_MESSAGE_BYTES
-from frazil.local.produce.encoders import Encoder, GivenSchema, avro_encoder, value_encoder
+from frazil.local.produce.encoders import Encoder, GivenSchema, avro_encoder, inferred, value_encoder
 from frazil.schemas.avro.schema_fingerprint import head
 from frazil.schemas.wire_format import prefixed
 
@@ -137,8 +136,7 @@ def key_encoder(field: str, topic: str, declared: Topic | None, lines: Sequence[
         case Avro():
             if of.schema:
                 return avro_encoder(GivenSchema(file=of.schema[-1].file, text=of.schema[-1].content))
-            text = avro_schema(inferred(lines), record_name(topic, "Key"))
-            return avro_encoder(GivenSchema(file="the inferred schema of keys", text=text))
+            return avro_encoder(inferred(Avro.kind, record_name(topic, "Key"), lines))
         case _:
             what = f"keys of format {of.kind} are not produced"
             raise InvalidInput(what, where=f"topic {topic}", do="Produce without --key, or with a client of your own")

@@ -12,8 +12,9 @@ from typing import Any
 
 from frazil.declaration import Pipeline
 from frazil.errors import CatalogUnavailable, InvalidInput
+from frazil.inference.sample import installed
 from frazil.lake.read.stored_tables import Lake, StoredTable
-from frazil.local.duckdb_query import EXTENSIONS, installed, session
+from frazil.local.duckdb_query import EXTENSIONS, session
 from frazil.local.query.table_views import View, create, load, needed, needs_s3, readable, statement_of, views
 
 _DO = "Write one SELECT, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN"

@@ -196,7 +196,7 @@ def inferred_from(*texts: str, existing: str | None = None) -> str:
 def test_what_a_second_sample_adds_to_its_schema_file_is_an_effect() -> None:
     first = inferred_from('{"id": 1, "at": "2026-01-31T10:00:00Z"}')
     wider = inferred_from('{"id": 2, "note": "x"}', existing=first)
-    other = inferred_from('{"id": "A-3"}', existing=wider)
+    other = wider.replace('"integer"', '"string"')
     before, added, changed = (
         pipeline(json_file(json.loads(text), "orders.json"), value_format="json_schema")
         for text in (first, wider, other)
