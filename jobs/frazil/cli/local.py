@@ -202,10 +202,10 @@ def produce(
     lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)
     made = send(wanted, lines, bootstrap=bootstrap, registry_url=lambda: services.registry_url)
     if as_json:
-        show_json({**asdict(made), "records": made.records})
+        show_json({**asdict(made), "records": len(lines)})
         return
     places = ", ".join(f"{number(count)} in partition {partition}" for partition, count in made.partitions.items())
-    what = "1 record" if made.records == 1 else f"{number(made.records)} records"
+    what = "1 record" if len(lines) == 1 else f"{number(len(lines))} records"
     new = "new topic" if made.created else "topic"
     say(f"produced {what} to the {new} {topic}, format {made.format}: {places}")
     for subject, schema_id in made.schemas.items():

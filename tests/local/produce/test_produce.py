@@ -190,7 +190,7 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
         (("--schema", "{}/s.avsc"), '{"id": 1}\n{"id": 2.5}', "stdin:2: the field id is no long: 2.5"),
         (("--schema", "{}/s.json"), '{"id": 1}\n{"id": "x"}', "stdin:2: $.id: 'x' is not of type 'integer'"),
         (("--schema", "{}/s.proto"), '{"id": 1}\n{"id": "x"}', "stdin:2: it is no R: "),
-        (("--key", "id"), '{"id": 1}\n{"i": 1}', "stdin:2: the record has no field 'id', which --key names"),
+        (("--key", "id"), '{"id": 1}\n{"i": 1}', "stdin:2: the field 'id', which --key names, is missing"),
         (("--key", "id"), '{"id": 1}\n{"id": null}', "stdin:2: the field 'id', which --key names, is null"),
         (("--key", "id"), '{"id": "\\ud800"}', "stdin:1: the record has half a surrogate pair"),
         (
@@ -201,7 +201,7 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
         ((), "\n", "there is no record"),
         (("--format", "protobuf"), '{"id": 1}', "a Protobuf schema cannot be inferred. Give --schema FILE.proto"),
         (("--format", "xml"), '{"id": 1}', "there is no format xml"),
-        (("--format", "avro", "--schema", "{}/s.json"), '{"id": 1}', "it is no schema of the format avro"),
+        (("--format", "avro", "--schema", "{}/s.json"), '{"id": 1}', "the file's ending is of no schema of the format"),
         (("--schema", "{}/s.txt"), '{"id": 1}', "the file's ending is of no schema"),
         (("--schema", "{}/none.avsc"), '{"id": 1}', "it cannot be read (No such file or directory)"),
         (("--schema", "{}/remote.json"), '{"id": 1}', "which it does not have"),

@@ -21,7 +21,6 @@ _TEXTS: Mapping[str, Callable[[str], Any]] = {"date": date.fromisoformat, "time"
     "timestamp": datetime.fromisoformat,
     "local-timestamp": datetime.fromisoformat,
 }
-_NAMED = ("record", "enum", "fixed")
 
 
 class DoesNotFitError(Exception):
@@ -38,13 +37,9 @@ class AvroValues:
 
         self._named: dict[str, Any] = {}
         try:
-            avro.parse(text)
+            self.name = str(getattr(avro.parse(text).root, "name", ""))
             self._schema = fastavro.parse_schema(json.loads(text), named_schemas=self._named)
-        except UnreadableSchema as error:
-            raise InvalidInput(
-                error.what, where=f"{file}: {error.where}" if error.where else file, do=error.do
-            ) from None
-        except (SchemaParseException, UnknownType, ValueError) as error:
+        except (UnreadableSchema, SchemaParseException, UnknownType, ValueError) as error:
             raise InvalidInput(f"this is no Avro schema: {error}", where=file, do="Correct the schema") from None
         self._write, self._is_valid = fastavro.schemaless_writer, validate
 
@@ -82,18 +77,14 @@ class AvroValues:
         raise DoesNotFitError(f"{_place(path)} is no {kind}: {value}{why}")
 
     def _member(self, value: Any, union: list[Any], path: str) -> Any:
-        """Return the value as the first member of a union that it fits, with the member's name if it has one."""
+        """Return the value as the first member of a union that it fits. fastavro then finds the member."""
         why: list[str] = []
         for member in union:
             try:
-                fitted = self._fitted(value, member, path)
+                return self._fitted(value, member, path)
             except DoesNotFitError as error:
                 if member != "null" or len(union) == 1:
                     why.append(str(error))
-                continue
-            of = member if isinstance(member, dict) else {"type": member}
-            name = of["name"] if of["type"] in _NAMED else of["type"]
-            return (name, fitted) if name in self._named else fitted
         raise DoesNotFitError("; ".join(dict.fromkeys(why)))
 
     def _record(self, value: dict[str, Any], of: Mapping[str, Any], path: str) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: GivenSche
         case Avro.kind:
             return avro_encoder(given or inferred(kind, record_name(topic), lines))
         case JsonSchema.kind:
-            return _schema_encoder(given or inferred(kind, record_name(topic), lines), is_checked=given is not None)
+            return _schema_encoder(given or inferred(kind, record_name(topic), lines))
         case Protobuf.kind if given is not None:
             return _protobuf_encoder(given)
         case Protobuf.kind:
@@ -62,23 +62,6 @@ def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: GivenSche
         case _:
             do = "Give --format json, json_schema, avro or protobuf"
             raise InvalidInput(f"records of format {kind} are not produced", where=f"topic {topic}", do=do)
-
-
-def avro_encoder(given: GivenSchema) -> Encoder:
-    """Return an encoder in Avro."""
-    from frazil.local.produce.avro_values import AvroValues, DoesNotFitError
-    from frazil.schemas import avro
-
-    values = AvroValues(given.text, given.file)
-
-    def encode(line: Line) -> bytes:
-        try:
-            return values.encoded(line.value)
-        except DoesNotFitError as error:
-            raise line.wrong(str(error)) from None
-
-    root = avro.parse(given.text).root
-    return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=getattr(root, "name", ""))
 
 
 def inferred(kind: str, name: str, lines: Sequence[Line]) -> GivenSchema:
@@ -97,46 +80,49 @@ def _json(line: Line) -> bytes:
     return line.text.encode()
 
 
-def _schema_encoder(given: GivenSchema, *, is_checked: bool) -> Encoder:
-    """Return an encoder in JSON. Records are compared with a given schema; an inferred one fits all."""
-    schema = Line(given.file, given.text).value
-    title = schema.get("title") if isinstance(schema, dict) else None
-    check = _check(given) if is_checked else None
+def avro_encoder(given: GivenSchema) -> Encoder:
+    """Return an encoder in Avro."""
+    from frazil.local.produce.avro_values import AvroValues, DoesNotFitError
+
+    values = AvroValues(given.text, given.file)
 
     def encode(line: Line) -> bytes:
-        body = _json(line)
-        if check is not None:
-            check(line)
-        return body
+        try:
+            return values.encoded(line.value)
+        except DoesNotFitError as error:
+            raise line.wrong(str(error)) from None
 
-    return Encoder(encode=encode, type=SchemaType.JSON, schema=given.text, name=title if isinstance(title, str) else "")
+    return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=values.name)
 
 
-def _check(given: GivenSchema) -> Callable[[Line], None]:
-    """Return what raises `InvalidInput` for a record that a JSON Schema does not allow. References are never fetched."""
+def _schema_encoder(given: GivenSchema) -> Encoder:
+    """Return an encoder in JSON that compares records with the schema. References are never fetched."""
     from jsonschema.exceptions import SchemaError, ValidationError
     from jsonschema.validators import Draft7Validator, validator_for
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    schema = json.loads(given.text)
+    schema = Line(given.file, given.text).value
     kind = validator_for(schema, default=Draft7Validator)
-    try:
-        kind.check_schema(schema)
-    except SchemaError as error:
-        raise InvalidInput(f"this is no JSON Schema: {error.message}", where=given.file, do="Correct it") from None
-    checker: Any = kind(schema, registry=Registry())
+    checker: Any = kind(json.loads(given.text), registry=Registry())
 
-    def check(line: Line) -> None:
+    def encode(line: Line) -> bytes:
+        body = _json(line)
         try:
-            checker.validate(json.loads(line.text))
+            checker.validate(json.loads(body))
         except ValidationError as error:
             raise line.wrong(f"{error.json_path}: {error.message}"[:300]) from None
         except Unresolvable as error:
             what = f"it refers to {error.ref}, which it does not have"
             raise InvalidInput(what, where=given.file, do="Put it into the file, below definitions") from None
+        return body
 
-    return check
+    try:
+        kind.check_schema(checker.schema)
+    except SchemaError as error:
+        raise InvalidInput(f"this is no JSON Schema: {error.message}", where=given.file, do="Correct it") from None
+    title = schema.get("title", "") if isinstance(schema, dict) else ""
+    return Encoder(encode=encode, type=SchemaType.JSON, schema=given.text, name=str(title))
 
 
 def _protobuf_encoder(given: GivenSchema) -> Encoder:

@@ -1,4 +1,4 @@
-"""The order of producing a file: read, encode everything, then register schemas, create the topic, and send."""
+"""The order of producing a file: read, encode everything, then create the topic, register schemas, and send."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,9 @@ NewTopic: Any = vars(kafka_admin)["NewTopic"]  # exported without saying so to t
 SECONDS = 60.0
 _QUIET: dict[str, Any] = {"log_level": 0, "error_cb": lambda _: None}  # errors are reported by results
 _WRONG = (KafkaError.TOPIC_EXCEPTION, KafkaError.INVALID_PARTITIONS, KafkaError.POLICY_VIOLATION)
+LARGEST_RECORD_BYTES = LARGEST_MESSAGE_BYTES - 1024  # Kafka counts the record's own fields too
+FORMATS = (Json.kind, JsonSchema.kind, Avro.kind, Protobuf.kind)
+_ENDINGS = {".avsc": Avro.kind, ".json": JsonSchema.kind, ".proto": Protobuf.kind}
 
 
 class TopicWriter:
@@ -46,24 +48,20 @@ class TopicWriter:
         try:
             found = self._admin.list_topics(timeout=SECONDS).topics.get(self._topic)
         except KafkaException as error:
-            raise self._unavailable(error) from None
+            raise self._unavailable(error.args[0].str()) from None
         return len(found.partitions) if found is not None else 0
 
-    def create(self, partitions: int, *, is_rehearsal: bool = False) -> None:
-        """Create the topic if it does not exist; as a rehearsal, only find out whether the broker would.
-
-        Raises `InvalidInput` for a name or a number of partitions that Kafka does not allow.
-        """
-        new = NewTopic(self._topic, partitions, 1)
-        asked = self._admin.create_topics([new], request_timeout=SECONDS, validate_only=is_rehearsal)
+    def create(self, partitions: int) -> None:
+        """Create the topic if it does not exist. Raises `InvalidInput` for a name or a number that Kafka does not allow."""
+        created = self._admin.create_topics([NewTopic(self._topic, partitions, 1)], request_timeout=SECONDS)
         try:
-            asked[self._topic].result()
-        except KafkaException as error:
-            if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                return  # another client created it meanwhile
-            if error.args[0].code() in _WRONG:
-                raise InvalidInput(error.args[0].str(), where=f"topic {self._topic}", do="Correct it") from None
-            raise self._unavailable(error) from None
+            created[self._topic].result()
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.code() in _WRONG:
+                raise InvalidInput(error.str(), where=f"topic {self._topic}", do="Correct it") from None
+            if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another client created it meanwhile
+                raise self._unavailable(error.str()) from None
 
     def send(self, records: Iterable[tuple[bytes | None, bytes | None]]) -> dict[int, int]:
         """Send records, in their order, and return how many each partition got.
@@ -92,76 +90,22 @@ class TopicWriter:
         )
         total = 0
         for key, value in records:
+            total += 1
             while True:
                 try:
                     producer.produce(self._topic, value, key, on_delivery=delivered)
                     break
                 except BufferError:
                     producer.poll(0.1)
-            total += 1
             producer.poll(0)
         producer.flush(SECONDS)
         if sent.total() < total:
             why = f": {refused[0]}" if refused else ""
-            what = f"the broker took {sent.total():,} of {total:,} records{why}"
-            raise KafkaUnavailable(
-                what, where=f"topic {self._topic}", do="Start the local services again and look at the topic"
-            )
+            raise self._unavailable(f"the broker took {sent.total():,} of {total:,} records{why}")
         return dict(sorted(sent.items()))
 
-    def _unavailable(self, error: KafkaException) -> KafkaUnavailable:
-        do = "Check that the local services run: frazil local status"
-        return KafkaUnavailable(error.args[0].str(), where=f"topic {self._topic}", do=do)
-
-
-def key_lines(lines: Sequence[Line], field: str) -> list[Line]:
-    """Return an object with only the key's field for each record. Raises `InvalidInput` for one without it, or with null."""
-    return [Line(line.place, json.dumps({field: _field(line, field)}, default=float)) for line in lines]
-
-
-def key_encoder(field: str, topic: str, declared: Topic | None, lines: Sequence[Line]) -> Encoder:
-    """Return the encoder of keys, for the lines of `key_lines`.
-
-    Text stays text, any other value is JSON, unless the topic's key format says otherwise: `json` is the value as JSON, an object
-    with the declared columns if there are some, and `avro` a record with this field. Raises `InvalidInput` for other formats.
-    """
-    of = declared.key if declared is not None else Bytes()
-    match of:
-        case Text() | Bytes():
-            return Encoder(encode=lambda line: _plain(line.value[field]))
-        case Json() if of.columns is not None:
-            return Encoder(encode=lambda line: line.text.encode())
-        case Json():
-            return Encoder(encode=lambda line: _json(line.value[field]))
-        case Avro():
-            if of.schema:
-                return avro_encoder(GivenSchema(file=of.schema[-1].file, text=of.schema[-1].content))
-            return avro_encoder(inferred(Avro.kind, record_name(topic, "Key"), lines))
-        case _:
-            what = f"keys of format {of.kind} are not produced"
-            raise InvalidInput(what, where=f"topic {topic}", do="Produce without --key, or with a client of your own")
-
-
-def _field(line: Line, field: str) -> Any:
-    value = line.value
-    if not isinstance(value, dict) or field not in value:
-        raise line.wrong(f"the record has no field {shown(field)}, which --key names")
-    if value[field] is None:
-        raise line.wrong(f"the field {shown(field)}, which --key names, is null")
-    return value[field]
-
-
-def _plain(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=float).encode()
-
-
-LARGEST_RECORD_BYTES = LARGEST_MESSAGE_BYTES - 1024  # Kafka counts the record's own fields too
-FORMATS = (Json.kind, JsonSchema.kind, Avro.kind, Protobuf.kind)
-_ENDINGS = {".avsc": Avro.kind, ".json": JsonSchema.kind, ".proto": Protobuf.kind}
+    def _unavailable(self, what: str) -> KafkaUnavailable:
+        return KafkaUnavailable(what, where=f"topic {self._topic}", do="Check the services: `frazil local status`")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +119,6 @@ class Produced:
     """The number of records by partition."""
     schemas: Mapping[str, int]
     """The schema id by subject; none if the registry has no part in it."""
-
-    @property
-    def records(self) -> int:
-        """The number of records."""
-        return sum(self.partitions.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,63 +136,53 @@ class Wanted:
 
     def chosen_format(self) -> str:
         """Return the format of values. Raises `InvalidInput` if it does not go with the schema file."""
-        of_file = _ENDINGS.get(self.schema.suffix.lower()) if self.schema is not None else None
-        if self.schema is not None and of_file is None:
-            do = "Name a file that ends in .avsc, .json (JSON Schema) or .proto"
-            raise InvalidInput("the file's ending is of no schema", where=str(self.schema), do=do)
         declared = self.declared.value.kind if self.declared is not None else Json.kind
-        chosen = self.format or of_file or declared
-        if of_file is not None and of_file != chosen:
-            do = "Leave out --format, or name another file"
-            raise InvalidInput(f"it is no schema of the format {chosen}", where=str(self.schema), do=do)
-        return chosen
+        if self.schema is None:
+            return self.format or declared
+        of_file = _ENDINGS.get(self.schema.suffix.lower(), "")
+        if not of_file or of_file != (self.format or of_file):
+            do = "Name a file that ends in .avsc, .json (JSON Schema) or .proto, and no other --format"
+            raise InvalidInput("the file's ending is of no schema of the format", where=str(self.schema), do=do)
+        return of_file
 
 
 def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_url: Callable[[], str]) -> Produced:
     """Produce the records to the topic. `registry_url` is asked for only if a schema is registered.
 
-    Raises `InvalidInput` before anything is registered, created or sent if a record or the schema is wrong.
+    Raises `InvalidInput` before anything is created, registered or sent if a record or the schema is wrong.
     """
     if not lines:
         raise InvalidInput("there is no record", do="Write one JSON object a line")
-    kind = wanted.chosen_format()
+    kind, topic = wanted.chosen_format(), wanted.topic
     declared = wanted.declared.value if wanted.declared is not None and wanted.declared.value.kind == kind else None
-    encoder = value_encoder(kind, wanted.topic, lines, _given(wanted, declared))
+    encoder = value_encoder(kind, topic, lines, _given(wanted, declared))
     values = _encoded(encoder, lines)
-    keys: Encoder | None = None
-    key_bodies: list[bytes] = []
-    if wanted.key is not None:
-        of_keys = key_lines(lines, wanted.key)
-        keys = key_encoder(wanted.key, wanted.topic, wanted.declared, of_keys)
-        key_bodies = _encoded(keys, of_keys)
-    writer = TopicWriter(bootstrap, wanted.topic)
+    keys = _keys(wanted, lines) if wanted.key is not None else None
+    writer = TopicWriter(bootstrap, topic)
     before = writer.partitions()
     if wanted.partitions is not None and before not in (0, wanted.partitions):
         what = f"it has {before} partitions, not {wanted.partitions}"
-        raise InvalidInput(what, where=f"topic {wanted.topic}", do="Leave out --partitions")
-    if not before:
-        writer.create(wanted.partitions or 1, is_rehearsal=True)
-    schemas: dict[str, int] = {}
-
-    def framed(of: Encoder, subject: str, declared: Format | None) -> Callable[[bytes], bytes]:
-        """Return what adds a registry's frame or the head of single-object encoding to a body, if any."""
-        if of.type is None:
-            return lambda body: body
-        if declared is not None and declared.schema:
-            start = head(of.schema) if declared.framing is not None else b""
-            return lambda body: start + body
-        schema_id = schemas[subject] = RegistryAdmin(registry_url()).register(subject, of.schema, of.type)
-        return lambda body: prefixed(schema_id, body, of.index)
-
-    frame = framed(encoder, _subject(declared, wanted.topic, encoder.name), declared)
-    framed_keys: Iterable[bytes | None] = repeat(None)
-    if keys is not None:
-        key_frame = framed(keys, f"{wanted.topic}-key", wanted.declared.key if wanted.declared is not None else None)
-        framed_keys = map(key_frame, key_bodies)
+        raise InvalidInput(what, where=f"topic {topic}", do="Leave out --partitions")
     if not before:
         writer.create(wanted.partitions or 1)
-    sent = writer.send(zip(framed_keys, map(frame, values), strict=False))
-    return Produced(topic=wanted.topic, created=not before, format=kind, partitions=sent, schemas=schemas)
+    schemas: dict[str, int] = {}
+
+    def framed(of: Encoder, subject: str, declared: Format | None, bodies: list[bytes]) -> list[bytes]:
+        """Return bodies with a registry's frame or the head of single-object encoding, if they have a schema."""
+        if of.type is None:
+            return bodies
+        if declared is not None and declared.schema:
+            start = head(of.schema) if declared.framing is not None else b""
+            return [start + body for body in bodies]
+        schema_id = schemas[subject] = RegistryAdmin(registry_url()).register(subject, of.schema, of.type)
+        return [prefixed(schema_id, body, of.index) for body in bodies]
+
+    framed_values = framed(encoder, _subject(declared, topic, encoder.name), declared, values)
+    framed_keys: Sequence[bytes | None] = [None] * len(values)
+    if keys is not None:
+        framed_keys = framed(keys[0], f"{topic}-key", wanted.declared.key if wanted.declared else None, keys[1])
+    sent = writer.send(zip(framed_keys, framed_values, strict=True))
+    return Produced(topic=topic, created=not before, format=kind, partitions=sent, schemas=schemas)
 
 
 def _given(wanted: Wanted, declared: Format | None) -> GivenSchema | None:
@@ -279,14 +208,51 @@ def _given(wanted: Wanted, declared: Format | None) -> GivenSchema | None:
 def _encoded(encoder: Encoder, lines: Sequence[Line]) -> list[bytes]:
     bodies: list[bytes] = []
     for line in lines:
-        try:
-            body = encoder.encode(line)
-        except UnicodeEncodeError:
-            raise line.wrong("the record has half a surrogate pair, which UTF-8 does not have") from None
+        body = encoder.encode(line)
         if len(body) > LARGEST_RECORD_BYTES:
             raise line.wrong(f"the record has {len(body):,} bytes; the broker takes {LARGEST_RECORD_BYTES:,}")
         bodies.append(body)
     return bodies
+
+
+def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
+    """Return the encoder of keys, and the keys.
+
+    Text stays text, any other value is JSON, unless the topic's key format says otherwise: `json` is the value as JSON, an object
+    with the declared columns if there are some, and `avro` a record with this field. Raises `InvalidInput` for other formats.
+    """
+    field, of = str(wanted.key), wanted.declared.key if wanted.declared is not None else Bytes()
+    objects: list[Line] = []
+    for line in lines:
+        value = line.value
+        if not isinstance(value, dict) or value.get(field) is None:
+            is_null = isinstance(value, dict) and field in value
+            what = f"the field {shown(field)}, which --key names, is {'null' if is_null else 'missing'}"
+            raise line.wrong(what)
+        objects.append(Line(line.place, _json({field: value[field]})))
+    match of:
+        case Text() | Bytes():
+            encoder = Encoder(encode=lambda line: _plain(line.value[field]).encode())
+        case Json():
+            is_object = of.columns is not None
+            encoder = Encoder(encode=lambda line: (line.text if is_object else _json(line.value[field])).encode())
+        case Avro() if of.schema:
+            encoder = avro_encoder(GivenSchema(file=of.schema[-1].file, text=of.schema[-1].content))
+        case Avro():
+            encoder = avro_encoder(inferred(Avro.kind, record_name(wanted.topic, "Key"), objects))
+        case _:
+            what = f"keys of format {of.kind} are not produced"
+            do = "Produce without --key, or with a client of your own"
+            raise InvalidInput(what, where=f"topic {wanted.topic}", do=do)
+    return encoder, _encoded(encoder, objects)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=float)
 
 
 def _subject(declared: Format | None, topic: str, name: str) -> str:
