@@ -222,3 +222,13 @@ def test_a_name_that_folds_like_a_lost_ones_keeps_its_column() -> None:
     assert {field.source: field.name for field in plan.target.fields}["ID2"] == table.fields[2].name
     later = landing(table, [(7, names(("ID2", "int"))), (8, names(("Id2", "int")))])
     assert {field.source: field.name for field in later.target.fields}["Id2"] == table.fields[1].name
+
+
+def test_a_name_that_a_refused_version_has_next_to_the_new_one_is_no_rename() -> None:
+    versions = [names(("c", "int")), names(("a", "int"), ("c", UNION)), names(("a", "int", "c"))]
+    table = landed(versions[0])
+    for _ in range(2):
+        plan = landing(table, list(enumerate(versions)))
+        assert plan.incompatible.keys() == {1}
+        table = applied(table, plan.changes)
+    assert [field.name for field in table.fields] == ["id", "c", "a"]

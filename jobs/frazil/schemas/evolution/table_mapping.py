@@ -66,6 +66,7 @@ def names_since(names: Iterable[str], versions: Sequence[Struct]) -> list[str]:
 
 def _named_now(table: Struct, versions: Sequence[Struct], *, top: bool) -> list[Struct]:
     """Return the versions with the names of fields that the table's columns have already, by aliases of later versions."""
+    versions = _with_own_aliases(versions)
     there = {column.name: column for column in table.fields}
     by_id = {each: column for column in table.fields for each in column.ids}
     names: dict[str, str] = {}
@@ -98,6 +99,19 @@ def _named_now(table: Struct, versions: Sequence[Struct], *, top: bool) -> list[
         for (i, j), kind in zip(at, types, strict=True):
             found[i][j] = replace(found[i][j], type=kind)
     return [replace(version, fields=tuple(fields)) for version, fields in zip(versions, found, strict=True)]
+
+
+def _with_own_aliases(versions: Sequence[Struct]) -> list[Struct]:
+    """Return the versions without aliases for a field that an earlier one has next to the field: that is another column."""
+    found, names = list[Struct](), list[set[str]]()
+    for version in versions:
+        fields = (
+            replace(f, aliases=tuple(a for a in f.aliases if not any({f.source, a} <= before for before in names)))
+            for f in version.fields
+        )
+        found.append(replace(version, fields=tuple(fields)))
+        names.append({field.source for field in version.fields})
+    return found
 
 
 def _inner_named_now(column: Type, types: list[Type]) -> list[Type]:
