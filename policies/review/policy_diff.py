@@ -16,7 +16,10 @@ from policies.rules.new_permissions import policy_widened
 
 ARGUMENTS = ("assume_role_policy", "policy", "inline_policy", "access_policy", "resource_policy", "access_policies")
 _PROBES = "frazil_probe_*"
+_EFFECT = "Effect"
 _ELEMENTS = ("Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource")
+Parts = Mapping[str, frozenset[str]]
+"""The elements of a statement, and the keys of its condition, each with its values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,73 +154,56 @@ def _values(value: Any, places: tuple[str, ...]) -> Any:
 
 def _compared(old: Document | None, new: Document | None) -> Iterator[StatementDiff]:
     before, after = _by_name(old), _by_name(new)
-    same = {_canonical(each) for each in before.values()} & {_canonical(each) for each in after.values()}
-    for name in [*after, *(name for name in before if name not in after)]:
-        one, other = before.get(name), after.get(name)
-        if one is None and other is not None and _canonical(other) not in same:
-            # A new statement that denies adds no risk, so its name is enough.
-            lines = () if _effect(other) == "Deny" else tuple(_lines(other))
-            yield StatementDiff(what="added", name=name, effect=_effect(other), lines=lines)
-        elif other is None and one is not None and _canonical(one) not in same:
-            yield StatementDiff(what="removed", name=name, effect=_effect(one), lines=tuple(_lines(one)))
-        elif one is not None and other is not None and _canonical(one) != _canonical(other):
-            yield StatementDiff(what="changed", name=name, effect=_effect(other), lines=tuple(_changed(one, other)))
+    same = [each for each in before.values() if each in after.values()]
+    for name in {**after, **before}:
+        one, other = before.get(name, {}), after.get(name, {})
+        if one == other or (not one and other in same) or (not other and one in same):
+            continue
+        what = "added" if not one else "changed" if other else "removed"
+        effect = ", ".join((other or one).get(_EFFECT, ()))
+        # A new statement that denies adds no risk, so its name is enough.
+        lines = () if what == "added" and effect == "Deny" else tuple(_lines(one, other))
+        yield StatementDiff(what=what, name=name, effect=effect, lines=lines)
 
 
-def _by_name(document: Document | None) -> dict[str, Document]:
+def _by_name(document: Document | None) -> dict[str, Parts]:
     """Return the statements by Sid; those without one, or with a repeated one, by index."""
-    found: dict[str, Document] = {}
+    found: dict[str, Parts] = {}
     for index, statement in enumerate(statements(document), start=1):
         name = str(statement.get("Sid") or f"statement {index}")
-        found[name if name not in found else f"{name} ({index})"] = statement
+        found[name if name not in found else f"{name} ({index})"] = _parts(statement)
     return found
 
 
-def _effect(statement: Document) -> str:
-    return str(statement.get("Effect", ""))
+def _parts(statement: Document) -> Parts:
+    found = {each: frozenset(_texts(statement[each])) for each in (_EFFECT, *_ELEMENTS) if each in statement}
+    for operator, keys in (statement.get("Condition") or {}).items():
+        for key, values in keys.items() if isinstance(keys, Mapping) else ():
+            found[f"Condition {operator} {key}"] = frozenset(map(str, many(values)))
+    return found
 
 
-def _lines(statement: Document) -> Iterator[str]:
-    for element in _ELEMENTS:
-        if element in statement:
-            yield f"{element} {', '.join(_texts(statement[element]))}"
-    yield f"Condition {_json(statement['Condition'])}" if statement.get("Condition") else "no condition"
-
-
-def _changed(old: Document, new: Document) -> Iterator[str]:
-    if _effect(old) != _effect(new):
-        yield f"Effect {_effect(old)} -> {_effect(new)}"
-    for element in _ELEMENTS:
-        before, after = (set(_texts(side[element])) if element in side else set() for side in (old, new))
-        if after - before:
-            yield f"{element} gains {', '.join(sorted(after - before))}"
-        if before - after:
-            yield f"{element} loses {', '.join(sorted(before - after))}"
-    one, other = old.get("Condition") or {}, new.get("Condition") or {}
-    if _json(one) == _json(other):
+def _lines(old: Parts, new: Parts) -> Iterator[str]:
+    """Yield the parts of a new or removed statement, or the differences of a changed one."""
+    if not (old and new):
+        parts = old or new
+        yield from (f"{part} {_listed(values)}" for part, values in parts.items() if part != _EFFECT)
+        if not any(part.startswith("Condition ") for part in parts):
+            yield "no condition"
         return
-    if not other:
-        yield f"its condition is gone: {_json(one)}"
-    elif not one:
-        yield f"a condition is new: {_json(other)}"
-    else:
-        yield from _conditions(one, other)
+    for part in sorted({**old, **new}):
+        before, after = old.get(part), new.get(part)
+        if before is None or after is None:
+            yield f"{part} is {'new' if before is None else 'gone'}: {_listed(before or after or frozenset())}"
+            continue
+        if after - before:
+            yield f"{part} gains {_listed(after - before)}"
+        if before - after:
+            yield f"{part} loses {_listed(before - after)}"
 
 
-def _conditions(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """Compare two conditions, key by key."""
-    for operator in sorted({*one, *other}):
-        old, new = (side.get(operator) or {} for side in (one, other))
-        for key in sorted({*old, *new}):
-            before, after = ({*map(str, many(side[key]))} if key in side else None for side in (old, new))
-            if before is None or after is None:
-                what = "new" if before is None else "gone"
-                yield f"Condition {operator} {key} is {what}: {', '.join(sorted(before or after or ()))}"
-                continue
-            if after - before:
-                yield f"Condition {operator} {key} gains {', '.join(sorted(after - before))}"
-            if before - after:
-                yield f"Condition {operator} {key} loses {', '.join(sorted(before - after))}"
+def _listed(values: frozenset[str]) -> str:
+    return ", ".join(sorted(values))
 
 
 def _texts(element: Any) -> list[str]:
@@ -225,15 +211,3 @@ def _texts(element: Any) -> list[str]:
     if isinstance(element, Mapping):
         return [f"{kind}:{one}" for kind, values in element.items() for one in many(values)]
     return [str(one) for one in many(element)]
-
-
-def _canonical(statement: Document) -> str:
-    """Return a statement without its name, with sorted lists."""
-    parts = {
-        key: sorted(_texts(value)) if key in _ELEMENTS else value for key, value in statement.items() if key != "Sid"
-    }
-    return _json(parts)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)

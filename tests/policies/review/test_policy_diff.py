@@ -41,12 +41,12 @@ def changed(before: Any, after: Any, **more: Any) -> tuple[PolicyChange, ...]:
             "changed",
             ("Resource gains arn:aws:s3:::b/*", "Resource loses arn:aws:s3:::a/*"),
         ),
-        (statement(Effect="Deny"), "changed", ("Effect Allow -> Deny",)),
-        (statement(Principal={"AWS": "*"}), "changed", ("Principal gains AWS:*",)),
+        (statement(Effect="Deny"), "changed", ("Effect gains Deny", "Effect loses Allow")),
+        (statement(Principal={"AWS": "*"}), "changed", ("Principal is new: AWS:*",)),
         (
             statement(Condition={"StringEquals": {"k": ["v"]}}),
             "changed",
-            ('a condition is new: {"StringEquals": {"k": ["v"]}}',),
+            ("Condition StringEquals k is new: v",),
         ),
         (
             statement(Sid="Other", Action="s3:ListBucket"),
