@@ -9,12 +9,13 @@ from typing import Any
 
 from policies.resource_values import Facts
 from policies.resources import Change, Document, Reviewed, many, policy, statements
+from policies.review.attached_policies import MANAGED
 from policies.review.plan.resource_changes import Planned, Verb
-from policies.review.role_permissions import TYPES, RoleRights
+from policies.review.role_permissions import RoleRights
 from policies.rules import new_permissions as lake_grants
 from policies.rules.new_permissions import policy_widened
 
-ARGUMENTS = ("assume_role_policy", "policy", "inline_policy", "access_policy", "resource_policy", "access_policies")
+ARGUMENTS = ("assume_role_policy", "policy", "access_policy", "resource_policy", "access_policies")
 _PROBES = "frazil_probe_*"
 _EFFECT = "Effect"
 _ELEMENTS = ("Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource")
@@ -45,7 +46,7 @@ class PolicyChange:
 
 def policy_changes(change: Planned) -> Iterator[PolicyChange]:
     """Yield the changed policies of a resource. Of a new or deleted resource, yields all statements."""
-    if change.type in TYPES:
+    if change.type == MANAGED:
         return  # `rights_change` compares a role's policies together
     for argument in ARGUMENTS:
         before, after = change.before.get(argument), change.after.get(argument)

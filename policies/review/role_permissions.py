@@ -16,7 +16,7 @@ from typing import Any
 from policies.documents.size import lists, replaced
 from policies.resource_values import Facts
 from policies.resources import Change, Document, Finding, Reviewed, many, statements
-from policies.review.attached_policies import ATTACHMENT, INLINE, MANAGED, ROLE, AttachedPolicies, HeldPolicy
+from policies.review.attached_policies import ATTACHMENT, ROLE, AttachedPolicies, HeldPolicy
 from policies.rules.new_permissions import policy_widened
 
 _PIECE = re.compile(r"\d+$")
@@ -123,9 +123,6 @@ def _parts(rights: Iterable[RoleRights]) -> set[str]:
     return {address for each in rights for address in each.addresses if not address.startswith(f"{ROLE}.")}
 
 
-TYPES = (MANAGED, INLINE)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleRights:
     """The policies of one role, as one document before and one after.
@@ -149,7 +146,7 @@ class RoleRights:
         """The permissions as one change, for the rules about changes. What a new role gets by new policies is no change."""
         return Change(
             address=self.addresses[0],
-            type=INLINE,
+            type="aws_iam_role_policy",
             verb="update",
             before={"policy": json.dumps(self.own if self.is_new else self.before)},
             after={"policy": json.dumps(self.after)},

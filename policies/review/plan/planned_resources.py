@@ -28,6 +28,11 @@ class PlannedResource:
         """Return whether an argument is declared, and it or a part of it is known only after the apply."""
         return is_marked(self.unknown.get(argument)) and argument in self.expressions
 
+    def gains(self, argument: str) -> bool:
+        """Return whether an argument has another value afterwards, or one that is known only then."""
+        after = self.after.get(argument)
+        return self.is_later(argument) or bool(after and after != self.before.get(argument))
+
 
 def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]) -> list[PlannedResource]:
     """Return the managed resources of cleaned plans, the unchanged ones too. Both arguments are by stack.

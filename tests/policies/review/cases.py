@@ -157,7 +157,7 @@ def pipeline_added() -> Review:
     return reviewed(
         plan(
             documents([FLIGHTS, PLANES], [FLIGHTS, PLANES, BOATS]),
-            change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
+            change("aws_iam_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
         )
     )
 
@@ -424,7 +424,7 @@ def of_the_page() -> Review:
     return reviewed(
         plan(
             documents([FLIGHTS, PLANES], [frozen, PLANES, BOATS]),
-            change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
+            change("aws_iam_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
             change(TOPIC, "replace", topic(6), topic(3), forced=[["partitions_count"]]),
             stays("aws_emrserverless_application.spark", APPLICATION),
             stays("aws_nat_gateway.nat", {"subnet_id": "a"}),

@@ -18,11 +18,11 @@ FACTS = {
         "cost 0.00 -> 85.01",
     ],
     "pipeline_added": [
-        "expected policy_widened: aws_iam_role_policy.ingest",
+        "expected policy_widened: aws_iam_policy.ingest",
         "made boats sea.boats",
         "replace aws_s3_object.pipelines, forced by key",
-        "update aws_iam_role_policy.ingest",
-        "policy aws_iam_role_policy.ingest: changed ListTables, changed ReadAndWriteTables, changed DeleteMetadata, changed ProbeTheFence, changed ReadCatalog, changed CommitTables, changed DropProbes",
+        "update aws_iam_policy.ingest",
+        "policy aws_iam_policy.ingest: changed ListTables, changed ReadAndWriteTables, changed DeleteMetadata, changed ProbeTheFence, changed ReadCatalog, changed CommitTables, changed DropProbes",
     ],
     "pipeline_removed": [
         "danger data_effect: planes",

@@ -128,13 +128,6 @@ def test_moving_rights_from_one_part_to_another_widens_nothing(old: int, new: in
     assert (review.dangers, review.policies) == ((), ())
 
 
-def test_from_inline_to_managed_widens_nothing() -> None:
-    inline = {**rights("nyc.flights"), "role": NAME}
-    managed = in_parts([], parts("nyc.flights", limit=1500))
-    review = reviewed(plan(change("aws_iam_role_policy.ingest", "delete", inline, None), *managed))
-    assert (review.dangers, review.policies) == ((), ())
-
-
 def test_rights_of_tables_that_the_change_declares_are_expected() -> None:
     moved = in_parts(parts("nyc.flights", limit=1500), parts("nyc.flights", "sea.boats", limit=1500))
     review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), *moved))
@@ -161,7 +154,7 @@ def test_more_than_what_is_declared_is_refused(more: dict[str, Any]) -> None:
     before, after = rights("nyc.flights"), rights("nyc.flights", "sea.boats")
     wide = json.loads(after["policy"])
     wide["Statement"].append({**more, "Sid": "More"})
-    made = change("aws_iam_role_policy.ingest", "update", before, {**after, "policy": json.dumps(wide)})
+    made = change("aws_iam_policy.ingest", "update", before, {**after, "policy": json.dumps(wide)})
     review = reviewed(plan(documents([FLIGHTS], [FLIGHTS, BOATS]), made))
     assert review.verdict is Verdict.REFUSED
 
@@ -214,7 +207,7 @@ def test_lake_formations_grants_on_a_new_database_are_expected_and_on_others_not
 
 
 def test_tables_that_were_declared_before_explain_no_new_right() -> None:
-    made = change("aws_iam_role_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "nyc.planes"))
+    made = change("aws_iam_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "nyc.planes"))
     assert reviewed(plan(documents([FLIGHTS, PLANES], [FLIGHTS, PLANES]), made)).verdict is Verdict.REFUSED
 
 
