@@ -21,4 +21,4 @@ def test_a_registry_or_login_that_fails_is_said_and_ends_no_listing(error: Servi
             raise error
 
     away: Any = Away()
-    assert schema_types({"orders": [FRAMED]}, away) == ({}, error)
+    assert schema_types([FRAMED], away) == ({}, error)

@@ -55,7 +55,7 @@ def topics(
 
     Exit codes: 0 listed; 2; 3 the broker is unavailable, or has no such topic
     """
-    from frazil.status.topic_listing import listed, schema_types
+    from frazil.status.topic_listing import listed, namespace_of, schema_types
 
     declared = declared_if_any(file)
     kafka, registry = _opened(env)
@@ -63,17 +63,19 @@ def topics(
     if topic is not None and not spans:
         raise _missing(topic)
     newest = kafka.newest(spans, seconds=LIST_SECONDS)
-    types, why = schema_types(newest, registry)
-    found = listed(spans, newest, declared, types.get)
+    types, why = schema_types((record for records in newest.values() for record in records), registry)
+    found = [listed(one, newest.get(one.name, []), declared, types.get) for one in spans]
+    line = found[0].declaration(newest.get(topic, []), namespace_of(declared)) if topic is not None else ""
     note = f"Formats of frames are unknown: {why}" if why is not None else ""
     if as_json:
-        shown = [{**one.document, **({"declaration": one.declaration} if topic is not None else {})} for one in found]
+        shown = [{**one.document, **({"declaration": line} if line else {})} for one in found]
         show_json({"topics": shown, **({"note": note} if note else {})})
         return
     if topic is None:
         _print_list(found)
     else:
         _print_one(found[0])
+        say(line)
     if note:
         say(note, "yellow")
 
@@ -98,7 +100,7 @@ def _missing(topic: str) -> TopicMissing:
     return TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
 
 
-def _print_list(found: tuple[Listed, ...]) -> None:
+def _print_list(found: list[Listed]) -> None:
     if not found:
         out().print("no topics")
         return
@@ -118,13 +120,11 @@ def _print_one(one: Listed) -> None:
     shown.add_row("partitions", number(one.partitions))
     shown.add_row("records", number(one.records))
     for name, side in (("value", one.value), ("key", one.key)):
-        shown.add_row(
-            name, plain(f"{side}, a guess from {one.sampled} records: {side.why}") if side else "no record was read"
-        )
+        found = f"{side}, a guess from {one.sampled} records: {side.why}" if side else "no record was read"
+        shown.add_row(name, plain(found))
     shown.add_row("pipelines", ", ".join(one.pipelines) or "none")
     out().print(shown)
     out().print()
-    say(one.declaration)
 
 
 MOST_SHOWN = 5
@@ -201,10 +201,10 @@ def infer(
 
 def _read_file(name: str) -> tuple[list[Line], Guess | None]:
     from frazil.inference.record_file import read_records
-    from frazil.status.topic_listing import form_of, refuse_others
+    from frazil.status.topic_listing import refuse_others
 
     lines = read_records(name, sys.stdin.buffer)
-    refuse_others(name, (form_of(line.text.encode("utf-8", "replace"), (), lambda _: None) for line in lines))
+    refuse_others(name, ((line.text.encode(), ()) for line in lines))
     return lines, None
 
 
@@ -217,7 +217,7 @@ def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess |
     if not spans:
         raise _missing(topic)
     found = kafka.sample(spans[0], records, seconds=SAMPLE_SECONDS)
-    types, _ = schema_types({topic: found}, registry)
+    types, _ = schema_types(found, registry)
     keys = guess(((record.key, record.headers) for record in found), types.get, is_key=True)
     return json_lines(topic, found, types.get), keys
 

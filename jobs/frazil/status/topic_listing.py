@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from frazil.clients.registry.client import Registry
 
 
-Header = tuple[str, bytes | None]
+Bodies = Iterable[tuple[bytes | None, tuple[tuple[str, bytes | None], ...]]]
+"""Values, or keys, each with the headers of its record."""
+TypeOf = Callable[[int], SchemaType | None]
+"""The registry's type of a schema id."""
 LARGEST_ID = 2**31 - 1
-_HEAD_BYTES = len(MAGIC) + 8
 
 
 class Form(StrEnum):
@@ -48,6 +51,14 @@ class Form(StrEnum):
 
 
 _OF_TYPE = {SchemaType.AVRO: Form.AVRO, SchemaType.JSON: Form.JSON_SCHEMA, SchemaType.PROTOBUF: Form.PROTOBUF}
+_OTHERS = {form: f'Declare value="{form}": the registry has the schema' for form in _OF_TYPE.values()} | {
+    Form.FRAMED: "Declare the format of its schema, and name the registry in the environment",
+    Form.SINGLE_OBJECT: 'Declare value=Avro(schema=…, framing="single_object") with the schema files of the producers',
+    Form.CONNECT_JSON: 'Declare value="connect_json": each record has its schema',
+}
+"""The forms that have a schema elsewhere, and what to declare."""
+_DECLARED = (*_OF_TYPE.values(), Form.JSON, Form.CONNECT_JSON, Form.TEXT)
+"""The forms that are formats of a declaration; others are bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,120 +71,81 @@ class Guess:
 
     def __str__(self) -> str:
         """The form; of a mix all of them."""
-        return " and ".join(self.forms) if self.form is Form.MIXED else str(self.form)
+        return " and ".join(self.forms or (self.form,))
 
 
-def guess(
-    values: Iterable[tuple[bytes | None, tuple[Header, ...]]],
-    type_of: Callable[[int], SchemaType | None],
-    *,
-    is_key: bool = False,
-) -> Guess | None:
-    """Return what values, or keys, look like; None without records. `type_of` is the registry's type of a schema id."""
+def guess(bodies: Bodies, type_of: TypeOf, *, is_key: bool = False) -> Guess | None:
+    """Return what values, or keys, look like; None without records."""
     found: dict[Form, str] = {}
-    for value, headers in values:
-        form, why = _one(value, headers, type_of, is_key=is_key)
-        found.setdefault(form, why)
-    several = {form: why for form, why in found.items() if form is not Form.NULL}
+    for value, headers in bodies:
+        found.setdefault(*_form(value, parse(value, headers, key=is_key), type_of))
+    several = {form: why for form, why in found.items() if form is not Form.NULL} or found
     if len(several) > 1:
         return Guess(Form.MIXED, "the records differ", tuple(several))
-    return next((Guess(form, why) for form, why in (several or found).items()), None)
+    return next((Guess(form, why) for form, why in several.items()), None)
 
 
-def schema_ids(values: Iterable[tuple[bytes | None, tuple[Header, ...]]], *, is_key: bool = False) -> set[int]:
+def schema_ids(bodies: Bodies, *, is_key: bool = False) -> set[int]:
     """Return the schema ids of frames, as the registry is to be asked for them."""
-    frames = (parse(value, headers, key=is_key) for value, headers in values)
+    frames = (parse(value, headers, key=is_key) for value, headers in bodies)
     found = {frame.schema_id for frame in frames if isinstance(frame, Frame) and frame.schema_id is not None}
     return {number for number in found if 0 < number <= LARGEST_ID}
 
 
-def form_of(value: bytes | None, headers: tuple[Header, ...], type_of: Callable[[int], SchemaType | None]) -> Form:
-    """Return what one value looks like."""
-    return _one(value, headers, type_of, is_key=False)[0]
-
-
-def _one(
-    value: bytes | None, headers: tuple[Header, ...], type_of: Callable[[int], SchemaType | None], *, is_key: bool
-) -> tuple[Form, str]:
+def _form(value: bytes | None, frame: object, type_of: TypeOf) -> tuple[Form, str]:
+    """Return the form of bytes, and how it shows. A number alone is a text: JSON and CSV have it too."""
     if value is None:
         return Form.NULL, "no bytes"
-    frame = parse(value, headers, key=is_key)
-    if isinstance(frame, Frame):
-        if frame.schema_id is None:
-            return Form.FRAMED, f"a header with the schema's GUID {frame.guid}"
-        known = type_of(frame.schema_id) if 0 < frame.schema_id <= LARGEST_ID else None
-        if known is not None:
+    if isinstance(frame, Frame) and frame.schema_id is None:
+        return Form.FRAMED, f"a header with the schema's GUID {frame.guid}"
+    if isinstance(frame, Frame) and frame.schema_id is not None and 0 < frame.schema_id <= LARGEST_ID:
+        if (known := type_of(frame.schema_id)) is not None:
             return _OF_TYPE[known], f"schema id {frame.schema_id}, of which the registry has a schema"
-        if 0 < frame.schema_id <= LARGEST_ID:
-            return Form.FRAMED, f"schema id {frame.schema_id}, if it is one; the registry does not say"
-    if value.startswith(MAGIC) and len(value) >= _HEAD_BYTES:
+        return Form.FRAMED, f"schema id {frame.schema_id}, if it is one; the registry does not say"
+    if value.startswith(MAGIC) and len(value) >= len(MAGIC) + 8:
         return Form.SINGLE_OBJECT, "C3 01 and a fingerprint"
     try:
         text = value.decode()
+        parsed = json.loads(text)
     except UnicodeDecodeError:
         return Form.BYTES, "no UTF-8, no frame"
-    return _text(text)
-
-
-def _text(text: str) -> tuple[Form, str]:
-    """Return the form of a text. A number alone is a text: JSON and CSV have it too."""
-    try:
-        value = json.loads(text)
     except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict) and value.keys() == {"schema", "payload"}:
+        parsed = None
+    if isinstance(parsed, dict) and parsed.keys() == {"schema", "payload"}:
         return Form.CONNECT_JSON, "a JSON object with schema and payload"
-    if isinstance(value, dict | list):
-        return Form.JSON, f"a JSON {'object' if isinstance(value, dict) else 'array'}"
-    if isinstance(value, str):
-        return Form.JSON, "a JSON string"
-    if text.isprintable() or all(character.isprintable() or character in "\t\r\n" for character in text):
+    if isinstance(parsed, dict | list | str):
+        return Form.JSON, f"a JSON {({dict: 'object', list: 'array', str: 'string'})[type(parsed)]}"
+    if all(character.isprintable() or character in "\t\r\n" for character in text):
         return Form.TEXT, "UTF-8"
     return Form.BYTES, "control characters"
 
 
-_OTHERS = {
-    Form.AVRO: 'Declare value="avro": the registry has the schema',
-    Form.JSON_SCHEMA: 'Declare value="json_schema": the registry has the schema',
-    Form.PROTOBUF: 'Declare value="protobuf": the registry has the schema',
-    Form.FRAMED: "Declare the format of its schema, and name the registry in the environment",
-    Form.SINGLE_OBJECT: 'Declare value=Avro(schema=…, framing="single_object") with the schema files of the producers',
-    Form.CONNECT_JSON: 'Declare value="connect_json": each record has its schema',
-}
-"""The forms that have a schema elsewhere, and what to declare."""
-
-
-def json_lines(
-    topic: str, records: Iterable[Record], type_of: Callable[[int], SchemaType | None] = lambda _: None
-) -> list[Line]:
+def json_lines(topic: str, records: Iterable[Record], type_of: TypeOf = lambda _: None) -> list[Line]:
     """Return the values as lines, each with its partition and offset as its place; those that are null are omitted.
 
     Raises `InvalidInput` if records have a schema elsewhere, or if none of them is JSON.
     """
     valued = [(record, record.value) for record in records if record.value is not None]
-    refuse_others(f"topic {topic}", [form_of(value, record.headers, type_of) for record, value in valued])
+    refuse_others(f"topic {topic}", ((value, record.headers) for record, value in valued), type_of)
     return [
         Line(f"partition {record.partition}, offset {record.offset}", value.decode("utf-8", "replace"))
         for record, value in valued
     ]
 
 
-def refuse_others(where: str, found: Iterable[Form]) -> None:
+def refuse_others(where: str, bodies: Bodies, type_of: TypeOf = lambda _: None) -> None:
     """Raise `InvalidInput` if values have a schema elsewhere, or if none of them is JSON."""
-    forms = Counter(found)
+    forms = Counter(_form(value, parse(value, headers), type_of)[0] for value, headers in bodies)
     for form, do in _OTHERS.items():
         if forms[form]:
             of = f", {forms[form]:,} of {forms.total():,}" if forms[form] < forms.total() else ""
             raise InvalidInput(f"the values are {form}{of}, and only json is sampled", where=where, do=do)
     if forms and not forms[Form.JSON]:
-        what = f"the values are {' and '.join(sorted(map(str, forms)))}, not JSON objects"
+        what = f"the values are {' and '.join(sorted(forms))}, not JSON objects"
         do = f'Declare value="{"text" if forms.keys() == {Form.TEXT} else "bytes"}"'
         raise InvalidInput(what, where=where, do=do)
 
 
-_VALUES = {
-    form: str(form) for form in (Form.AVRO, Form.JSON_SCHEMA, Form.PROTOBUF, Form.JSON, Form.CONNECT_JSON, Form.TEXT)
-}
 LONGEST_NAME = 100  # of a pipeline, which has the name of its table
 UNKNOWN = "kafka"
 """The namespace of a table if neither the topic nor the declared pipelines name one."""
@@ -191,10 +163,6 @@ class Listed:
     sampled: int
     pipelines: tuple[str, ...]
     """The declared pipelines that read it."""
-    columns: tuple[str, ...] = ()
-    """Of plain JSON: the columns of its sampled records."""
-    namespace: str = UNKNOWN
-    """The namespace of a table, if the topic's name has no prefix."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -210,11 +178,13 @@ class Listed:
             "pipelines": list(self.pipelines),
         }
 
-    @property
-    def declaration(self) -> str:
-        """A line that declares the topic by the guesses; bytes without a guess."""
-        value = _VALUES.get(self.value.form, "bytes") if self.value else "bytes"
-        return declaration(self.topic, value, self.key, columns=self.columns, namespace=self.namespace)
+    def declaration(self, records: Iterable[Record], namespace: str) -> str:
+        """Return a line that declares the topic by the guesses, with the columns of its records if they are JSON."""
+        columns: tuple[str, ...] = ()
+        if self.value is not None and self.value.form is Form.JSON:
+            columns = sampled_columns(Sample.of(json_lines(self.topic, records)).found)
+        value = self.value.form if self.value is not None and self.value.form in _DECLARED else Form.BYTES
+        return declaration(self.topic, value, self.key, columns=columns, namespace=namespace)
 
 
 def declaration(
@@ -230,32 +200,24 @@ def declaration(
 
     The table's namespace is the topic's own prefix: `shop.orders` becomes `shop.orders`, and `orders` is in `namespace`.
     """
-    key_format = _VALUES.get(key.form, "bytes") if key else "bytes"
-    of_key = f', key="{key_format}"' if key_format != "bytes" else ""
+    of_key = f', key="{key.form}"' if key is not None and key.form in _DECLARED else ""
     texts = [json.dumps(column, ensure_ascii=False) for column in _declarable(columns)]
     of_columns = f"columns=({', '.join(texts)}{',' * (len(texts) == 1)})" if texts else ""
     options = f"schema={json.dumps(schema)}" if schema else of_columns
     name = "".join(part.capitalize() for part in value_format.split("_"))
     value = f"{name}({options})" if options else f'"{value_format}"'
     prefix, _, rest = topic.partition(".")
-    names = (prefix, rest) if prefix and rest else (namespace, topic)
-    table = ".".join(map(_as_name, names))
-    declared = f"Topic({json.dumps(topic)}, value={value}{of_key})"
-    return f'Pipeline(topic={declared}, table=Table("{table}"))'
+    table = ".".join(map(_as_name, (prefix, rest) if prefix and rest else (namespace, topic)))
+    return f'Pipeline(topic=Topic({json.dumps(topic)}, value={value}{of_key}), table=Table("{table}"))'
 
 
-def _declarable(columns: Iterable[str]) -> list[str]:
+def _declarable(columns: Iterable[str]) -> tuple[str, ...]:
     """Return the columns without those that a declaration refuses, such as one whose name has a line break."""
-    found = list(columns)
-    while found:
-        try:
-            Json(columns=tuple(found))
-        except InvalidDeclaration as invalid:
-            refused = {int(number) for one in invalid.problems for number in re.findall(r"columns\[(\d+)\]", one.path)}
-            found = [column for number, column in enumerate(found) if number not in refused] if refused else []
-        else:
-            break
-    return found
+    kept: tuple[str, ...] = ()
+    for column in columns:
+        with suppress(InvalidDeclaration):
+            kept = Json(columns=(*kept, column)).columns or ()
+    return kept
 
 
 def _as_name(part: str) -> str:
@@ -270,65 +232,34 @@ def namespace_of(declared: Iterable[Pipeline]) -> str:
     return namespaces.pop() if len(namespaces) == 1 else UNKNOWN
 
 
-def listed(
-    spans: Iterable[TopicSpans],
-    newest: Mapping[str, list[Record]],
-    declared: Iterable[Pipeline],
-    type_of: Callable[[int], SchemaType | None],
-) -> tuple[Listed, ...]:
-    """Return topics with the guesses from their newest records."""
-    readers: dict[str, list[str]] = {}
-    declared = tuple(declared)
-    namespace = namespace_of(declared)
-    for pipeline in declared:
-        readers.setdefault(pipeline.topic.name, []).append(pipeline.name)
-    found: list[Listed] = []
-    for topic in spans:
-        records = newest.get(topic.name, [])
-        value = guess(((record.value, record.headers) for record in records), type_of)
-        found.append(
-            Listed(
-                topic=topic.name,
-                partitions=len(topic.spans),
-                records=topic.records,
-                value=value,
-                key=guess(((record.key, record.headers) for record in records), type_of, is_key=True),
-                sampled=len(records),
-                pipelines=tuple(readers.get(topic.name, ())),
-                columns=_columns(topic.name, records) if value and value.form is Form.JSON else (),
-                namespace=namespace,
-            )
-        )
-    return tuple(found)
-
-
-def _columns(topic: str, records: Iterable[Record]) -> tuple[str, ...]:
-    """Return the columns of the records that are JSON objects."""
-    try:
-        return sampled_columns(Sample.of(json_lines(topic, records)).found)
-    except InvalidInput:  # the records mix formats, and the guess names the most frequent one
-        return ()
+def listed(topic: TopicSpans, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> Listed:
+    """Return a topic with the guesses from its newest records."""
+    return Listed(
+        topic=topic.name,
+        partitions=len(topic.spans),
+        records=topic.records,
+        value=guess(((record.value, record.headers) for record in records), type_of),
+        key=guess(((record.key, record.headers) for record in records), type_of, is_key=True),
+        sampled=len(records),
+        pipelines=tuple(pipeline.name for pipeline in declared if pipeline.topic.name == topic.name),
+    )
 
 
 def schema_types(
-    newest: Mapping[str, list[Record]], registry: Registry | None
+    records: Iterable[Record], registry: Registry | None
 ) -> tuple[dict[int, SchemaType], ServiceUnavailable | None]:
     """Return the registry's type of each schema id in records, and why it could not say, if so."""
-    records = [record for each in newest.values() for record in each]
-    ids = schema_ids((record.value, record.headers) for record in records)
-    ids |= schema_ids(((record.key, record.headers) for record in records), is_key=True)
-    types: dict[int, SchemaType] = {}
+    found, types = list(records), dict[int, SchemaType]()
+    ids = schema_ids((record.value, record.headers) for record in found)
+    ids |= schema_ids(((record.key, record.headers) for record in found), is_key=True)
     if registry is None:
         return types, None
     try:
         registry.prefetch(sorted(ids))
         for number in ids:
-            try:
-                schema = registry.schema(number)
-            except UnreadableSchema:
-                continue
-            if schema is not None:
-                types[number] = schema.type
+            with suppress(UnreadableSchema):
+                if (schema := registry.schema(number)) is not None:
+                    types[number] = schema.type
     except ServiceUnavailable as error:  # the registry, or a secret or token for it
         return types, error
     return types, None
