@@ -34,20 +34,6 @@ def frazil(*arguments: object, cwd: Path) -> Result:
         return CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200", "NO_COLOR": "1"})
 
 
-def test_a_good_file_is_found_good(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(GOOD)
-    ended = frazil("check", "mine.py", cwd=tmp_path)
-    assert ended.exit_code == 0, ended.stderr
-    assert "orders" in ended.stdout
-
-
-def test_check_answers_in_json(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(GOOD)
-    ended = frazil("check", "mine.py", "--json", cwd=tmp_path)
-    assert ended.exit_code == 0, ended.stderr
-    json.loads(ended.stdout)
-
-
 @pytest.mark.parametrize(
     ("start", "kind"),
     [("Latest()", "latest"), ("At(datetime(2026, 1, 2, tzinfo=UTC))", "timestamp"), ("Offsets({0: 5})", "offsets")],
@@ -119,32 +105,6 @@ def test_check_names_the_schema_file_that_is_wrong(tmp_path: Path) -> None:
     ended = frazil("check", "mine.py", cwd=tmp_path)
     assert ended.exit_code == 2
     assert "mine.py: pipelines[0].topic.value.schema[0]: orders.avsc: O.a: there is no type 'b'" in ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("pipelines = [", "mine.py"),
-        ("", "pipeline"),
-        (GOOD.replace("shop.orders", "Shop Orders"), "identifier"),
-        (GOOD.replace('"orders"', '"a b"'), "name"),
-    ],
-    ids=["syntax", "nothing declared", "table name", "topic name"],
-)
-def test_a_bad_file_ends_with_one_clear_error_and_no_traceback(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "mine.py").write_text(text)
-    ended = frazil("check", "mine.py", cwd=tmp_path)
-    assert ended.exit_code == 2
-    assert said in ended.stdout + ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_an_environment_that_is_not_there_is_named(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(GOOD)
-    ended = frazil("run", "orders", "--once", "--pipelines", "mine.py", "--env", "nowhere", cwd=tmp_path)
-    assert ended.exit_code == 2
-    assert "nowhere" in ended.stderr
-    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.long

@@ -1,11 +1,10 @@
-"""The command line in this process: errors as lines, secrets masked, help with an example."""
+"""The command line in this process: errors as lines, secrets masked, help at once."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,6 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration.secret import Secret
 from frazil.errors import CatalogUnavailable, CommitRefused, InvalidInput, JvmEnded, TopicRecreated
 
-COMMANDS = (
-    ("local", "up"),
-    ("local", "down"),
-    ("local", "demo"),
-    ("check",),
-    ("run",),
-    ("status",),
-    ("verify",),
-    ("dead-letters", "list"),
-    ("dead-letters", "show"),
-)
-
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
@@ -37,16 +24,6 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     for name in ("FRAZIL_DEBUG", "FRAZIL_PIPELINES", "FRAZIL_ENV"):
         monkeypatch.delenv(name, raising=False)
     return CliRunner()
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_command_tells_an_example_its_exit_codes_and_answers_in_json(
-    cli: CliRunner, command: tuple[str, ...]
-) -> None:
-    told = " ".join(cli.invoke(app, [*command, "--help"]).output.split())
-    assert f"For example: frazil {' '.join(command)}" in told
-    assert "Exit codes: 0" in told
-    assert "--json" in told
 
 
 @pytest.mark.parametrize(
@@ -65,37 +42,11 @@ def test_an_error_is_one_line_on_stderr(cli: CliRunner, arguments: list[str], sa
     assert said in ended.stderr
 
 
-def test_an_unknown_option_is_wrong_input(cli: CliRunner) -> None:
-    assert cli.invoke(app, ["check", "--no-such-option"]).exit_code == 2
-
-
-def test_a_pipeline_that_is_not_declared_is_told_with_those_that_are(cli: CliRunner, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "from frazil.declaration import *\na = Pipeline(topic=Topic('a', value='text'), table=Table('shop.a'))\n"
-    )
-    ended = cli.invoke(app, ["status", "b", "--pipelines", "mine.py"])
-    assert ended.exit_code == 2
-    assert "the pipeline b does not exist. Name one of a" in ended.stderr
-
-
 def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def declared(file: Path) -> Any:
         raise error
 
     monkeypatch.setattr("frazil.project.declaration_file.found", declared)
-
-
-def test_a_refusal_ends_with_its_exit_code(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    raising(monkeypatch, TopicRecreated("it has another id", pipeline="p", place="topic a", do="Decide"))
-    ended = cli.invoke(app, ["check"])
-    assert (ended.exit_code, ended.stderr) == (1, "error: pipeline p, topic a: it has another id. Decide\n")
-
-
-def test_an_error_never_shows_a_secret_that_was_read(cli: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
-    secrets = Secrets({})
-    secrets.redactor.add("hunter2hunter2")
-    raising(monkeypatch, TopicRecreated("the broker said hunter2hunter2", pipeline="p", place="topic a"))
-    assert "hunter2" not in cli.invoke(app, ["check"], obj=secrets).stderr
 
 
 @pytest.mark.usefixtures("cli")
@@ -136,12 +87,12 @@ def test_no_option_changes_an_exit_code(
     secrets = Secrets({})
     secrets.redactor.add("hunter2hunter2")
     raising(monkeypatch, error)
-    assert cli.invoke(app, ["check", *more], obj=secrets).exit_code == code
+    plain = cli.invoke(app, ["check", *more], obj=secrets)
     monkeypatch.setenv("FRAZIL_DEBUG", "1")
     ended = cli.invoke(app, ["check", *more], obj=secrets)
-    assert ended.exit_code == code
+    assert plain.exit_code == ended.exit_code == code
     assert "Traceback (most recent call last)" in ended.stderr
-    assert "hunter2" not in ended.stderr
+    assert "hunter2" not in plain.output + ended.output
 
 
 @pytest.mark.usefixtures("cli")
@@ -178,8 +129,6 @@ def test_help_is_quick_because_heavy_parts_are_imported_late() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "[]"
-    began = time.process_time()
-    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize("width", [60, 100])

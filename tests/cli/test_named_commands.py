@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from typer import Context
-from typer._click.exceptions import UsageError
 from typer.main import get_command
 
 from frazil.cli.main import app
@@ -93,11 +92,3 @@ def test_a_command_that_a_sentence_names_exists() -> None:
         if first not in {*groups, *NO_COMMANDS} or (group and second and second not in group):
             wrong.append((place, words))
     assert wrong == []
-
-
-@pytest.mark.parametrize(
-    "command", ["accept", "accept p", "verify p --deeper", "topic", "preview", "show p", "deploy dev"]
-)
-def test_a_command_that_does_not_exist_is_noticed(command: str) -> None:
-    with pytest.raises(UsageError):
-        check(command.split())

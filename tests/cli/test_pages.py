@@ -20,8 +20,6 @@ PAGES = [
     *sorted((ROOT / ".github").rglob("*.yml")),
     *sorted((ROOT / "jobs" / "frazil" / "project" / "templates").iterdir()),
 ]
-MOST = 18
-"""Commands at the top level."""
 
 
 def commands(page: str) -> Iterator[str]:
@@ -47,24 +45,7 @@ def problem_of(command: str) -> str:
     return ""
 
 
-def test_the_top_level_is_short() -> None:
-    assert len([one for one in COMMAND.commands.values() if not one.hidden]) <= MOST  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_commands_of_a_page_exist(page: Path) -> None:
     named = list(commands(page.read_text()))
     assert {command: problem for command in named if (problem := problem_of(command))} == {}
-
-
-@pytest.mark.parametrize(
-    ("command", "problem"),
-    [
-        ("frazil vanish orders", "no command vanish"),
-        ("frazil local fire x", "no command fire"),
-        ("frazil verify orders --shallow", "no option --shallow"),
-        ("frazil verify orders --deep    # --shallow", ""),
-    ],
-)
-def test_a_command_that_does_not_exist_is_found(command: str, problem: str) -> None:
-    assert problem_of(command) == problem

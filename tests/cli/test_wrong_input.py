@@ -96,10 +96,6 @@ class TestEveryCommandOnAPipeline:
         (folder / "mine.json").write_text("{")
         assert "mine.json" in is_one_line(frazil(command), 2)
 
-    def test_its_help_tells_the_exit_codes(self, folder: Path, command: str) -> None:
-        told = CliRunner().invoke(app, [*command.split(), "--help"]).output
-        assert "Exit codes: 0" in " ".join(told.split())
-
 
 @pytest.mark.parametrize(
     "place", ["0", "0:", ":1", "-1:0", "0:1:2", "a:1", "\u0663:1", "0:" + "9" * 5000, "9999999999:1", f"0:{2**63}"]

@@ -1,7 +1,5 @@
 """Pipelines that another engine lands."""
 
-from dataclasses import fields
-
 import pytest
 
 from frazil.declaration import (
@@ -36,10 +34,6 @@ def flowing(identifier: str = "flow.clicks", topic: Topic = CLICKS, **more: obje
 def test_tableflow_takes_a_topic_with_a_schema_and_names_the_table_after_it():
     assert flowing(on_error=ErrorMode.SKIP).engine == Tableflow()
     assert check([flowing()]) == ()
-
-
-def test_a_pipeline_is_ours_unless_it_says_otherwise():
-    assert Pipeline(topic=CLICKS, table=Table("a.b")).engine == Spark()
 
 
 @pytest.mark.parametrize(
@@ -99,11 +93,6 @@ def test_tableflow_takes_no_option_of_a_state(options):
     assert all("Tableflow decides this itself" in problem for problem in found.values())
 
 
-def test_no_option_of_a_state_is_left_out():
-    (claims,) = (mark.args[1] for mark in test_tableflow_takes_no_option_of_a_state.pytestmark)
-    assert {name for options in claims for name in options} == {option.name for option in fields(Upsert)}
-
-
 def test_tableflow_has_no_limits():
     found = problems_of(lambda: Tableflow(limits=Limits()))
     assert list(found) == ["tableflow.limits"]
@@ -145,10 +134,6 @@ def test_a_run_refuses_what_is_not_its_own():
     refuse_foreign([ours])
     with pytest.raises(FrazilError, match="landed by tableflow"):
         refuse_foreign([ours, flowing()])
-
-
-def test_batches_start_small_and_are_bounded_in_rows_and_bytes():
-    assert Limits() == Limits(target_seconds=10, first_rows=20_000, max_rows=1_000_000, max_bytes=1024**3)
 
 
 @pytest.mark.parametrize(

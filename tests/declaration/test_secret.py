@@ -93,16 +93,6 @@ def test_a_secret_may_travel_in_the_clear_within_this_machine() -> None:
     assert OAuth(**(GIVEN | {"token_endpoint": "http://127.0.0.1:8080/token"}))
 
 
-def test_the_page_has_an_example_of_each_login() -> None:
-    assert [example["kafka"].get("mechanism") for example in EXAMPLES] == [
-        "PLAIN",
-        "OAUTHBEARER",
-        "AWS_MSK_IAM",
-        "SCRAM-SHA-512",
-        None,
-    ]
-
-
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["kafka"].get("mechanism", "mTLS"))
 def test_each_example_of_the_page_is_a_part_of_an_environment(example: dict[str, Any]) -> None:
     catalog = {"type": "local", "path": "/data/lake.db", "warehouse": "/data/lake"}

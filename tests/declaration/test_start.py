@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from frazil.declaration import At, Earliest, Latest, Offsets
+from frazil.declaration import At, Offsets
 from tests.declaration.problems_of import problems_of
 
 EAST = timezone(timedelta(hours=2))
@@ -48,7 +48,3 @@ def test_an_offset_is_the_next_to_read_so_zero_is_one():
 )
 def test_offsets_that_no_partition_has_are_refused(offsets, paths):
     assert list(problems_of(lambda: Offsets(offsets))) == paths
-
-
-def test_starts_are_values():
-    assert len({Earliest(), Earliest(), Latest(), Offsets({0: 1}), Offsets({0: 1})}) == 3

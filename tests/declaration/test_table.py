@@ -91,28 +91,6 @@ def test_a_value_out_of_bounds_is_refused_where_it_stands(fields: dict[str, Any]
     assert list(problems_of(lambda: Table("a.b", **fields))) == [f"table.{name}" for name in fields]
 
 
-def test_all_problems_of_a_table_are_told_at_once():
-    found = problems_of(
-        lambda: Table(
-            "Shop.orders",
-            partition_by=("day(x)", "days(y)", "hours(y)", "_kafka_foo"),
-            sort_by=("x up", "z", "z"),
-            format_version=1,
-            properties={"commit.retry.num-retries": "1"},
-        )
-    )
-    assert list(found) == [
-        "table.identifier",
-        "table.partition_by[0]",
-        "table.sort_by[0]",
-        "table.format_version",
-        "table.partition_by[2]",
-        "table.partition_by[3]",
-        "table.sort_by[2]",
-        "table.properties['commit.retry.num-retries']",
-    ]
-
-
 def test_variants_need_format_version_3():
     found = problems_of(lambda: Table("a.b", json_columns="variant"))
     assert list(found) == ["table.json_columns"]

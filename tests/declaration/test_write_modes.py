@@ -1,21 +1,15 @@
 """Write modes: values with their own parameters."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from frazil.declaration import (
     Append,
-    At,
     Changelog,
     Deletion,
     ErrorMode,
-    Latest,
-    Offsets,
     Order,
     Pipeline,
     Table,
-    Tombstones,
     Upsert,
     parse,
 )
@@ -24,21 +18,6 @@ from frazil.declaration.documents.to_json import to_json
 from frazil.declaration.write_modes import gaps_of_state, identity
 from tests.declaration.problems_of import problems_of
 from tests.support.topics import topic_of
-
-
-def test_a_mode_is_tagged_by_its_type_in_a_document():
-    assert to_json(Append()) == {"type": "append", "on_tombstone": "dead_letter"}
-
-
-@pytest.mark.parametrize("text", list(Tombstones))
-def test_what_a_tombstone_becomes_is_named_by_its_text(text):
-    assert Append(on_tombstone=str(text.value)) == Append(on_tombstone=text)
-
-
-def test_an_unknown_parameter_is_refused_with_the_nearest():
-    assert problems_of(lambda: Append(on_tombstones="skip")) == {
-        "append.on_tombstones": "there is no such field. Did you mean on_tombstone?"
-    }
 
 
 def state(topic=None, table=None, **choices):
@@ -232,12 +211,3 @@ def test_an_incomplete_history_is_said():
     assert late[0] == "the table is not the complete history: it begins at latest, later than older keys"
     assert "the last row of a key whose last record is rejected" in late[1]
     assert list(gaps_of_state(state(write=Append(), start="latest"))) == []
-
-
-@pytest.mark.parametrize(
-    "start", [Latest(), At(datetime(2026, 1, 2, tzinfo=UTC)), Offsets({0: 5})], ids=lambda s: s.kind
-)
-def test_each_start_but_the_earliest_makes_an_incomplete_table(start):
-    for what, write in (("state", Upsert()), ("history", Changelog())):
-        said = f"the table is not the complete {what}: it begins at {start.kind}, later than older keys"
-        assert list(gaps_of_state(state(write=write, start=start))) == [said]

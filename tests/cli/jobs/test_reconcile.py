@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner, Result
 
-from frazil.cli.jobs import aws, reconcile
+from frazil.cli.jobs import reconcile
 from frazil.cli.main import app
-from frazil.clients.emr import Emr
-from frazil.declaration import Environment, Kafka, LocalCatalog
-from frazil.declaration.documents.document import environment_document
-from frazil.rollout import readiness
 from frazil.rollout.desired import Mode, desired_document, desired_key
 from frazil.rollout.readiness import Readiness
 from frazil.rollout.run_proof import proof_prefix
 from frazil.rollout.state import Lease, RolloutState, state_key
-from tests.support.rollout_world import BUCKET, JOB, World, desired, replaced
-
-
-@pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    """The services that the commands find are the world's."""
-    made = World()
-    made.store.bucket = BUCKET  # type: ignore[attr-defined]
-    monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: made.store)
-    monkeypatch.setattr(aws, "emr", lambda place, secrets: Emr(made.emr, clock=made.time.clock))
-    monkeypatch.setattr(readiness, "ProofReadiness", lambda store: made)
-    monkeypatch.setattr(reconcile, "time", SimpleNamespace(time=made.time.clock, sleep=made.time.sleep))
-    return made
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> str:
-    environment = Environment(
-        name="dev", kafka=Kafka(bootstrap="k:9092"), catalog=LocalCatalog(path="/x/c.db", warehouse="file:///x")
-    )
-    file = tmp_path / "dev.json"
-    file.write_text(json.dumps(environment_document(environment)))
-    return str(file)
+from tests.support.rollout_world import JOB, World, desired, replaced
 
 
 def ran(*arguments: str) -> Result:

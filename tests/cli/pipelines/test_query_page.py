@@ -363,23 +363,6 @@ def test_duckdb_parses_its_own_sql() -> None:
         assert len(duckdb.extract_statements(block)) == len(statements(block))
 
 
-def test_a_statement_that_no_grammar_knows_is_found() -> None:
-    with pytest.raises(sqlglot.ParseError):
-        sqlglot.parse("SELECT * FROM shop.orders FOR VERSION AS OF 1 2", read="athena")
-    (command,) = sqlglot.parse("CREATE CATALOG INTEGRATION a CATALOG_SOURCE = GLUE", read="snowflake")
-    assert isinstance(command, sqlglot.exp.Command)
-
-
-def test_every_block_of_code_belongs_to_an_engine_of_the_table() -> None:
-    text = PAGE.read_text()
-    headings = [line[3:] for line in text.splitlines() if line.startswith("## ")][1:]
-    table = text.split("\n## ")[0]
-    assert len(headings) == 10
-    for heading in headings:
-        anchor = heading.lower().replace("`", "").replace(" ", "-")
-        assert f"(#{anchor})" in table, heading
-
-
 DUCKDB_READS = re.compile(r"iceberg_\w+\(|^ATTACH\b", re.MULTILINE)
 WITHOUT_CACHE = re.compile(r"\benable_external_file_cache = false\b")
 

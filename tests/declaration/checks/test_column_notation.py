@@ -98,10 +98,6 @@ def test_a_document_keeps_the_columns_in_their_order():
     assert parse(canonical(document([made])))[0].topic.value.columns == ("z long", "a string")
 
 
-def test_a_document_without_columns_is_what_it_was():
-    assert "columns" not in document([pipeline(topic={"columns": None})])["pipelines"][0]["topic"]["value"]
-
-
 def test_columns_are_those_of_json():
     for of in ("text", "bytes", "avro"):
         found = problems_of(lambda of=of: topic_of("orders", value_format=of, columns=("id long",)))

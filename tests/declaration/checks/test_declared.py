@@ -1,7 +1,5 @@
 """A constructor refuses misspelt and missing arguments, and raises all problems of its instance."""
 
-import copy
-import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -63,10 +61,6 @@ def test_the_first_part_that_is_made_raises_all_of_its_problems_alone():
         return Pipeline(topic=Topic("a b", value="txt"), table=Table("Bad"))
 
     assert list(problems_of(wrong)) == ["topic.value", "topic.name"]
-
-
-def test_a_declared_value_is_copied_and_pickled():
-    assert pickle.loads(pickle.dumps(ORDERS)) == copy.deepcopy(ORDERS) == ORDERS
 
 
 def test_a_type_checker_takes_the_text_and_gives_the_choice(tmp_path):

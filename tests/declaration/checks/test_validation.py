@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
@@ -12,7 +10,6 @@ import pytest
 from frazil.declaration import (
     Append,
     At,
-    Avro,
     ErrorMode,
     Latest,
     Pipeline,
@@ -25,7 +22,7 @@ from frazil.declaration import (
 )
 from frazil.declaration.checks.constraints import at_least
 from frazil.declaration.checks.problems import Refusal
-from frazil.declaration.checks.validation import FrozenMap, path_refusal, read, root_of, validate
+from frazil.declaration.checks.validation import FrozenMap, path_refusal, read, validate
 from tests.declaration.problems_of import problems_of
 
 ORDERS = Pipeline(topic=Topic("orders", value="avro"), table=Table("a.b"))
@@ -92,14 +89,6 @@ def test_a_value_of_the_wrong_type_is_told_with_what_belongs_there(values, path,
     assert problems_of(lambda: SmallThing(**values)) == {f"small_thing.{path}": told}
 
 
-def test_a_member_is_named_by_its_text():
-    assert Topic("orders", value="avro") == Topic("orders", value=Avro())
-
-
-def test_a_choice_without_parameters_is_named_by_its_type():
-    assert replace(ORDERS, start="latest") == replace(ORDERS, start=Latest())
-
-
 @pytest.mark.parametrize(
     ("value", "told"),
     [
@@ -155,15 +144,6 @@ def test_text_that_cannot_be_printed_or_encoded_is_refused(text):
     assert "small_thing.names[0]" in problems_of(lambda: SmallThing(names=(text,)))
 
 
-def test_a_path_begins_with_the_class():
-    assert root_of(SmallThing) == "small_thing"
-
-
-def test_it_equals_any_mapping_of_the_same_items():
-    assert FrozenMap({"b": 1, "a": 2}) == {"a": 2, "b": 1}
-    assert FrozenMap({"a": 1}) != {"a": 2}
-
-
 def test_order_of_writing_changes_neither_hash_nor_text():
     one, other = FrozenMap({"b": 1, "a": 2}), FrozenMap({"a": 2, "b": 1})
     assert hash(one) == hash(other)
@@ -177,11 +157,6 @@ def test_it_does_not_change_with_the_mapping_it_was_made_of():
     assert frozen["a"] == 1
     with pytest.raises(TypeError):
         frozen["a"] = 3  # type: ignore[index]
-
-
-def test_it_is_pickled_and_copied():
-    frozen = FrozenMap({1: 2})
-    assert pickle.loads(pickle.dumps(frozen)) == copy.deepcopy(frozen) == frozen
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from frazil.declaration import At, InvalidDeclaration, Offsets, Pipeline, Topic
+from frazil.declaration import At, InvalidDeclaration, Offsets, Pipeline
 from frazil.declaration.documents.from_json import from_json, members, parsed
 from tests.declaration.problems_of import problems_of
 from tests.declaration.strategies import json_values
@@ -22,10 +22,6 @@ def pipeline_with(part: str, **members: Any) -> dict[str, Any]:
 
 def top(**members: Any) -> dict[str, Any]:
     return ORDERS | members
-
-
-def test_what_is_left_out_has_its_default():
-    assert from_json(Pipeline, ORDERS, "p").topic == Topic("orders", value=from_json(Pipeline, ORDERS, "p").topic.value)
 
 
 @pytest.mark.parametrize(
@@ -166,12 +162,6 @@ def test_an_odd_name_of_a_field_does_not_spoil_the_path(name):
 def test_a_partition_is_a_whole_number_in_quotes(key):
     found = problems_of(lambda: from_json(Offsets, {"offsets": {key: 1}}, "p"))
     assert list(found) == [f"p.offsets[{key!r}]"]
-
-
-@pytest.mark.parametrize("version", [0, 2, "1", 1.0, True, None, [1]])
-def test_another_version_is_refused_and_the_rest_not_looked_at(version):
-    found = problems_of(lambda: members({"version": version, "anything": 1}, "document"))
-    assert list(found) == ["version"]
 
 
 def test_a_document_is_an_object_that_has_a_version():
