@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import socket
 import threading
 from collections.abc import Iterator
@@ -85,17 +84,6 @@ def test_the_bytes_of_each_request_arrive_unchanged_on_one_connection() -> None:
         counted = proxy.counted()
     assert received == sent
     assert counted == {(Kind.PUT, "data"): 1, (Kind.PUT, "metadata"): 1, (Kind.GET, "metadata"): 1}
-
-
-def test_the_host_that_a_client_signs_is_the_one_that_the_store_sees() -> None:
-    received: list[bytes] = []
-    with store(received, [b"\r\n\r\n"]) as proxy:
-        address = urlsplit(proxy.address).netloc
-        client = http.client.HTTPConnection(address, timeout=10)
-        client.request("GET", "/b/k")
-        assert client.getresponse().read() == b"ok"
-        client.close()
-    assert f"\r\nHost: {address}\r\n".encode() in received[0]
 
 
 @pytest.mark.e2e

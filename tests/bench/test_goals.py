@@ -8,10 +8,7 @@ from bench.fill import key
 from bench.goal import Goal
 from bench.goals import Results, goals
 from bench.latency import Followed
-from bench.plan import CHANGES, INITIAL_LOAD, RACES, chosen
-from bench.report import CAPTIONS, document, table
-from bench.rounds import Figure, Race, middle, ratio
-from bench.shapes import SHAPES
+from bench.rounds import Figure, middle, ratio
 from bench.topics import Topic
 from tests.bench.test_growth_model import one_round
 
@@ -190,28 +187,6 @@ def test_a_prediction_may_be_off_to_either_side(two: float, verdict: str) -> Non
     growth = {"shapes": {"nested_avro": {"record_bytes": 99.0, "landings": one_round(0, two=two)}}, "load": [1.0, 1.0]}
     (found,) = (v for says, v in verdicts(Results(growth=growth)).items() if "predicted" in says)
     assert found == verdict
-
-
-def test_the_table_names_every_contender_and_every_goal() -> None:
-    results = Results(races={"nested_avro": [figure(way, 0) for way in CAPTIONS]})
-    told = table(results, goals(results))
-    assert all(caption in told for caption in CAPTIONS.values())
-    assert all(goal.says in told for goal in goals(results))
-    assert len(document(results, goals(results), {})["races"]["nested_avro"]) == len(CAPTIONS)
-
-
-def test_what_is_chosen_is_run_and_nothing_else() -> None:
-    races = (
-        Race(shape="a", ways=("spike", "ours"), rows=100, warm_rows=10, rounds=3),
-        Race(shape="b", ways=("n0",), rows=100, warm_rows=10, rounds=3),
-    )
-    assert chosen(races, shapes=(), ways=(), scale=1, rounds=0) == list(races)
-    (one,) = chosen(races, shapes=("a", "b"), ways=("ours",), scale=2, rounds=5)
-    assert (one.shape, one.ways, one.rows, one.warm_rows, one.rounds) == ("a", ("ours",), 200, 20, 5)
-
-
-def test_every_race_is_of_a_known_shape_and_known_contenders() -> None:
-    assert all(race.shape in SHAPES and set(race.ways) <= CAPTIONS.keys() for race in (*RACES, INITIAL_LOAD, CHANGES))
 
 
 def test_a_topic_of_keys_has_each_once_before_any_again() -> None:

@@ -209,11 +209,6 @@ class TestClient:
         assert kafka.leader_epochs(name, spans.keys()) == {p: span.leader_epoch for p, span in spans.items()}
         assert all(span.leader_epoch is not None for span in spans.values())
 
-    def test_retention_is_told(self, local_world: LocalServices, kafka: Kafka, name: str) -> None:
-        KafkaBroker(local_world.bootstrap).create(name)
-        topic = kafka.topic(name)
-        assert topic.retention_ms is None
-
     def test_threads_may_share_it(self, local_world: LocalServices, kafka: Kafka, name: str) -> None:
         KafkaBroker(local_world.bootstrap).create(name, partitions=3)
         found: list[int] = []

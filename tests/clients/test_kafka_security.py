@@ -68,39 +68,6 @@ def secrets(**values: str) -> Secrets:
 
 
 class TestOptions:
-    def test_plaintext_needs_nothing(self) -> None:
-        settings = Settings(bootstrap="a:1,b:2")
-        assert librdkafka_options(settings, secrets()) == {
-            "bootstrap.servers": "a:1,b:2",
-            "security.protocol": "PLAINTEXT",
-        }
-        assert java_options(settings, secrets()) == {
-            "kafka.bootstrap.servers": "a:1,b:2",
-            "kafka.security.protocol": "PLAINTEXT",
-        }
-
-    def test_a_login_is_two_options_here_and_one_line_in_java(self) -> None:
-        assert librdkafka_options(sasl(), secrets()) == {
-            "bootstrap.servers": "b:9092",
-            "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "app",
-            "sasl.password": "planted",
-        }
-        assert java_options(sasl(), secrets()) == {
-            "kafka.bootstrap.servers": "b:9092",
-            "kafka.security.protocol": "SASL_SSL",
-            "kafka.sasl.mechanism": "PLAIN",
-            "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
-            'username="app" password="planted";',
-        }
-
-    @pytest.mark.parametrize("mechanism", [Mechanism.SCRAM_SHA_256, Mechanism.SCRAM_SHA_512])
-    def test_scram_has_its_own_module(self, mechanism: Mechanism) -> None:
-        options = java_options(sasl(mechanism=mechanism), secrets())
-        assert options["kafka.sasl.mechanism"] == mechanism
-        assert "scram.ScramLoginModule" in options["kafka.sasl.jaas.config"]
-
     def test_a_token_login_is_kafkas_own_in_java(self, tmp_path: Path) -> None:
         ca = tmp_path / "ca.pem"
         ca.write_text("an\nauthority")

@@ -59,13 +59,6 @@ class Case:
         return self.tokens.current().value
 
 
-def test_a_token_serves_for_four_fifths_of_its_lifetime() -> None:
-    case = Case()
-    assert [case.after(0), case.after(79), case.after(2), case.after(79), case.after(500)] == [
-        "token-1", "token-1", "token-2", "token-2", "token-3",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("problem", [TokenUnavailable("away"), SecretUnavailable("away")])
 def test_a_token_serves_until_it_expires_if_no_other_can_be_had(problem: Exception) -> None:
     case = Case()
@@ -86,14 +79,6 @@ def test_a_refused_token_is_not_used_again_even_if_no_other_can_be_had() -> None
         case.after(0)
     case.source.problem = None
     assert case.after(0) == "token-2"
-
-
-def test_only_the_current_token_and_the_one_before_are_kept_for_masking() -> None:
-    case = Case()
-    for _ in range(5):
-        case.after(81)
-    masked = [number for number in range(1, 6) if case.redactor.redact(f"token-{number}") == "[redacted]"]
-    assert masked == [4, 5]
 
 
 def test_threads_share_one_token() -> None:
@@ -325,10 +310,6 @@ def test_a_redirect_gets_no_secret(server: TokenServer, folder: Path) -> None:
 def test_a_missing_file_of_authorities_is_refused_when_the_client_is_made(server: TokenServer, folder: Path) -> None:
     with pytest.raises(TokenUnavailable, match=r"/nowhere/ca\.pem"):
         Asked(oauth(server, folder, ca="/nowhere/ca.pem"))
-
-
-def test_a_token_shows_nothing() -> None:
-    assert "planted" not in repr(Token("planted", 0.0, 1.0))
 
 
 class TestRegistry:

@@ -54,28 +54,6 @@ def test_kafkas_own_variable_has_javas_options(whole_world: LocalServices) -> No
     assert set(os.environ["KAFKA_JVM_PERFORMANCE_OPTS"].split()) <= set(psutil.Process(pid).cmdline())
 
 
-def test_what_is_produced_is_consumed(whole_world: LocalServices, topic: str) -> None:
-    writer = producer(whole_world)
-    for value in (b"one", b"two", b"three"):
-        writer.produce(topic, value)
-    assert writer.flush(30) == 0
-    assert values(whole_world, topic, 3) == [b"one", b"two", b"three"]
-
-
-@pytest.mark.long
-def test_an_aborted_transaction_is_not_read_and_a_committed_one_is(whole_world: LocalServices, topic: str) -> None:
-    writer = producer(whole_world, **{"transactional.id": topic})
-    writer.init_transactions(30)
-    writer.begin_transaction()
-    writer.produce(topic, b"aborted")
-    writer.flush(30)
-    writer.abort_transaction(30)
-    writer.begin_transaction()
-    writer.produce(topic, b"committed")
-    writer.commit_transaction(30)
-    assert values(whole_world, topic, 1) == [b"committed"]
-
-
 @pytest.mark.long
 def test_a_record_may_have_20_mb(whole_world: LocalServices, topic: str) -> None:
     large = bytes(20 * 1024 * 1024)

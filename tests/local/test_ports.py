@@ -7,11 +7,6 @@ from frazil.errors import InvalidInput, LocalPartFailed
 from frazil.local.ports import HOST, LAST_PORT, STATE_FILE, free_ports, locked, running_addresses
 
 
-def test_ports_are_different() -> None:
-    with free_ports(20) as ports:
-        assert len(set(ports)) == 20
-
-
 def test_a_held_port_is_taken_by_its_server_only() -> None:
     with free_ports(1) as (port,), socket.socket() as server, socket.socket() as stranger:
         with pytest.raises(OSError, match="in use"):

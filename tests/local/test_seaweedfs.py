@@ -1,22 +1,16 @@
-import json
 import stat
-import urllib.request
-import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import boto3
 import botocore
-import pyarrow as pa
 import pytest
 from botocore.exceptions import ClientError
-from pyiceberg.catalog import Catalog, load_catalog
 
 from frazil.errors import LocalPartFailed
 from frazil.local import seaweedfs
 from frazil.local.process import Process, is_alive, noted
-from frazil.local.seaweedfs import BUCKET, REGION, SIGNING_NAME, WAREHOUSE, key_files
+from frazil.local.seaweedfs import BUCKET, REGION, key_files
 from frazil.local.services import LocalServices, Part, world
 
 pytestmark = pytest.mark.e2e
@@ -25,41 +19,6 @@ pytestmark = pytest.mark.e2e
 @pytest.fixture(scope="module")
 def endpoint(whole_world: LocalServices) -> str:
     return whole_world.addresses[Part.OBJECT_STORE]["s3"]
-
-
-@pytest.fixture(scope="module")
-def s3(whole_world: LocalServices, endpoint: str) -> Any:
-    keys = key_files(whole_world.home).credentials()
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoint,
-        region_name=REGION,
-        aws_access_key_id=keys.access_key,
-        aws_secret_access_key=keys.secret_key,
-    )
-
-
-@pytest.fixture(scope="module")
-def catalog(whole_world: LocalServices, endpoint: str) -> Catalog:
-    keys = key_files(whole_world.home).credentials()
-    return load_catalog(
-        "lake",
-        **{
-            "type": "rest",
-            "uri": whole_world.addresses[Part.OBJECT_STORE]["catalog"],
-            "warehouse": WAREHOUSE,
-            "rest.sigv4-enabled": "true",
-            "rest.signing-name": SIGNING_NAME,
-            "rest.signing-region": REGION,
-            "client.region": REGION,
-            "client.access-key-id": keys.access_key,
-            "client.secret-access-key": keys.secret_key,
-            "s3.endpoint": endpoint,
-            "s3.region": REGION,
-            "s3.access-key-id": keys.access_key,
-            "s3.secret-access-key": keys.secret_key,
-        },
-    )
 
 
 def test_a_store_that_is_not_ready_in_time_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +55,6 @@ def test_beside_a_store_that_does_not_end_none_is_started(tmp_path: Path, monkey
     assert len(started) == 1
 
 
-def test_what_is_put_is_got(s3: Any) -> None:
-    s3.put_object(Bucket=BUCKET, Key="a/b", Body=b"content")
-    assert s3.get_object(Bucket=BUCKET, Key="a/b")["Body"].read() == b"content"
-
-
 def test_a_request_without_the_keys_is_refused(endpoint: str) -> None:
     stranger = boto3.client(
         "s3",
@@ -116,19 +70,6 @@ def test_the_keys_are_for_their_user_only(whole_world: LocalServices) -> None:
     keys = key_files(whole_world.home)
     for file in (keys.access_key_id, keys.secret_access_key):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_the_catalog_tells_its_configuration(whole_world: LocalServices) -> None:
-    address = whole_world.addresses[Part.OBJECT_STORE]["catalog"]
-    with urllib.request.urlopen(f"{address}/v1/config?warehouse={WAREHOUSE}", timeout=30) as answer:
-        assert {"defaults", "overrides"} <= set(json.load(answer))
-
-
-def test_a_table_is_made_written_and_read(catalog: Catalog) -> None:
-    catalog.create_namespace_if_not_exists("shop")
-    table = catalog.create_table(f"shop.t{uuid.uuid4().hex}", pa.schema([("a", pa.int64())]))
-    table.append(pa.table({"a": [1, 2, 3]}))
-    assert catalog.load_table(table.name()).scan().to_arrow()["a"].to_pylist() == [1, 2, 3]
 
 
 def test_the_store_does_no_upkeep_of_tables_by_itself(whole_world: LocalServices) -> None:

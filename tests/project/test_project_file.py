@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -204,12 +203,3 @@ def test_paths_with_a_point_are_relative_to_the_file() -> None:
 def test_a_path_without_a_point_may_lack_its_slash() -> None:
     found = problems({"environments": {"dev": {**LOCAL, "catalog": {**LOCAL["catalog"], "warehouse": "lake"}}}})
     assert set(found) == {"environments.dev.catalog.warehouse"}
-
-
-def test_an_editor_knows_relative_paths_and_no_name(root: Path) -> None:
-    schema = json.loads((root / "docs" / "project.schema.json").read_text())
-    definitions = schema["$defs"]
-    assert "name" not in definitions["environment"]["properties"]
-    assert definitions["environment"]["required"] == ["kafka", "catalog"]
-    path = definitions["local_catalog"]["properties"]["path"]
-    assert path["pattern"].startswith(r"^\.\.?/|^(?:/")

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.errors import ReleaseIncomplete
 from frazil.release.manifest import Architecture
-from frazil.release.packages import Package, download, locked_packages, matched, normal, platforms
+from frazil.release.packages import Package, download, locked_packages, matched, normal
 from tests.support.small_release import wheel
 
 LOCK = """# made by a tool
@@ -58,13 +58,6 @@ def test_what_is_there_is_not_fetched_again_and_what_was_changed_is_not_believed
     lock.write_text(f"apple==1.0 \\\n    --hash=sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}\n")
     assert download(lock, tmp_path / "wheels", Architecture.X86_64, python="3.11") == (file,)  # no index has it
     assert matched(locked_packages(lock.read_text()), {file: A}) == {}
-
-
-def test_each_architecture_has_platforms_of_its_own_up_to_its_c_library() -> None:
-    assert platforms(Architecture.X86_64)[0] == "manylinux2014_x86_64"
-    assert platforms(Architecture.X86_64)[-1] == "manylinux_2_34_x86_64"
-    assert not set(platforms(Architecture.X86_64)) & set(platforms(Architecture.ARM64))
-    assert all("aarch64" in platform for platform in platforms(Architecture.ARM64))
 
 
 def test_names_that_mean_the_same_are_the_same() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.declaration import InvalidDeclaration
-from frazil.rollout.desired import MEMORY_GB, Worker, Workers, desired_document, parse_desired
+from frazil.rollout.desired import Worker, Workers, desired_document, parse_desired
 from tests.support.rollout_world import DOCUMENT, desired
 
 
@@ -71,12 +71,6 @@ def test_what_cannot_run_is_refused_with_its_path(wrong: dict[str, Any], path: s
     with pytest.raises(InvalidDeclaration) as refusal:
         parse_desired(document)
     assert [problem.path for problem in refusal.value.problems] == [path]
-
-
-@pytest.mark.parametrize("cores", MEMORY_GB)
-def test_every_size_that_is_sold_can_be_had(cores: int) -> None:
-    for memory_gb in MEMORY_GB[cores]:
-        assert Worker(cores=cores, memory_gb=memory_gb).memory_gb == memory_gb
 
 
 @pytest.mark.parametrize(("cores", "memory_gb"), [(1, 9), (2, 3), (4, 31), (8, 18), (16, 36), (3, 8)])

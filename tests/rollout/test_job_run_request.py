@@ -13,7 +13,7 @@ from botocore.validate import ParamValidator
 from frazil.clients.emr import emr_client
 from frazil.declaration import InvalidDeclaration
 from frazil.rollout.desired import Mode, Worker, Workers
-from frazil.rollout.job_run_request import TAG_DESIRED, run_settings, spark_settings
+from frazil.rollout.job_run_request import run_settings, spark_settings
 from frazil.rollout.steps import token
 from tests.support.rollout_world import desired, release
 
@@ -65,12 +65,6 @@ def test_an_unproven_continuous_run_is_tried_once_by_the_service() -> None:
     }
     assert asked[False]["retryPolicy"] == {"maxFailedAttemptsPerHour": 1}
     assert asked[True] == {**asked[False], "retryPolicy": {"maxFailedAttemptsPerHour": 5}}
-
-
-def test_nothing_but_the_generation_decides_the_request() -> None:
-    assert run_settings(desired(), release(), bucket="b") == run_settings(desired(), release(), bucket="b")
-    first, second = (run_settings(desired(n), release(), bucket="b") for n in (1, 2))
-    assert first["tags"][TAG_DESIRED] != second["tags"][TAG_DESIRED]
 
 
 def test_the_parameters_are_what_spark_submit_splits_them_into() -> None:

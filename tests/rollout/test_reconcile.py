@@ -49,14 +49,6 @@ def test_when_all_is_as_wanted_nothing_is_done(world: World) -> None:
     assert world.told == []
 
 
-def test_drift_is_told_without_anything_being_done(world: World) -> None:
-    world.want(desired())
-    (step,) = world.reconciler().drift(JOB)
-    assert type(step).__name__ == "Start"
-    assert world.emr.active() == []
-    assert world.store.read(state_key(JOB)) is None
-
-
 def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World) -> None:
     first = world.want(desired())
     world.settle()
@@ -99,6 +91,7 @@ def test_a_generation_that_commits_nothing_is_given_up_for_the_one_before(world:
     assert stored_state(world.store, JOB).given_up == (second.digest,)
     assert world.running().request["tags"]["frazil:generation"] == "1"
     assert len(world.runs_of(second)) == 1
+    assert world.reconciler().drift(JOB) == (), "it is not tried again"
 
 
 def test_a_generation_whose_runs_fail_is_given_up_for_the_one_before(world: World) -> None:
@@ -146,17 +139,6 @@ def test_a_good_release_is_not_rolled_back_for_a_quiet_topic_or_a_kafka_that_can
     assert len(world.runs_of(second)) == 1
     assert stored_state(world.store, JOB).given_up == ()
     assert stored_state(world.store, JOB).proven == (first if readiness is Readiness.UNKNOWN else second)
-
-
-def test_a_run_that_was_left_is_proven_by_its_first_commit(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    world.readiness[2] = Readiness.UNKNOWN
-    second = world.want(replaced(first))
-    world.settle()
-    world.readiness[2] = Readiness.COMMITTED
-    world.settle()
-    assert stored_state(world.store, JOB).proven == second
 
 
 @pytest.mark.parametrize("when", ["before", "while it is proven", "after"])
@@ -304,26 +286,6 @@ def test_going_back_with_a_stop_finds_the_names_in_the_copy_of_a_deleted_documen
     assert runs.generation == 1
 
 
-def test_what_was_given_up_is_not_tried_again(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    world.readiness[2] = Readiness.NOTHING_YET
-    second = world.want(replaced(first))
-    world.settle()
-    assert world.reconciler().drift(JOB) == ()
-    assert len(world.runs_of(second)) == 1
-
-
-def test_a_raised_generation_is_tried_again(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    world.readiness[2] = Readiness.NOTHING_YET
-    second = world.want(replaced(first))
-    world.settle()
-    third = world.want(replaced(second))
-    assert world.run() == third
-
-
 def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: World) -> None:
     world.readiness[1] = Readiness.NOTHING_YET
     world.want(desired())
@@ -333,16 +295,6 @@ def test_a_first_generation_that_fails_leaves_nothing_running_and_halts(world: W
     with pytest.raises(RolloutFailed):
         world.run()  # again, and nothing more is started
     assert sum(map(len, world.emr.applications.values())) == 1
-
-
-def test_a_proven_run_that_died_is_started_again(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    died = world.running().id
-    world.emr.kill(died)
-    assert world.run() == first
-    assert world.steps() == ["Start"]
-    assert world.running().id != died
 
 
 def test_a_proven_generation_that_dies_again_and_again_halts(world: World) -> None:
@@ -381,37 +333,15 @@ def test_a_job_that_is_declared_stopped_stays_so_whatever_an_operator_starts(wor
     assert world.emr.active() == []
 
 
-def test_a_pipeline_that_an_operator_has_stopped_is_left_out_until_it_is_started(world: World) -> None:
+def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World) -> None:
     first = world.want(desired())
     world.settle()
     assert change_stop(world.store, first, "users", is_stopped=True)
     assert not change_stop(world.store, first, "users", is_stopped=True), "once is enough"
-    runs = world.run()
-    assert runs is not None
-    assert (runs.generation, runs.stopped, world.steps()) == (1, ("users",), ["Cancel", "Start"])
-    submit = world.running().request["jobDriver"]["sparkSubmit"]
-    assert submit["entryPointArguments"][-2:] == ["--without", "users"]
-    assert change_stop(world.store, first, "users", is_stopped=False)
-    assert world.run() == first
-
-
-def test_a_deployment_does_not_start_what_an_operator_has_stopped(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    change_stop(world.store, first, "users", is_stopped=True)
     world.want(replaced(first, release=release("2.0.0").key))
     runs = world.run()
     assert runs is not None
     assert (runs.generation, runs.stopped) == (2, ("users",))
-
-
-def test_a_job_of_which_every_pipeline_is_stopped_has_no_run(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    for name in ("orders", "users"):
-        change_stop(world.store, first, name, is_stopped=True)
-    assert world.run() is None
-    assert world.emr.active() == []
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -450,31 +380,6 @@ def test_going_back_finds_the_documents_that_deployment_has_deleted(world: World
     assert held is not None
     assert held.data == WRITTEN
     assert world.runs_of(second) != []
-
-
-def test_a_document_that_nobody_has_is_an_error_before_anything_is_started(world: World) -> None:
-    world.want(desired(document=f"documents/{'0' * 64}.json"))
-    with pytest.raises(FrazilError, match="does not exist"):
-        world.run()
-    assert world.emr.active() == []
-
-
-def test_a_new_application_gets_its_run_after_the_old_ones_has_ended(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    second = world.want(replaced(first, application="app2"))
-    assert world.run() == second
-    assert world.running().request["applicationId"] == "app2"
-    assert stored_state(world.store, JOB).applications == ("app1", "app2")
-
-
-def test_going_back_goes_back_to_the_application_of_before(world: World) -> None:
-    first = world.want(desired())
-    world.settle()
-    world.readiness[2] = Readiness.NOTHING_YET
-    world.want(replaced(first, application="app2"))
-    assert world.run() == first
-    assert world.running().request["applicationId"] == "app1"
 
 
 def test_an_unproven_generation_makes_way_for_a_newer_one(world: World) -> None:
@@ -527,15 +432,6 @@ def test_a_drain_proves_itself_by_one_run_that_ends_well(world: World) -> None:
     assert len(world.runs_of(first)) == 1
 
 
-def test_a_drain_that_ends_without_a_commit_or_being_caught_up_is_given_up(world: World) -> None:
-    first = world.want(desired(mode=Mode.DRAIN))
-    world.settle()
-    world.readiness[2] = Readiness.NOTHING_YET
-    second = world.want(replaced(first))
-    assert world.run() == first
-    assert len(world.runs_of(second)) == 3
-
-
 def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world: World) -> None:
     first = world.want(desired())
     world.settle()
@@ -554,22 +450,19 @@ def test_a_job_that_returns_does_not_land_what_another_group_lands_by_now(world:
     assert world.reconciler().drift(JOB) == ()
 
 
-@pytest.mark.parametrize("missing", ["release", "document"])
-def test_a_generation_that_cannot_start_ends_no_run(world: World, missing: str) -> None:
-    first = world.want(desired())
-    world.settle()
-    release, document = f"releases/9.9.9/{'0' * 64}/manifest.json", f"documents/{'0' * 64}.json"
-    world.want(replaced(first, **({"release": release} if missing == "release" else {"environment": document})))
+@pytest.mark.parametrize("missing", ["release", "document", "environment"])
+def test_a_generation_that_cannot_start_ends_no_run_and_starts_none(world: World, missing: str) -> None:
+    nowhere = f"releases/9.9.9/{'0' * 64}/manifest.json" if missing == "release" else f"documents/{'0' * 64}.json"
+    world.want(desired(**{missing: nowhere}))
     with pytest.raises(FrazilError, match="does not exist"):
         world.run()
-    assert world.runs_of(first) == world.emr.active()
-
-
-def test_a_release_that_is_not_there_is_an_error_before_anything_is_started(world: World) -> None:
-    world.want(desired(release=f"releases/9.9.9/{'0' * 64}/manifest.json"))
-    with pytest.raises(FrazilError, match="the release does not exist"):
-        world.run()
     assert world.emr.active() == []
+    first = world.want(desired(2))
+    world.settle()
+    world.want(replaced(first, **{missing: nowhere}))
+    with pytest.raises(FrazilError, match="does not exist"):
+        world.run()
+    assert world.runs_of(first) == world.emr.active() != []
 
 
 def test_desired_state_that_cannot_be_understood_changes_nothing(world: World) -> None:
@@ -683,16 +576,6 @@ def test_a_reconciler_that_slept_through_its_lease_does_nothing_more() -> None:
         assert len(world.runs_of(wanted)) == 1, number
         assert world.running().request["tags"]["frazil:generation"] == "2"
         assert stored_state(world.store, JOB).proven == wanted
-
-
-def test_a_lease_is_taken_over_when_its_time_has_run_out_and_not_before(world: World) -> None:
-    world.want(desired())
-    with pytest.raises(Killed):
-        world.run(Calls(dies_at=6), holder="a")
-    with pytest.raises(LockHeld):
-        world.run(holder="b")
-    world.time.sleep(LEASE_SECONDS + 1)
-    assert world.run(holder="b") is not None
 
 
 def test_a_lease_is_given_back_also_after_an_error(world: World) -> None:

@@ -347,11 +347,6 @@ class TestTls:
             Asked("https://x", ca="/nowhere/ca.pem")
 
 
-def test_pauses_double_up_to_a_bound() -> None:
-    policy = RetryPolicy(first_pause_seconds=0.5, longest_pause_seconds=3.0)
-    assert [policy.longest_pause(failures) for failures in range(5)] == [0.5, 1.0, 2.0, 3.0, 3.0]
-
-
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

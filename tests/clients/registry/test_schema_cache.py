@@ -23,20 +23,6 @@ def the_file(folder: Path) -> Path:
     return found
 
 
-def test_what_is_kept_is_found(files: SchemaCache) -> None:
-    files.write(SCHEMA)
-    assert files.read(7) == SCHEMA
-
-
-def test_what_was_not_kept_is_not_found(files: SchemaCache) -> None:
-    assert files.read(7) is None
-
-
-def test_another_registrys_ids_are_other_ids(files: SchemaCache, tmp_path: Path) -> None:
-    files.write(SCHEMA)
-    assert SchemaCache(tmp_path, "http://other").read(7) is None
-
-
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"null", b"\xff", b"{}", b"[" * 200_000])
 def test_a_damaged_file_counts_as_none_and_is_written_anew(files: SchemaCache, tmp_path: Path, damage: bytes) -> None:
     files.write(SCHEMA)

@@ -66,12 +66,6 @@ def test_what_is_missing_is_fetched(repository: Repository, fetched: Callable[..
     assert repository.asked == [["one", "two"]]
 
 
-def test_what_is_there_needs_no_network(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
-    first = fetched()
-    assert fetched() == first
-    assert len(repository.asked) == 1
-
-
 def test_what_was_checked_is_not_read_again(
     repository: Repository, fetched: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,21 +218,6 @@ def test_a_version_that_two_purposes_need_is_the_same() -> None:
 
 def test_the_lock_holds_no_address() -> None:
     assert "://" not in lock_file().read_text()
-
-
-def test_what_spark_needs_is_exactly_this() -> None:
-    assert sorted(artifact.file_name for artifact in locked(lock_file()) if "spark" in artifact.purposes) == [
-        "aws-msk-iam-auth-2.3.5.jar",
-        "commons-pool2-2.12.1.jar",
-        "hadoop-bare-naked-local-fs-0.1.0.jar",
-        "iceberg-aws-bundle-1.11.0.jar",
-        "iceberg-spark-runtime-4.1_2.13-1.11.0.jar",
-        "kafka-clients-3.9.1.jar",
-        "spark-avro_2.13-4.1.1.jar",
-        "spark-sql-kafka-0-10_2.13-4.1.1.jar",
-        "spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
-        "sqlite-jdbc-3.50.3.0.jar",
-    ]
 
 
 @pytest.mark.e2e
