@@ -36,8 +36,6 @@ from frazil.declaration import (
     Transform,
 )
 
-REGISTRY_FORMATS = ["avro", "json_schema", "protobuf"]
-
 _names = st.from_regex(r"[a-z][a-z0-9_]{0,20}", fullmatch=True)
 _odd_names = st.text("abcz `'\"é🜁-(),", min_size=1, max_size=12).map(str.strip).filter(bool)
 columns = st.lists(st.one_of(_names, _odd_names), min_size=1, max_size=3).map(".".join)
