@@ -72,7 +72,7 @@ class _Stack:
 
     def plan(self) -> dict[str, Any]:
         """Return the plan in the form of `terraform show -json`."""
-        changes, planned, configured = [], [], []
+        changes = []
         for address, values in sorted(self._declared.items()):
             kind, _, name = address.partition(".")
             later = [argument for argument, value in values.items() if self._is_later(value)]
@@ -81,14 +81,7 @@ class _Stack:
             unknown = dict.fromkeys(later, True)
             change = {"actions": ["create"], "before": None, "after": after, "after_unknown": unknown}
             changes.append({**resource, "change": change})
-            planned.append({**resource, "values": after})
-            expressions = {argument: {"references": _expressions(value)} for argument, value in values.items()}
-            configured.append({"address": address, "expressions": expressions})
-        return {
-            "resource_changes": changes,
-            "planned_values": {"root_module": {"resources": planned}},
-            "configuration": {"root_module": {"resources": configured}},
-        }
+        return {"resource_changes": changes}
 
     def _is_later(self, value: Any) -> bool:
         """Return whether a part of a value is known only after the apply of this stack."""

@@ -75,22 +75,7 @@ def simulated(stack: Mapping[str, Any], before: Mapping[str, Any] | None = None)
         if verb == "update" and address.partition(".")[0] in _REPLACED:
             verb = "replace"
         changes.append(change(address, verb, was, will, unknown=later))
-    configured = [
-        {
-            "address": address,
-            "expressions": {name: {"references": _references(value)} for name, value in values.items()},
-        }
-        for address, values in declared.items()
-    ]
-    return plan(*changes, configuration={"root_module": {"resources": configured}})
-
-
-def _references(value: Any) -> list[str]:
-    found = []
-    for expression in _EXPRESSION.findall(json.dumps(value)):
-        address = _ADDRESS.match(expression)
-        found += [expression, address[0]] if address else []
-    return found
+    return plan(*changes)
 
 
 def planned(

@@ -26,8 +26,8 @@ SHORTEST = 8
 def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
     """Return the parts of `terraform show -json` that a review needs, without sensitive values. Does not change the plan.
 
-    Values marked in one of the `others` are masked too: a value that one stack marks may be unmarked in another. Of the
-    configuration, only references are returned, because its constants are not marked.
+    Values marked in one of the `others` are masked too: a value that one stack marks may be unmarked in another. The
+    configuration is omitted, because its constants are not marked.
     """
     known = _known(plan, *others)
 
@@ -36,7 +36,6 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
         return {**_without(kept, known), "change": _change(change["change"], known)}
 
     kept = {key: plan[key] for key in ("errored", "complete") if key in plan}
-    planned = plan.get("planned_values", {}).get("root_module", {})
     return {
         **kept,
         "resource_changes": [resource(each) for each in plan.get("resource_changes") or ()],
@@ -44,8 +43,6 @@ def cleaned(plan: Json, others: Iterable[Json] = ()) -> dict[str, Any]:
             _hidden(name, known): _change({"actions": [], **each}, known)
             for name, each in (plan.get("output_changes") or {}).items()
         },
-        "planned_values": {"root_module": _module(planned, known)},
-        "configuration": {"root_module": _references(plan.get("configuration", {}).get("root_module", {}), known)},
     }
 
 
@@ -131,36 +128,6 @@ def _hidden(text: str, known: list[str]) -> str:
     for secret in known:
         text = text.replace(secret, MASK)
     return text
-
-
-def _module(module: Json, known: list[str]) -> dict[str, Any]:
-    return {
-        "resources": [
-            {**_without({k: v for k, v in each.items() if k != "values"}, known), "values": _values(each, known)}
-            for each in module.get("resources", ())
-        ],
-        "child_modules": [_module(child, known) for child in module.get("child_modules", ())],
-    }
-
-
-def _values(resource: Json, known: list[str]) -> Any:
-    return _masked(resource.get("values") or {}, resource.get("sensitive_values"), None, known, MASK)
-
-
-def _references(module: Json, known: list[str]) -> dict[str, Any]:
-    """Return the addresses of the configured resources, and the references of their arguments."""
-    kept = [
-        {
-            "address": each.get("address", ""),
-            "expressions": {
-                name: {"references": expression["references"]}
-                for name, expression in each.get("expressions", {}).items()
-                if isinstance(expression, Mapping) and expression.get("references")
-            },
-        }
-        for each in module.get("resources", ())
-    ]
-    return {"resources": _without(kept, known)}
 
 
 def _found(plan: Json) -> Iterator[str]:

@@ -35,15 +35,9 @@ class PlannedResource:
 
 
 def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]) -> list[PlannedResource]:
-    """Return the managed resources of cleaned plans, the unchanged ones too. Both arguments are by stack.
-
-    The expressions are those of the synthesised stack. Without it they are those of the plan, which names the references of an
-    expression only: so they are there for an expression that has one reference.
-    """
+    """Return the managed resources of cleaned plans, the unchanged ones too. Both arguments are by stack."""
     found = []
     for stack, plan in plans.items():
-        configured = plan.get("configuration", {}).get("root_module", {}).get("resources", ())
-        references = {each["address"]: _expressions(each["expressions"]) for each in configured}
         declared = synthesised.get(stack, {}).get("resource", {})
         for each in plan["resource_changes"]:
             if each.get("mode", "managed") != "managed" or each.get("deposed"):
@@ -56,7 +50,7 @@ def planned_resources(plans: Mapping[str, Json], synthesised: Mapping[str, Json]
                 before=change.get("before") or {},
                 after=change.get("after") or {},
                 unknown=unknown if isinstance(unknown, Mapping) else {},
-                expressions=declared.get(kind, {}).get(address.partition(".")[2]) or references.get(address, {}),
+                expressions=declared.get(kind, {}).get(address.partition(".")[2]) or {},
                 is_changed=bool(set(change["actions"]) - {"no-op", "read"}),
             )
             found.append(made)
@@ -68,13 +62,3 @@ def is_marked(mark: Any) -> bool:
     if isinstance(mark, Mapping | list):
         return any(map(is_marked, mark.values() if isinstance(mark, Mapping) else mark))
     return bool(mark)
-
-
-def _expressions(configured: Json) -> dict[str, str]:
-    """Return the arguments of a plan's configuration as expressions; empty if one has another form than one reference."""
-    found = {}
-    for name, expression in configured.items():
-        named = list(expression.get("references", ()))
-        is_one = bool(named) and all(named[0].startswith(each) for each in named)
-        found[name] = f"${{{named[0]}}}" if is_one else ""
-    return found

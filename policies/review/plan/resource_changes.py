@@ -88,22 +88,19 @@ def _path(steps: Any) -> str:
 
 
 def as_declared(plan: Json, synthesised: Json | None) -> Json:
-    """Return the plan with the declared values of its resources only.
+    """Return a cleaned plan with the planned values of its resources, of declared arguments only.
 
     Values that a service fills in are omitted: each review would find the open policy that AWS gives an endpoint or a topic.
     """
-    if synthesised is None:
-        return plan
     declared = {
         f"{kind}.{name}": values
-        for kind, named in synthesised.get("resource", {}).items()
+        for kind, named in (synthesised or {}).get("resource", {}).items()
         for name, values in named.items()
     }
-    kept = [
-        {
-            **each,
-            "values": {k: v for k, v in each["values"].items() if k in declared.get(each["address"], each["values"])},
-        }
-        for each in plan["planned_values"]["root_module"]["resources"]
-    ]
-    return {**plan, "planned_values": {"root_module": {**plan["planned_values"]["root_module"], "resources": kept}}}
+    kept = []
+    for each in plan["resource_changes"]:
+        after = each["change"]["after"]
+        if isinstance(after, Mapping):
+            known = declared.get(each["address"], after)
+            kept.append({**each, "values": {name: value for name, value in after.items() if name in known}})
+    return {**plan, "planned_values": {"root_module": {"resources": kept}}}

@@ -112,11 +112,13 @@ def documents(before: Sequence[Pipeline] | None, after: Sequence[Pipeline]) -> d
     return change("aws_s3_object.pipelines", "replace", old, new, forced=[["key"]])
 
 
-def reviewed(*plans: Mapping[str, Any], name: str = "ingestion", **more: Any) -> Review:
-    """The review of plans, of the environment dev, through their JSON."""
+def reviewed(
+    *plans: Mapping[str, Any], name: str = "ingestion", synthesised: Mapping[str, Any] | None = None, **more: Any
+) -> Review:
+    """The review of plans, of the environment dev, through their JSON; `synthesised` is the stack of all."""
     names = [name, "confluent", "foundation"] if len(plans) > 1 else [name]
     stacks = [
-        StackPlan(name=f"dev-{stack}", plan=json.loads(json.dumps(each)))
+        StackPlan(name=f"dev-{stack}", synthesised=synthesised, plan=json.loads(json.dumps(each)))
         for stack, each in zip(names, plans, strict=False)
     ]
     return review("dev", stacks, **{"prices": price_table(), "today": TODAY, "region": "eu-central-1", **more})

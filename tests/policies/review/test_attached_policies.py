@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from policies.review.plan.plan_gaps import StackPlan
-from policies.review.prices import price_table
-from policies.review.review import Review, Verdict, review
+from policies.review.review import Verdict
 from tests.policies.review.cases import BOATS, rights
 from tests.policies.review.planning import FLIGHTS, change, documents, plan, reviewed, stays
-from tests.policies.reviewing import TODAY, stack
+from tests.policies.reviewing import stack
 
 READER, MAINTAIN = "frazil-dev-reader", "frazil-dev-maintain"
 ATTACHED = "aws_iam_role_policy_attachment"
@@ -51,13 +49,14 @@ DEPLOYED = (
 )
 
 
-def dangers(*changes: dict[str, Any], **more: Any) -> list[tuple[str, str, str]]:
-    return [(each.rule, each.where, each.what) for each in reviewed(plan(*DEPLOYED, *changes, **more)).dangers]
+def dangers(*changes: dict[str, Any], synthesised: Any = None) -> list[tuple[str, str, str]]:
+    found = reviewed(plan(*DEPLOYED, *changes), synthesised=synthesised).dangers
+    return [(each.rule, each.where, each.what) for each in found]
 
 
-def only(*changes: dict[str, Any], **more: Any) -> tuple[str, str]:
+def only(*changes: dict[str, Any], synthesised: Any = None) -> tuple[str, str]:
     """Where the one danger is, and what it is; its rule is that of new permissions."""
-    [(rule, where, what)] = dangers(*changes, **more)
+    [(rule, where, what)] = dangers(*changes, synthesised=synthesised)
     assert rule == "policy_widened"
     return where, what
 
@@ -113,10 +112,10 @@ def test_a_policy_of_another_role_is_not_explained_by_new_tables() -> None:
         change("aws_iam_policy.payments-1", "create", None, deletes),
         change(f"{ATTACHED}.payments-1", "create", None, attached(f"{MAINTAIN}-payments", f"{MAINTAIN}-payments-1")),
     )
-    declared = documents([FLIGHTS], [FLIGHTS, BOATS])
-    assert dangers(declared, *new) == []
+    tables = documents([FLIGHTS], [FLIGHTS, BOATS])
+    assert dangers(tables, *new) == []
     also = change(f"{ATTACHED}.more", "create", None, attached(READER, f"{MAINTAIN}-payments-1"))
-    where, what = only(declared, *new, also)
+    where, what = only(tables, *new, also)
     assert (where, READER in what) == (f"{ATTACHED}.more", True)
 
 
@@ -161,12 +160,9 @@ def test_what_no_stack_of_frazil_has_is_told(kind: str, values: dict[str, Any]) 
 
 
 # ── What is known only later ────────────────────────────────────────────────────────────────────
-def configured(**references: list[str]) -> dict[str, Any]:
-    """The configuration of `more`, the attachment, as a plan has it."""
-    expressions = {name: {"references": each} for name, each in references.items()}
-    return {
-        "configuration": {"root_module": {"resources": [{"address": f"{ATTACHED}.more", "expressions": expressions}]}}
-    }
+def declared(**arguments: str) -> dict[str, Any]:
+    """The stack that declares `more`, the attachment, with these expressions."""
+    return stack(**{f"{ATTACHED}__more": {name: f"${{{each}}}" for name, each in arguments.items()}})
 
 
 LATER = change(f"{ATTACHED}.more", "create", None, {"role": READER}, unknown={"policy_arn": True})
@@ -177,58 +173,29 @@ def test_an_attached_policy_that_is_known_only_later_is_told_unless_its_resource
     assert where == f"{ATTACHED}.more"
     assert what == "it gets a policy that is known only after it is applied, so its permissions cannot be reviewed"
     for unclear in (
-        ["data.aws_iam_policy.x.arn", "data.aws_iam_policy.x"],
-        ["aws_iam_policy.reader-1.arn", "aws_iam_policy.reader-1", "aws_iam_policy.maintain-1.arn"],
-        ["aws_iam_policy.elsewhere.arn", "aws_iam_policy.elsewhere"],
-        ["local.arn"],
+        "data.aws_iam_policy.x.arn",
+        'replace(aws_iam_policy.reader-1.arn, "reader", "maintain")',
+        "aws_iam_policy.elsewhere.arn",
+        "local.arn",
     ):
-        assert only(LATER, **configured(policy_arn=unclear))[1] == what
+        assert only(LATER, synthesised=declared(policy_arn=unclear))[1] == what
 
 
 def test_an_evident_policy_is_compared_like_one_whose_arn_is_known() -> None:
-    of_maintain = configured(policy_arn=["aws_iam_policy.maintain-1.arn", "aws_iam_policy.maintain-1"])
-    assert "now allows s3:DeleteObject" in only(LATER, **of_maintain)[1]
+    of_maintain = declared(policy_arn="aws_iam_policy.maintain-1.arn")
+    assert "now allows s3:DeleteObject" in only(LATER, synthesised=of_maintain)[1]
     own = allows(f"{READER}-2", "s3:GetObject")
     del own["arn"]
     new = change("aws_iam_policy.reader-2", "create", None, own, unknown={"arn": True})
-    of_reader = configured(policy_arn=["aws_iam_policy.reader-2.arn", "aws_iam_policy.reader-2"])
-    assert dangers(new, LATER, **of_reader) == [], "what the reader may do already, in another part"
+    of_reader = declared(policy_arn="aws_iam_policy.reader-2.arn")
+    assert dangers(new, LATER, synthesised=of_reader) == [], "what the reader may do already, in another part"
 
 
 def test_a_role_that_is_known_only_later_is_told_unless_it_is_evident() -> None:
     later = change(f"{ATTACHED}.more", "create", None, {"policy_arn": arn(f"{MAINTAIN}-1")}, unknown={"role": True})
     assert "a role that is known only after" in only(later)[1]
-    evident = configured(role=["aws_iam_role.reader.name", "aws_iam_role.reader"])
-    assert "now allows s3:DeleteObject" in only(later, **evident)[1]
-
-
-def test_a_list_of_a_role_with_a_part_that_is_known_only_later_is_told() -> None:
-    [was, *others] = DEPLOYED
-    before, after = ({"managed_policy_arns": arns} for arns in ([arn(f"{READER}-1")], [arn(f"{READER}-1"), None]))
-    changed = change(
-        was["address"],
-        "update",
-        role(READER, **before),
-        role(READER, **after),
-        unknown={"managed_policy_arns": [False, True]},
-    )
-    expressions = {"managed_policy_arns": {"references": ["local.arns"]}}
-    configured_role = {"root_module": {"resources": [{"address": was["address"], "expressions": expressions}]}}
-    found = reviewed(plan(*others, changed, configuration=configured_role)).dangers
-    assert ["in a way that no stack" in each.what for each in found] == [True]
-
-
-def with_stack(expression: str) -> Review:
-    synthesised = stack(**{f"{ATTACHED}__more": {"role": READER, "policy_arn": expression}})
-    made = plan(*DEPLOYED, LATER, **configured(policy_arn=["aws_iam_policy.reader-1.arn", "aws_iam_policy.reader-1"]))
-    one = StackPlan(name="dev-ingestion", synthesised=synthesised, plan=made)
-    return review("dev", [one], prices=price_table(), today=TODAY)
-
-
-def test_the_stack_says_which_policy_it_is_and_a_plan_only_names_what_an_expression_has() -> None:
-    assert with_stack("${aws_iam_policy.reader-1.arn}").dangers == ()
-    [danger] = with_stack('${replace(aws_iam_policy.reader-1.arn, "reader", "maintain")}').dangers
-    assert "known only after it is applied" in danger.what
+    evident = declared(role="aws_iam_role.reader.name")
+    assert "now allows s3:DeleteObject" in only(later, synthesised=evident)[1]
 
 
 # ── Changes of a deployment ─────────────────────────────────────────────────────────────────────
@@ -241,8 +208,8 @@ def test_a_new_role_with_policies_of_its_own_is_no_danger() -> None:
         change("aws_iam_policy.payments-1", "create", None, values, unknown={"arn": True}),
         change(f"{ATTACHED}.more", "create", None, {"role": name}, unknown={"policy_arn": True}),
     )
-    evident = configured(policy_arn=["aws_iam_policy.payments-1.arn", "aws_iam_policy.payments-1"])
-    assert dangers(*made, **evident) == []
+    evident = declared(policy_arn="aws_iam_policy.payments-1.arn")
+    assert dangers(*made, synthesised=evident) == []
 
 
 def test_a_role_that_loses_a_policy_is_no_danger() -> None:
@@ -267,10 +234,10 @@ def test_roles_of_two_stacks_with_the_same_addresses_are_compared_apart() -> Non
             stays(f"{ATTACHED}.ingest-1", attached(name, f"{name}-1")),
         ]
 
-    declared = documents([FLIGHTS], [FLIGHTS, BOATS])
-    expected = reviewed(plan(declared, *of("a", "sea.boats")), plan(*of("b")))
+    tables = documents([FLIGHTS], [FLIGHTS, BOATS])
+    expected = reviewed(plan(tables, *of("a", "sea.boats")), plan(*of("b")))
     assert (expected.dangers, bool(expected.expected)) == ((), True)
-    found = reviewed(plan(declared, *of("a", "sea.boats")), plan(*of("b", "hr.salaries")))
+    found = reviewed(plan(tables, *of("a", "sea.boats")), plan(*of("b", "hr.salaries")))
     assert {each.rule for each in found.dangers} == {"policy_widened"}
-    found = reviewed(plan(declared, *of("a", "hr.salaries")), plan(*of("b", "sea.boats")))
+    found = reviewed(plan(tables, *of("a", "hr.salaries")), plan(*of("b", "sea.boats")))
     assert {each.rule for each in found.dangers} == {"policy_widened"}

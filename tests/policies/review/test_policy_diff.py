@@ -228,23 +228,6 @@ def test_a_policy_of_others_that_is_attached_is_refused() -> None:
     assert arn in danger.what
 
 
-def test_our_own_policy_may_be_attached() -> None:
-    own = {"name": f"{NAME}-1", "arn": "arn:aws:iam::123456789012:policy/frazil-dev-ingest-1", "policy": "{}"}
-    attached = {"role": NAME, "policy_arn": own["arn"]}
-    known = plan(
-        stays("aws_iam_policy.rights-1", own), change("aws_iam_role_policy_attachment.x", "create", None, attached)
-    )
-    named = {"policy_arn": {"references": ["aws_iam_policy.rights-1.arn", "aws_iam_policy.rights-1"]}}
-    later = plan(
-        stays("aws_iam_policy.rights-1", own),
-        change("aws_iam_role_policy_attachment.x", "create", None, {"role": NAME}, unknown={"policy_arn": True}),
-        configuration={
-            "root_module": {"resources": [{"address": "aws_iam_role_policy_attachment.x", "expressions": named}]}
-        },
-    )
-    assert reviewed(known).dangers == reviewed(later).dangers == ()
-
-
 def test_a_role_that_loses_its_boundary_is_refused() -> None:
     before = {**role(TRUST), "permissions_boundary": "arn:aws:iam::123456789012:policy/boundary"}
     [danger] = reviewed(plan(change(ROLE, "update", before, role(TRUST)))).dangers
