@@ -110,7 +110,7 @@ def _difference(found: Review, reviewed: NormalForm | None) -> str:
         lines += [f"- {prose(each)}" for each in listed[:_MOST]]
         lines += [f"- … and {len(listed) - _MOST} more"] if len(listed) > _MOST else []
     line = f"frazil accept {now} {codes}: the reason"
-    lines += ["", f"Review again. If this plan is intended, a code owner accepts it by a comment: {code(line, None)}"]
+    lines += ["", f"Review again. If this plan is intended, a code owner accepts it by a comment: {code(line)}"]
     return "\n".join(lines)
 
 

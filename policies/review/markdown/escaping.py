@@ -18,33 +18,31 @@ _LINKING = re.compile(r"[@#]+|://|(?i:www)(?=\.)")
 _LINE_START = re.compile(r"^(\s*)([-+#>]|\d+[.)])")
 
 
-def plain(text: str, longest: int | None = LONGEST) -> str:
-    """Return one line of visible characters. A truncated one ends with its original length."""
-    shown = "".join(_visible(character) for character in str(text))
-    if longest is not None and len(shown) > longest:
-        return f"{shown[: longest - 20]}… ({len(shown):,} characters)"
-    return shown
+def plain(text: str) -> str:
+    """Return one line of visible characters."""
+    return "".join(_visible(character) for character in str(text))
 
 
-def code(text: str, longest: int | None = LONGEST) -> str:
+def code(text: str) -> str:
     """Return a text as a code span. Pipes are escaped for tables, so in a list use it only for texts without pipes."""
-    shown = plain(text, longest)
+    shown = plain(text)
     ticks = max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1
     fence = "`" * ticks
     edge = " " if not shown.strip() or shown[:1] in {"`", " "} or shown[-1:] in {"`", " "} else ""
     return f"{fence}{edge}{shown or '(empty)'}{edge}{fence}"
 
 
-def cell(text: str, longest: int | None = LONGEST) -> str:
-    """Return a code span for a table, where a pipe would end the cell."""
-    return code(text, longest).replace("|", "\\|")
+def cell(text: str) -> str:
+    """Return a code span for a table, where a pipe would end the cell. A long text is truncated."""
+    shown = plain(text)
+    return code(shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…").replace("|", "\\|")
 
 
 def prose(text: str) -> str:
     """Escape a sentence that contains untrusted text."""
     parts = []
     end = 0
-    shown = plain(text, None)
+    shown = plain(text)
     for found in _LINKING.finditer(shown):
         parts += [_escaped(shown[end : found.start()]), f"`{found[0]}`"]
         end = found.end()

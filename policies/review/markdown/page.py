@@ -65,7 +65,7 @@ def _who(acceptance: Acceptance) -> str:
 def _how_to_accept(review: Review) -> str:
     """Return the comment by which a code owner accepts what is open."""
     line = f"frazil accept {review.form.digest} {', '.join(review.open_codes)}: "
-    return f"If this is intended, a code owner accepts it for this plan by a comment: {code(line + 'the reason', None)}"
+    return f"If this is intended, a code owner accepts it for this plan by a comment: {code(line + 'the reason')}"
 
 
 def _by_stack(review: Review) -> list[str]:

@@ -35,9 +35,9 @@ def dangers(found: Sequence[Danger]) -> Iterator[str]:
     for (rule, where, do), group in groups.items():
         whats = [prose(_sentence(each.what)) for each in group]
         if len(whats) == 1:
-            lines = [f"- **{code(where, None)}**: {whats[0]} `{rule}`"]
+            lines = [f"- **{code(where)}**: {whats[0]} `{rule}`"]
         else:
-            lines = [f"- **{code(where, None)}**: {len(whats)} times `{rule}`"]
+            lines = [f"- **{code(where)}**: {len(whats)} times `{rule}`"]
             lines += [f"  - {what}" for what in whats[:_MOST_OF_A_RULE]]
             lines += [f"  - … and {len(whats) - _MOST_OF_A_RULE} more"] if len(whats) > _MOST_OF_A_RULE else []
         touches = list(dict.fromkeys(each for danger in group for each in danger.touches))
@@ -67,7 +67,7 @@ def effect(found: Effect) -> str:
 
 def policy(change: PolicyChange) -> str:
     """Return the changed statements of a policy."""
-    head = f"- {code(change.address, None)} {code(change.argument)}"
+    head = f"- {code(change.address)} {code(change.argument)}"
     if change.is_unknown:
         return f"{head}: ⚠️ not known before it is applied, so nothing can be said of it"
     return "\n".join([head, *(line for statement in change.statements for line in _statement(statement))])
@@ -76,7 +76,7 @@ def policy(change: PolicyChange) -> str:
 def resource(change: Planned) -> str:
     """Return a changed resource, with the attributes that force its replacement."""
     forced = f", forced by {', '.join(map(code, change.forced_by))}" if change.forced_by else ""
-    return f"- {code(change.stack)}: {change.verb} {code(change.address, None)}{forced}"
+    return f"- {code(change.stack)}: {change.verb} {code(change.address)}{forced}"
 
 
 def new_table_permissions(roles: Sequence[str], tables: Sequence[str]) -> str:
@@ -124,7 +124,7 @@ def _statement(statement: StatementDiff) -> Iterable[str]:
     effect_of = f" ({prose(statement.effect)})" if statement.effect else ""
     yield f"  - {statement.what} {code(statement.name)}{effect_of}"
     for line in statement.lines:
-        yield f"    - {code(line, None)}"
+        yield f"    - {code(line)}"
 
 
 def _sentence(text: str) -> str:
