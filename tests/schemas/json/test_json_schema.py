@@ -40,30 +40,17 @@ def decimal(parameters: dict[str, str]) -> dict[str, Any]:
     return {"type": "number", "title": title, "connect.type": "bytes", "connect.parameters": parameters}
 
 
-# Each row is a row of docs/schemas.md.
+# Rows beside those of docs/schemas.md.
 MAPPING: list[tuple[str, Any, str]] = [
-    ("boolean", {"type": "boolean"}, "boolean"),
-    ("integer", {"type": "integer"}, "long"),
     ("integer with bounds", {"type": "integer", "minimum": 0, "maximum": 9}, "long"),
     ("connect int8", {"type": "integer", "connect.type": "int8"}, "int"),
     ("connect int16", {"type": "integer", "connect.type": "int16"}, "int"),
-    ("connect int32", {"type": "integer", "connect.type": "int32"}, "int"),
     ("connect int64", {"type": "integer", "connect.type": "int64"}, "long"),
-    ("number", {"type": "number"}, "double"),
-    ("connect float32", {"type": "number", "connect.type": "float32"}, "float"),
     ("connect float64", {"type": "number", "connect.type": "float64"}, "double"),
-    ("connect decimal", decimal({"scale": "2"}), "decimal(38, 2)"),
     ("connect decimal, precise", decimal({"scale": "2", "connect.decimal.precision": "9"}), "decimal(9, 2)"),
-    ("string", {"type": "string"}, "string"),
-    ("date", {"type": "string", "format": "date"}, "date"),
-    ("date-time", {"type": "string", "format": "date-time"}, "timestamptz"),
-    ("time", {"type": "string", "format": "time"}, "string"),
     ("uuid", {"type": "string", "format": "uuid"}, "string"),
     ("email", {"type": "string", "format": "email"}, "string"),
-    ("base64", {"type": "string", "contentEncoding": "base64"}, "binary"),
-    ("connect bytes", {"type": "string", "connect.type": "bytes"}, "binary"),
     ("other encoding", {"type": "string", "contentEncoding": "base32"}, "string"),
-    ("enum of strings", {"enum": ["a", "b"]}, "string"),
     ("enum of integers", {"enum": [1, 2]}, "long"),
     ("enum of numbers", {"enum": [1, 2.5]}, "double"),
     ("enum of a declared number", {"type": "number", "enum": [1, 2]}, "double"),
@@ -78,19 +65,16 @@ MAPPING: list[tuple[str, Any, str]] = [
     ("string or integer", {"type": ["string", "integer"]}, JSON),
     ("date or other string", {"oneOf": [{"type": "string", "format": "date"}, {"type": "string"}]}, "string"),
     ("int32 or int64", {"oneOf": [{"type": "integer", "connect.type": "int32"}, {"type": "integer"}]}, "long"),
-    ("list", {"type": "array", "items": {"type": "integer"}}, "list<long>"),
     ("list, type left out", {"items": {"type": "integer"}}, "list<long>"),
     (
         "list of structs",
         {"type": "array", "items": {"properties": {"a": {"type": "string"}}}},
         "list<struct<a: string>>",
     ),
-    ("list of anything", {"type": "array"}, JSON),
     ("list of free-form objects", {"type": "array", "items": {"type": "object"}}, JSON),
     ("tuple, draft-07", {"type": "array", "items": [{"type": "integer"}, {"type": "string"}]}, JSON),
     ("tuple, 2020-12", {"type": "array", "prefixItems": [{"type": "integer"}]}, JSON),
     ("list or other list", {"oneOf": [{"items": {"type": "integer"}}, {"items": {"type": "number"}}]}, "list<double>"),
-    ("map", {"type": "object", "additionalProperties": {"type": "integer"}}, "map<string, long>"),
     (
         "map or other map",
         {"oneOf": [{"additionalProperties": {"type": t}} for t in ("integer", "number")]},
@@ -105,28 +89,15 @@ MAPPING: list[tuple[str, Any, str]] = [
     ("pattern among others", {"patternProperties": {"^x-": {"type": "string"}}}, JSON),
     ("map of anything", {"type": "object", "additionalProperties": True}, JSON),
     ("map of free-form objects", {"type": "object", "additionalProperties": {"type": "object"}}, JSON),
-    ("free-form object", {"type": "object"}, JSON),
     ("object without members", {"type": "object", "properties": {}, "additionalProperties": False}, JSON),
     ("true", True, JSON),
-    ("empty schema", {}, JSON),
     ("every type", {"type": ["null", "boolean", "number", "string", "object", "array"]}, JSON),
-    ("struct", {"type": "object", "properties": {"a": {"type": "string"}}}, "struct<a: string>"),
     (
         "struct with additional properties",
         {"properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
         "struct<a: string>",
     ),
-    (
-        "several objects",
-        {"oneOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "integer"}}}]},
-        "struct<a: string, b: long>",
-    ),
     ("object or string", {"oneOf": [{"properties": {"a": {"type": "string"}}}, {"type": "string"}]}, JSON),
-    (
-        "allOf",
-        {"allOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "integer"}}}]},
-        "struct<a: string, b: long>",
-    ),
     ("allOf that narrows", {"allOf": [{"type": ["string", "null"]}, {"format": "date"}]}, "date"),
     ("allOf number and integer", {"allOf": [{"type": "number"}, {"type": "integer"}]}, "long"),
     (
@@ -357,12 +328,6 @@ def test_a_malformed_reference_is_refused_with_its_name() -> None:
     with pytest.raises(UnreadableSchema, match="not JSON") as refusal:
         json_schema.parse("{}", {"address.json": "<html>"})
     assert refusal.value.where == "address.json#"
-
-
-def test_a_json_column_holds_text() -> None:
-    (field,) = read({"properties": {"x": {}}}).fields
-    assert field.type == Primitive(Kind.STRING)
-    assert field.as_json
 
 
 A, B, C = ({"properties": {name: {"type": of}}} for name, of in (("a", "string"), ("b", "integer"), ("c", "boolean")))
