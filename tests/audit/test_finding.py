@@ -15,8 +15,3 @@ def test_a_contradiction_outweighs_what_could_not_be_known() -> None:
     assert worst(()) is Outcome.PROVEN
     assert worst((of(Flaw.NO_TABLE),)) is Outcome.UNCHECKED
     assert worst((of(Flaw.NO_TOTALS), of(Flaw.HOLE))) is Outcome.NOT_PROVEN
-
-
-def test_each_flaw_is_drawn_in_its_docstring() -> None:
-    assert Flaw.__doc__ is not None
-    assert [flaw for flaw in Flaw if f"`{flaw.name}`" not in Flaw.__doc__] == []

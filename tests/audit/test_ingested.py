@@ -13,7 +13,7 @@ from frazil.audit.files.proofs import ProofFolder
 from frazil.audit.finding import Depth, Flaw, Outcome, Range
 from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
-from frazil.declaration.options import ErrorMode, MetadataColumns
+from frazil.declaration.options import MetadataColumns
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
@@ -98,16 +98,6 @@ def test_rows_deleted_by_value_are_refused(filled: Shop) -> None:
     table.newRowDelta().addDeletes(deletes).commit()
     found = verified(filled)
     assert (found.outcome, [f.flaw for f in found.findings]) == (Outcome.UNCHECKED, [Flaw.EQUALITY_DELETES])
-
-
-@pytest.mark.long
-def test_skipped_records_are_accounted_for(shop_of: Callable[..., Shop]) -> None:
-    shop = shop_of(on_error=ErrorMode.SKIP)
-    schema = shop.register()
-    shop.produce([*shop.orders(5, schema), b"\x00bad", b"bad"], partition=1)
-    shop.drain()
-    found = verified(shop)
-    assert (found.outcome, found.partitions[1].skipped) == (Outcome.PROVEN, 2)
 
 
 @pytest.mark.long

@@ -296,14 +296,6 @@ LIMITS_OF_TYPES = {
 }
 
 
-@pytest.mark.long
-def test_extreme_values_are_what_the_source_selects(copied_of: CopiedOf) -> None:
-    columns = ", ".join(f"c{place} {of}" for place, of in enumerate(LIMITS_OF_TYPES))
-    copied = copied_of(columns, f"INSERT INTO {{t}} VALUES (1, {', '.join(LIMITS_OF_TYPES.values())})")
-    copied.source.sql(f"INSERT INTO {copied.source.name} VALUES (2, {', '.join(LIMITS_OF_TYPES.values())})")
-    copied.land()
-
-
 TIMES = {"day": "date", "at": "timestamptz", "local": "timestamp", "short": "timestamp(3)"}
 
 

@@ -17,7 +17,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import State, stored
 from tests.support.failpoint_steps import STATE_UPKEEP_STEPS, STEPS
-from tests.support.ledgers import Crash, crash_at
+from tests.support.jobs import Crash, crash_at
 from tests.support.shop import ORDER, Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -39,20 +39,12 @@ def prepared(shop: Shop, step: str) -> None:
     shop.produce([*shop.orders(20, second, first=20, schema=MORE), b"bad!!", b"worse", None])
 
 
-class Died(BaseException):
-    """A driver that does nothing more, as if it had been killed; no code catches it."""
-
-
 @pytest.mark.parametrize("step", [s if s in DIED else pytest.param(s, marks=pytest.mark.long) for s in STEPS])
 def test_a_driver_that_died_at_a_step_loses_and_doubles_nothing(shop: Shop, step: str) -> None:
     prepared(shop, step)
 
-    def die(reached: str) -> None:
-        if reached == step:
-            raise Died
-
-    with pytest.raises(Died):
-        shop.drain(failpoint=die)
+    with pytest.raises(Crash):
+        shop.drain(failpoint=crash_at(step))
     shop.drain()
     shop.assert_each_record_once()
     assert sorted(r["order_id"] for r in shop.landed()) == list(range(40))

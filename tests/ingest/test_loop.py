@@ -182,12 +182,6 @@ class Loop:
         return [one for one in self.events if one["event"] == event]
 
 
-def test_batches_are_committed_in_order_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch, records=500)
-    assert loop.ingestion.drain().batches == 3
-    assert loop.committed == [(0, 200), (200, 400), (400, 500)]
-
-
 def test_the_schema_changes_only_after_the_batch_before_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=600, news_at=2)
     loop.ingestion.drain()
@@ -352,13 +346,6 @@ def test_a_late_commit_that_did_arrive_is_not_made_twice(monkeypatch: pytest.Mon
     assert loop.committed == [(200, 400)]
 
 
-def test_another_drivers_commit_ends_it_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch, records=600)
-    loop.fails[200] = [Fenced("by another", winner="other")]
-    assert loop.ingestion.drain().fenced
-    assert loop.committed == [(0, 200)]
-
-
 def test_the_error_of_a_batch_comes_before_that_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(monkeypatch, records=600)
     loop.fails[200] = [KafkaUnavailable("of the second batch")]
@@ -373,16 +360,6 @@ def test_the_error_of_a_batch_comes_before_that_of_the_next(monkeypatch: pytest.
     with pytest.raises(KafkaUnavailable, match="of the second batch"):
         loop.ingestion.drain()
     assert loop.committed == [(0, 200)]
-
-
-def test_a_batch_of_rejected_records_is_not_committed_unless_it_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch, records=400, rejected=150)
-    with pytest.raises(TooManyRejected):
-        loop.ingestion.drain()
-    assert loop.committed == []
-    accepted = Loop(monkeypatch, records=400, rejected=150)
-    accepted.accepted = ledger.REJECTED_SHARE
-    assert accepted.ingestion.drain().batches == 2
 
 
 def test_what_is_accepted_lands_though_more_records_arrive_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from frazil.maintain.run import maintain
 from tests.maintain.test_entry_points import entry_point
 from tests.support.committed_table import EAGER, Stock
 from tests.support.failpoint_steps import UPKEEP_STEPS
-from tests.support.ledgers import Crash, crash_at
+from tests.support.jobs import Crash, crash_at
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 EAGERLY = ("--closed-hours", "0", "--grace-hours", "0", "--orphans")

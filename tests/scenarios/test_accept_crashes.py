@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
-from pyspark.sql import SparkSession
 
-from frazil.declaration.environment import Environment
 from frazil.errors import FrazilError
-from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger.stop import Stop, note
 from frazil.recovery.decisions import Accepted
 from tests.support.failpoint_steps import ACCEPT_STEPS as STEPS
-from tests.support.ledgers import Crash, Ledgers
+from tests.support.jobs import Crash, let
+from tests.support.ledgers import Ledgers
 
 pytestmark = pytest.mark.spark
 REPLAY, HOLD = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD
-
-
-@pytest.fixture
-def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
-    """A pipeline that landed two batches, each with two dead letters."""
-    made = Ledgers(spark, iceberg, lake_environment, name)
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
-    return made
 
 
 def happens(stock: Ledgers, event: Accepted) -> None:
@@ -136,23 +125,15 @@ def test_two_operators_who_decide_at_once_decide_once(stock: Ledgers, event: Acc
             if reached == step and not done:
                 done.append(step)
                 for act in (lambda: stock.accept(event), stock.start, stock.land_with_dead_letters):
-                    _let(act)
+                    let(act)
 
-        _let(lambda meanwhile=meanwhile: stock.accept(event, failpoint=meanwhile))  # type: ignore[misc]
+        let(lambda meanwhile=meanwhile: stock.accept(event, failpoint=meanwhile))  # type: ignore[misc]
         stock.start()
         stock.land_with_dead_letters()
         if event is REPLAY:
             stock.assert_each_once()
         else:
             stock.assert_proven()
-
-
-def _let(act: Callable[[], object]) -> None:
-    """Do it; a refusal is an answer too."""
-    try:
-        act()
-    except FrazilError:
-        return
 
 
 @pytest.mark.long

@@ -20,10 +20,11 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_lost_deletes
 from tests.scenarios.test_upserts import KEY as KEY_SCHEMA
-from tests.scenarios.test_upserts import Died, State, stored, verified
+from tests.scenarios.test_upserts import State, stored, verified
 from tests.scenarios.test_value_keys import LINE, Lines, line
 from tests.support import compaction
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Flattened, Source, column, optional
+from tests.support.jobs import Crash, crash_at
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay, seconds
 
@@ -470,12 +471,8 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
     state.delete(1)
     shop.produce([b"bad!!"], key=b"k1")
 
-    def die(reached: str) -> None:
-        if reached == step:
-            raise Died
-
-    with pytest.raises(Died):
-        shop.drain(failpoint=die)
+    with pytest.raises(Crash):
+        shop.drain(failpoint=crash_at(step))
     shop.drain()
     assert len(shop.dead()) == 1
     proven(shop)

@@ -423,20 +423,6 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-def test_values_that_no_column_holds_are_dead_letters(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of, on_error=ErrorMode.DEAD_LETTER)
-    at = column("placed", optional(named("string", "io.debezium.time.ZonedTimestamp")))
-    day = column("day", optional(named("int", "io.debezium.time.Date")))
-    source = Source(shop, (column("id", "long"), at, day))
-    source.write("c", 1, placed="2026-01-02T03:04:05Z", day=1)
-    source.write("c", 2, placed="infinity", day=1)
-    source.write("c", 3, placed=None, day=-2_147_472_692)
-    source.delete(3)
-    assert shop.drain().rejected == {"undecodable": 2}
-    assert [(row["id"], str(row["placed"])) for row in shop.landed()] == [(1, "2026-01-02 03:04:05+00:00")]
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("write", "seed"),
     [

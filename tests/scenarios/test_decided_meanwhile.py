@@ -6,27 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
-from frazil.declaration.environment import Environment
-from frazil.errors import FrazilError
 from frazil.lake.commit.fence import StageAgain
-from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
-from tests.support.ledgers import Crash, Ledgers, crash_at
+from tests.support.jobs import Crash, crash_at, let
+from tests.support.ledgers import Ledgers
 
 pytestmark = pytest.mark.spark
 REPLAY, HOLD, REPLACED = Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD, Accepted.SIDE_TABLE_REPLACED
 LOST = {REPLAY: 0, HOLD: 2, REPLACED: 4}
-
-
-@pytest.fixture
-def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
-    """A pipeline that landed two batches, each with two dead letters."""
-    made = Ledgers(spark, iceberg, lake_environment, name)
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
-    return made
 
 
 def _with_and_without(choices: Sequence[Any], *both: Any) -> list[Any]:
@@ -117,11 +105,11 @@ def test_a_driver_at_work_and_an_operator_agree_at_each_step_of_the_decision(
     def meanwhile(reached: str) -> None:
         if reached == step and not tried:
             tried.append(step)
-            _let(lambda: one_batch(stock, dead=dead))
+            let(lambda: one_batch(stock, dead=dead))
 
-    _let(lambda: stock.accept(REPLACED, failpoint=meanwhile))
+    let(lambda: stock.accept(REPLACED, failpoint=meanwhile))
     assert tried
-    _let(lambda: stock.accept(REPLACED))  # if the batch came first
+    let(lambda: stock.accept(REPLACED))  # if the batch came first
     stock.start()
     one_batch(stock, dead=dead)
     stock.assert_proven()
@@ -148,11 +136,3 @@ def test_dead_letters_staged_before_their_table_lost_a_column_are_staged_again(s
     with pytest.raises(StageAgain, match="lost a column"):
         stock.publish(main, side)
     assert stock.end() == 20
-
-
-def _let(act: Callable[[], object]) -> None:
-    """Do it; a refusal is an answer too."""
-    try:
-        act()
-    except FrazilError:
-        return

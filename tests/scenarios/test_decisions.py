@@ -8,22 +8,11 @@ import pytest
 
 from frazil.decode.record_decoder import RecordDecoder
 from frazil.errors import DeadLetterTableMismatch
+from tests.support.jobs import Crash, crash_at
 from tests.support.shop import Shop
 from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
-
-
-class Crash(BaseException):
-    """Ends a run as `kill -9` would, but for the process."""
-
-
-def crash_at(wanted: str) -> Any:
-    def failpoint(step: str) -> None:
-        if step == wanted:
-            raise Crash
-
-    return failpoint
 
 
 def poisoned(shop: Shop) -> None:

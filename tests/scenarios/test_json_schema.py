@@ -147,30 +147,6 @@ def test_a_reference_to_another_subject_is_followed(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_each_bad_record_is_a_dead_letter_and_its_neighbours_land(shop: Shop) -> None:
-    schema_id = register(shop, ORDER)
-    deep = "[" * 5_000 + "]" * 5_000
-    bad = [
-        frame(schema_id, b'{"orderId": 1'),
-        frame(schema_id, b'{"orderId": "1"}'),
-        frame(schema_id, b'{"orderId": 1} {}'),
-        frame(schema_id, b'{"orderId": 1, "user": "\xff"}'),
-        frame(schema_id, b'{"orderId": 1, "day": "2024-02-30"}'),
-        frame(schema_id, b'{"orderId": 99999999999999999999}'),
-        frame(schema_id, b"[]"),
-        frame(schema_id, b""),
-        frame(schema_id, f'{{"orderId": 1, "extra": {deep}}}'.encode()),
-        frame(schema_id, f'{{"orderId": 1, "unknown": {deep}}}'.encode()),
-        frame(schema_id, deep.encode()),
-    ]
-    shop.produce([value for one in bad for value in (framed(schema_id, {"orderId": 7}), one)])
-    total = shop.drain()
-    assert (total.written, total.rejected) == (len(bad), {"undecodable": len(bad)})
-    assert sorted(row["value"] for row in shop.dead()) == sorted(bad)
-    shop.assert_each_record_once()
-
-
-@pytest.mark.long
 def test_a_version_in_another_language_is_unreadable_and_the_rest_flows(shop: Shop) -> None:
     schema_id = register(shop, ORDER)
     shop.registry_admin.set_compatibility("NONE", f"{shop.topic}-value")
@@ -186,16 +162,6 @@ def test_a_schema_of_no_object_lands_in_the_column_value(shop: Shop) -> None:
     shop.produce([framed(schema_id, [1, 2]), framed(schema_id, {"a": 1})])
     assert shop.drain().rejected == {"undecodable": 1}
     assert [own(row) for row in shop.landed()] == [{"value": [1, 2]}]
-
-
-@pytest.mark.long
-def test_json_without_a_schema_that_is_nested_too_deep_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="json")
-    deep = ("[" * 5_000 + "]" * 5_000).encode()
-    shop.produce([b'{"a": 1}', deep, b"[]"])
-    total = shop.drain()
-    assert (total.written, total.rejected) == (2, {"undecodable": 1})
-    assert [row["value"] for row in shop.dead()] == [deep]
 
 
 def test_columns_have_the_types_and_comments_of_the_schema(shop: Shop) -> None:

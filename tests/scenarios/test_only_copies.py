@@ -9,7 +9,8 @@ from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.lake.iceberg_java import Iceberg
 from frazil.recovery.decisions import Accepted
-from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
+from tests.support.jobs import Crash, crash_at
+from tests.support.ledgers import Ledgers, side_entry
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark

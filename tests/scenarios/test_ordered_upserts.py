@@ -15,7 +15,7 @@ from frazil.errors import InvalidInput, TooManyLate, WriteModeDiffers
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
-from tests.support.jobs import once
+from tests.support.jobs import Crash, crash_at, once
 from tests.support.shop import Shop, avro, frame
 from tests.support.state_replay import VERSIONED, StateReplay, seconds
 
@@ -194,21 +194,14 @@ def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop_of: ShopOf, 
     state.check()
 
 
-class Died(BaseException):
-    """A driver that does nothing more, as if it had been killed."""
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("step", [*STEPS, "stage.started", "stage.done", "publish.committed"])
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of, BY_TIME)
     two_batches(state)
 
-    def die() -> None:
-        raise Died
-
-    with pytest.raises(Died):
-        state.shop.drain(failpoint=once(step, die))
+    with pytest.raises(Crash):
+        state.shop.drain(failpoint=crash_at(step))
     state.shop.drain()
     state.check(late=1)
 

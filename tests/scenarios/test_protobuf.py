@@ -268,15 +268,6 @@ def test_a_map_may_have_keys_of_any_type(shop_of: ShopOf, write: WriteMode) -> N
 
 
 @pytest.mark.long
-def test_a_tombstone_can_be_a_row_of_nulls(shop_of: ShopOf) -> None:
-    shop = shop_of(value_format="protobuf", tombstones=Tombstones.NULL_ROW)
-    schema_id = register(shop, TWO)
-    shop.produce([framed(schema_id, protobuf(TWO, {"orderId": 1})), None])
-    assert shop.drain().written == 2
-    assert sorted((row["order_id"] for row in shop.landed()), key=str) == [1, None]
-
-
-@pytest.mark.long
 def test_a_message_that_does_not_fit_the_columns_is_kept_aside(shop: Shop) -> None:
     text = 'syntax = "proto3"; message A { int32 id = 1; } message B { string id = 1; }'
     schema_id = register(shop, text)

@@ -68,17 +68,6 @@ def test_each_bad_record_is_kept_with_its_bytes_and_reason(shop: Shop) -> None:
     assert dead["unknown_schema"]["schema_id"] == 2_000_000_000
 
 
-@pytest.mark.long
-def test_a_frame_cut_short_is_a_dead_letter(shop_of: ShopOf) -> None:
-    shop = shop_of(partitions=1)
-    whole = shop.orders(1, shop.register())[0]
-    shop.produce([whole, *(whole[:length] for length in range(6))])
-    assert shop.drain().written == 1
-    reasons = [row["reason"] for row in sorted(shop.dead(), key=lambda row: row["offset"])]
-    assert reasons == ["too_short"] * 5 + ["undecodable"]
-    shop.assert_each_record_once()
-
-
 def test_mode_suspend_lands_nothing_of_a_batch_with_a_bad_record(shop_of: ShopOf) -> None:
     shop = shop_of(on_error=ErrorMode.SUSPEND)
     shop.produce([*shop.orders(3, shop.register()), b"bad!!"])

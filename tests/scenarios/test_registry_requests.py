@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,12 +14,6 @@ from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    with RegistryServer() as server:
-        yield server
 
 
 def version(number: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.status.pipeline_status import PipelineStatus, status_of
-from tests.scenarios.test_decisions import Crash, crash_at
+from tests.support.jobs import Crash, crash_at
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]

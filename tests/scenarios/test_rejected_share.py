@@ -10,6 +10,7 @@ from frazil.declaration import Limits
 from frazil.errors import TooManyRejected
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.support.jobs import Crash
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -27,10 +28,6 @@ def test_mostly_rejected_batches_are_committed_only_after_an_operators_decision(
     with pytest.raises(TooManyRejected, match=r'"0":300.* to .*"0":400'):
         shop.drain()
     assert (len(shop.landed()), len(shop.dead())) == (50, 250)
-
-
-class Crash(BaseException):
-    """Ends a run as `kill -9` would, but for the process."""
 
 
 @pytest.mark.long

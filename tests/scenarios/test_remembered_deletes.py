@@ -32,7 +32,7 @@ from frazil.maintain.target import MaintenanceRun, Policy, Target
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.schemas.iceberg import identifier_fields
-from tests.support.jobs import once
+from tests.support.jobs import Crash, crash_at, once
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay
 
@@ -240,21 +240,14 @@ def after_all(state: StateReplay) -> None:
 STEPS = ["stage.written", "publish.decided", "publish.searched", "publish.filled"]
 
 
-class Died(BaseException):
-    """A driver that does nothing more, as if it had been killed."""
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("step", [*STEPS, "stage.started", "stage.done", "publish.committed"])
 def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)
 
-    def die() -> None:
-        raise Died
-
-    with pytest.raises(Died):
-        state.shop.drain(failpoint=once(step, die))
+    with pytest.raises(Crash):
+        state.shop.drain(failpoint=crash_at(step))
     after_all(state)
 
 

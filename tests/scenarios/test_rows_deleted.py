@@ -12,30 +12,19 @@ from frazil.audit.verification import Verification
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Upsert
-from frazil.declaration.environment import Environment
 from frazil.errors import Fenced, InvalidInput
-from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.decisions import Acceptance, Accepted
 from frazil.recovery.recount import filled, rows_deleted
 from frazil.status.pipeline_status import status_of
 from tests.scenarios.test_upserts import State
 from tests.support.failpoint_steps import ACCEPT_STEPS
-from tests.support.jobs import nothing
-from tests.support.ledgers import Crash, Ledgers, crash_at
+from tests.support.jobs import Crash, crash_at, nothing
+from tests.support.ledgers import Ledgers
 from tests.support.shop import Shop
 
 pytestmark = pytest.mark.spark
 ShopOf = Callable[..., Shop]
-
-
-@pytest.fixture
-def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
-    """An append table of two batches, each with two dead letters."""
-    made = Ledgers(spark, iceberg, lake_environment, name)
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
-    return made
 
 
 def accepted(stock: Ledgers, failpoint: Callable[[str], None] = nothing) -> Acceptance:

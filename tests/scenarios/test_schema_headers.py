@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,13 +24,6 @@ PROTO = 'syntax = "proto3"; message Other { int32 x = 1; } message Order { int32
 OBJECT = {"type": "object", "properties": {"order_id": {"type": "integer"}, "user": {"type": "string"}}}
 ADDED = {**ORDER, "fields": [*ORDER["fields"], {"name": "note", "type": "string", "default": ""}]}
 UNKNOWN = "00010203-0405-0607-0809-0a0b0c0d0e0f"
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    """A registry with GUIDs, which the local one has not."""
-    with RegistryServer() as server:
-        yield server
 
 
 @pytest.fixture

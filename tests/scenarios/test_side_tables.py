@@ -5,36 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
-from frazil.declaration.environment import Environment
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, RolledBack
 from frazil.ingest.setup.table_setup import initialise_ledger, make_tables
 from frazil.lake import metadata_expiry
 from frazil.lake.commit.fence import StageAgain
-from frazil.lake.iceberg_java import Iceberg
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.recovery.decisions import Acceptance, Accepted
 from tests.support.busy_lake import BusyLake
 from tests.support.committed_table import ROW
-from tests.support.jobs import job, no_wait
-from tests.support.ledgers import Crash, Ledgers, crash_at, side_entry
+from tests.support.jobs import Crash, crash_at, job, no_wait
+from tests.support.ledgers import Ledgers, side_entry
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 RUN = "frazil accept .* {} --reason"
-
-
-@pytest.fixture
-def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
-    """A pipeline that landed two batches, each with two dead letters."""
-    made = Ledgers(spark, iceberg, lake_environment, name)
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
-    return made
 
 
 def test_a_table_that_is_dropped_and_landed_again_has_each_record_once(stock: Ledgers) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,6 @@ RENAMED = {
     **ORDER,
     "fields": [{**f, "name": "customer", "aliases": ["user"]} if f["name"] == "user" else f for f in ORDER["fields"]],
 }
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    with RegistryServer() as server:
-        yield server
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from tests.support.connect_events import ORDERS as CONNECT_ORDERS
 from tests.support.connect_events import ConnectSource, Written
 from tests.support.connect_schemas import field as connect_field
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Source, column, optional
-from tests.support.jobs import once
+from tests.support.jobs import Crash, crash_at, once
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -129,21 +129,14 @@ def test_a_topic_of_several_partitions_does_not_say_what_is_before_a_truncate(sh
 def test_a_driver_that_dies_or_is_passed_lands_a_truncate_once(shop_of: ShopOf, step: str) -> None:
     """The driver dies at the step, after another one has landed the batch, and not."""
 
-    class Died(BaseException):
-        pass
-
-    def died(name: str) -> None:
-        if name == step:
-            raise Died
-
     shop, source = truncating(shop_of)
     for number in range(3):
         source.write("c", number, customer="before")
     shop.drain()
     truncate(source)
     source.write("c", 1, customer="behind")
-    with pytest.raises(Died):
-        shop.drain(failpoint=died)
+    with pytest.raises(Crash):
+        shop.drain(failpoint=crash_at(step))
     shop.drain()
     check(source)
     truncate(source)

@@ -13,20 +13,12 @@ from frazil.lake.ledger.last_records import LastRecord, LastRecords, property_na
 from frazil.recovery.decisions import Accepted
 from tests.support import oracle
 from tests.support.committed_table import ROW
-from tests.support.ledgers import LATE_MS, Crash, Ledgers, crash_at
+from tests.support.jobs import Crash, crash_at
+from tests.support.ledgers import LATE_MS, Ledgers
 from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 BOTH = pytest.mark.parametrize("event", first_short([Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD]))
-
-
-@pytest.fixture
-def stock(spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str) -> Ledgers:
-    """A pipeline that landed two batches, each with two dead letters."""
-    made = Ledgers(spark, iceberg, lake_environment, name)
-    made.land_with_dead_letters()
-    made.land_with_dead_letters()
-    return made
 
 
 def other_commit(stock: Ledgers) -> None:

@@ -27,7 +27,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.schemas.wire_format import KEY_HEADER
 from tests.support import oracle
-from tests.support.jobs import once
+from tests.support.jobs import Crash, crash_at, once
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -590,10 +590,6 @@ def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf
     state.check()
 
 
-class Died(BaseException):
-    """A driver that does nothing more, as if it had been killed; no code catches it."""
-
-
 @pytest.mark.parametrize(
     "step",
     [
@@ -620,12 +616,8 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
     state = changed(shop)
     shop.produce([b"bad!!"], key=b"k1")
 
-    def die(reached: str) -> None:
-        if reached == step:
-            raise Died
-
-    with pytest.raises(Died):
-        shop.drain(failpoint=die)
+    with pytest.raises(Crash):
+        shop.drain(failpoint=crash_at(step))
     shop.drain()
     state.check()
     assert len(shop.dead()) == 1

@@ -17,9 +17,10 @@ from frazil.maintain.between_batches import BetweenBatches
 from frazil.maintain.compact import compact
 from frazil.maintain.lease import Lease
 from frazil.maintain.target import MaintenanceRun, Policy, Status, Target
-from tests.scenarios.test_upserts import Died, State, stored
+from tests.scenarios.test_upserts import State, stored
 from tests.support import oracle
 from tests.support.failpoint_steps import STATE_UPKEEP_STEPS
+from tests.support.jobs import Crash, crash_at
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -83,12 +84,8 @@ STEPS = [
 def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop, state = busy(shop_of)
 
-    def die(reached: str) -> None:
-        if reached == step:
-            raise Died
-
-    with pytest.raises(Died):
-        shop.drain(failpoint=die)
+    with pytest.raises(Crash):
+        shop.drain(failpoint=crash_at(step))
     shop.drain()
     state.check()
 

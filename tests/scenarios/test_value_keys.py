@@ -15,7 +15,7 @@ from frazil.clients.registry.schemas import SchemaType
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, Upsert
 from frazil.declaration.options import SchemaEvolution
-from frazil.errors import InvalidInput, KeysMissing, KeysMoved, RejectedRecords, WriteModeDiffers
+from frazil.errors import InvalidInput, KeysMissing, KeysMoved, WriteModeDiffers
 from frazil.lake.read.stored_tables import Lake
 from tests.support import oracle
 from tests.support.shop import ORDER, Shop, avro, frame
@@ -105,16 +105,6 @@ def test_a_tombstone_names_no_row_if_the_key_lacks_the_columns(shop_of: ShopOf) 
     assert shop.drain().rejected == {"tombstone_names_no_row": 2}
     check(shop, "stays")
     assert {row["reason"] for row in shop.dead()} == {"tombstone_names_no_row"}
-
-
-@LONG
-def test_a_tombstone_without_a_row_stops_a_state_by_default(shop_of: ShopOf) -> None:
-    shop = shop_of(write=BY_LINE)
-    lines = Lines(shop)
-    lines.put(line(1, 1, "first"))
-    lines.put(None, key=b"1")
-    with pytest.raises(RejectedRecords, match="tombstone_names_no_row"):
-        shop.drain()
 
 
 @pytest.mark.long

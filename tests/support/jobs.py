@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from frazil.errors import FrazilError
 from frazil.job.context import JobContext
 from frazil.lake.iceberg_java import Iceberg
 
@@ -29,6 +31,26 @@ def once(step: str, event: Callable[[], object]) -> Callable[[str], None]:
             event()
 
     return reached
+
+
+def let(act: Callable[[], object]) -> None:
+    """Do it; a refusal is an answer too."""
+    with suppress(FrazilError):
+        act()
+
+
+class Crash(BaseException):
+    """Ends a run as `kill -9` would, but for the process; no code catches it."""
+
+
+def crash_at(wanted: str) -> Callable[[str], None]:
+    """Return a failpoint that ends the run at the step."""
+
+    def failpoint(step: str) -> None:
+        if step == wanted:
+            raise Crash
+
+    return failpoint
 
 
 def job(

@@ -37,20 +37,6 @@ FIRST_MS = 1_767_225_600_000  # the timestamp of the record at offset 0; each la
 LATE_MS = 3_600_000  # what a record that replaced another one has more
 
 
-class Crash(BaseException):
-    """Ends a run as `kill -9` would, but for the process."""
-
-
-def crash_at(wanted: str) -> Callable[[str], None]:
-    """Return a failpoint that ends the run at the step."""
-
-    def failpoint(step: str) -> None:
-        if step == wanted:
-            raise Crash
-
-    return failpoint
-
-
 class Ledgers(Stock):
     """A `Stock` whose topic is in memory; of each batch of 10 records the last two are dead letters."""
 

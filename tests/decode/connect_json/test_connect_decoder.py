@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from datetime import datetime, timedelta
-from decimal import Decimal, localcontext
 from random import Random
 from typing import Any
 
@@ -17,16 +15,11 @@ from frazil.decode.connect_json.connect_decoder import connect_body
 from frazil.decode.writers.record_type import declared_json
 from frazil.schemas.connect.connect_types import NAMED, Held, Notation, held, meaning
 from frazil.schemas.types import Decimal as DecimalType
-from frazil.schemas.types import Field, Kind, ListOf, MapOf, Primitive, Struct
+from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support.bodies import at_once
-from tests.support.variants import first_short
 
 pytestmark = pytest.mark.spark
 LONG = Primitive(Kind.LONG)
-
-
-def unscaled(number: int) -> str:
-    return base64.b64encode(number.to_bytes((number + (number < 0)).bit_length() // 8 + 1, "big", signed=True)).decode()
 
 
 def rows(spark: SparkSession, written: Struct, bodies: list[Any], *, in_payload: bool = False) -> list[Any]:
@@ -38,52 +31,6 @@ def rows(spark: SparkSession, written: Struct, bodies: list[Any], *, in_payload:
     )
     found = {row["n"]: row["row"] for row in records.select("n", at_once(decoder, records.b).alias("row")).collect()}
     return [found[n].asDict(recursive=True) if found[n] and found[n]["_decoded"] else None for n in range(len(bodies))]
-
-
-@pytest.mark.parametrize(
-    ("precision", "scale"), first_short([(9, 2), (38, 10), (1, 0), (18, 18), (19, 3), (38, 0), (38, 38)], short=2)
-)
-def test_a_decimal_in_bytes_is_the_number(spark: SparkSession, precision: int, scale: int, seed: int) -> None:
-    dice, most = Random(seed), 10**precision - 1
-    edges = [
-        0,
-        1,
-        -1,
-        127,
-        128,
-        -128,
-        -129,
-        255,
-        256,
-        most,
-        -most,
-        most + 1,
-        -most - 1,
-        2**63,
-        -(2**63),
-        2**64,
-        2**127 - 1,
-        -(2**127),
-        2**127,
-    ]
-    numbers = [
-        *edges,
-        *(dice.randrange(-(10 ** dice.randrange(1, 40)), 10 ** dice.randrange(1, 40)) for _ in range(150)),
-    ]
-    of = Held(Kind.BINARY, Notation.UNSCALED, DecimalType(precision, scale))
-    written = Struct(
-        (Field("x", of), Field("list", ListOf(of)), Field("by", MapOf(Primitive(Kind.STRING), of)), Field("n", LONG))
-    )
-    bodies = [{"x": unscaled(n), "list": [unscaled(n), None], "by": {"k": unscaled(n)}, "n": 1.0} for n in numbers]
-    for number, row in zip(numbers, rows(spark, written, bodies), strict=True):
-        if abs(number) > most:
-            assert row is None, number
-            continue
-        with localcontext() as context:
-            context.prec = 60
-            value = Decimal(number).scaleb(-scale)
-        assert row is not None, number
-        assert (row["x"], row["list"], row["by"], row["n"]) == (value, [value, None], {"k": value}, 1)
 
 
 @pytest.mark.long

@@ -519,14 +519,6 @@ def test_the_struct_has_exactly_the_columns_of_the_target_and_decoded(spark: Spa
     assert rows.selectExpr("r._decoded").schema.simpleString() == "struct<_decoded:boolean>"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("columns", [100, 1000])
-def test_many_columns_are_read(spark: SparkSession, columns: int) -> None:
-    target = Struct(tuple(column(LONG, f"c{i}") for i in range(columns)))
-    (row,) = decode(spark, target, json.dumps({f"c{i}": i for i in range(columns)}))
-    assert row == Row(*range(columns))
-
-
 def test_the_body_is_read_once_wherever_the_expression_stands(spark: SparkSession) -> None:
     target = Struct(tuple(column(DATE if i % 2 else LONG, f"c{i}") for i in range(20)))
     bodies = spark.createDataFrame([(b"{}",)], "body binary")
@@ -574,45 +566,6 @@ def test_the_session_time_zone_changes_nothing(spark: SparkSession, zone: str) -
         assert decode_one(spark, NAIVE, '"2024-01-01T00:00:00"') == dt.datetime(2024, 1, 1)
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-
-
-def test_the_columns_of_a_schema_take_its_records(spark: SparkSession) -> None:
-    schema = {
-        "type": "object",
-        "required": ["order_id"],
-        "properties": {
-            "order_id": {"type": "integer"},
-            "placed": {"type": "string", "format": "date-time"},
-            "total": {
-                "type": "number",
-                "title": "org.apache.kafka.connect.data.Decimal",
-                "connect.parameters": {"scale": "2"},
-            },
-            "lines": {"type": "array", "items": {"$ref": "#/definitions/line"}},
-            "tags": {"type": "object", "additionalProperties": {"type": "string"}},
-            "extra": {"type": "object"},
-        },
-        "definitions": {
-            "line": {"properties": {"sku": {"type": "string"}, "due": {"type": ["string", "null"], "format": "date"}}}
-        },
-    }
-    target = json_schema.row_type(json_schema.parse(json.dumps(schema)))
-    good = (
-        '{"order_id": 7, "placed": "2024-05-01T12:00:00+02:00", "total": 19.90, "lines": [{"sku": "a",'
-        ' "due": "2024-05-02"}, {"sku": "b", "due": null}], "tags": {"k": "v"}, "extra": {"any": ["thing"]},'
-        ' "unknown": 1}'
-    )
-    assert decode(spark, target, good, good.replace("2024-05-02", "soon")) == [
-        Row(
-            7,
-            instant(2024, 5, 1, 10),
-            Dec("19.90"),
-            [Row("a", dt.date(2024, 5, 2)), Row("b", None)],
-            {"k": "v"},
-            '{"any":["thing"]}',
-        ),
-        None,
-    ]
 
 
 @pytest.mark.long

@@ -167,12 +167,14 @@ def test_a_scale_that_connect_does_not_write_is_not_guessed(written: str) -> Non
 
 def numbers(dice: Random, digits: int) -> list[int]:
     most = 10**digits - 1
-    edges = (0, 1, -1, 127, -129, most, -most, most + 1, -most - 1, 2**63, 2**64 + 5, -(2**64) - 5, 2**127)
+    edges = (0, 1, -1, 127, -129, most, -most, most + 1, -most - 1, 2**63, -(2**63), 2**64 + 5, -(2**64) - 5, 2**127)
     return [*edges, *(dice.choice((-1, 1)) * dice.randrange(10 ** dice.randrange(1, digits + 3)) for _ in range(8))]
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("precision", "scale"), first_short([(9, 2), (5, -2), (3, 5), (38, -3), (60, 2), (None, 20)]))
+@pytest.mark.parametrize(
+    ("precision", "scale"), first_short([(9, 2), (5, -2), (3, 5), (38, -3), (60, 2), (None, 20), (1, 0), (38, 38)])
+)
 def test_a_decimal_is_its_number_or_its_record_is_rejected(
     spark: SparkSession, precision: int | None, scale: int, seed: int
 ) -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import struct
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -88,7 +88,6 @@ def logical(base: str, logical_type: str, /, **more: Any) -> dict[str, Any]:
 POINT = {"type": "record", "name": "Point", "fields": [field("x", "int"), field("y", "int")]}
 COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED", "GREEN"]}
 HASH = {"type": "fixed", "name": "Hash", "size": 2}
-EMPTY = {"type": "record", "name": "Empty", "fields": []}
 D = decimal.Decimal
 NOON = datetime(2024, 2, 29, 12, 0, 0, 123000)
 
@@ -168,42 +167,6 @@ def test_an_int_lands_in_a_table_of_doubles(spark: SparkSession) -> None:
     schema = record(field("x", "int"))
     table = Struct((Field("x", avro.row_type(avro.parse('"double"')).fields[0].type),))
     assert rows(spark, schema, target_of(schema, table=table), {"x": 3}) == [{"x": 3.0}]
-
-
-@pytest.mark.long
-def test_a_field_that_a_version_lacks_is_null(spark: SparkSession) -> None:
-    old = record(field("x", "int"))
-    new = record(
-        field("a", ["null", POINT], default=None), field("x", "int"), field("l", {"type": "array", "items": "Point"}, default=[]),
-        field("u", ["null", "int", "string"]), field("e", EMPTY), field("m", {"type": "map", "values": "int"}),
-        field("d", logical("bytes", "decimal", precision=9, scale=2)), field("t", logical("long", "timestamp-millis")),
-    )  # fmt: skip
-    target = target_of(old, new)
-    assert rows(spark, old, target, {"x": 1}) == [
-        {"x": 1, "a": None, "l": None, "u": None, "e": None, "m": None, "d": None, "t": None}
-    ]
-    full = {
-        "a": {"x": 1, "y": 2},
-        "x": 1,
-        "l": [],
-        "u": 3,
-        "e": {},
-        "m": {},
-        "d": D("1.00"),
-        "t": NOON.replace(tzinfo=UTC),
-    }
-    assert rows(spark, new, target, full) == [
-        {
-            "x": 1,
-            "a": {"x": 1, "y": 2},
-            "l": [],
-            "u": {"member_int": 3, "member_string": None},
-            "e": "{}",
-            "m": {},
-            "d": D("1.00"),
-            "t": NOON,
-        }
-    ]
 
 
 def test_a_nested_field_that_a_version_lacks_is_null(spark: SparkSession) -> None:

@@ -8,7 +8,7 @@ import pytest
 from frazil.errors import UnreadableSchema
 from frazil.schemas.json import json_schema
 from frazil.schemas.json.json_schema import VALUE_COLUMN, is_single_value, omitted, parse, row_type
-from frazil.schemas.types import Field, Kind, Primitive, Struct
+from frazil.schemas.types import Field, Struct
 
 JSON = "json"
 
