@@ -1,10 +1,9 @@
-"""The rules about a connector's settings: each has a case that it finds, and is on the page."""
+"""The rules about a connector's settings: each has a case that it finds."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.support.connectors import Converter, connector_settings
 from tests.support.guides import block
 from tests.support.topics import topic_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "change-data.md").read_text()
 ON_PAGE = json.loads(block("database-tables.md", "connector.json"))
 APICURIO, CONFLUENT = "io.apicurio.registry.utils.converter.AvroConverter", "io.confluent.connect.avro.AvroConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
@@ -184,18 +182,6 @@ def test_each_rule_is_seen_in_a_case() -> None:
         rule for rule in RULES for declared, settings, _ in CASES.values() if findings(rule, settings, of(**declared))
     ]
     assert {rule.setting + rule.what for rule in RULES} == {rule.setting + rule.what for rule in seen}
-
-
-def test_the_setting_of_each_rule_is_on_the_page() -> None:
-    section = PAGE.partition("## Settings of the connector")[2].partition("\n## ")[0]
-    for rule in RULES:
-        name = (
-            rule.setting.rpartition("}")[2]
-            .strip(".")
-            .removeprefix("converter.")
-            .removeprefix("snapshot.mode.configuration.based.")
-        )
-        assert name in section, rule.setting
 
 
 def test_notes_of_several_pipelines_are_one() -> None:

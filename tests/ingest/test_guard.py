@@ -23,7 +23,7 @@ from frazil.errors import (
 )
 from frazil.errors.causes import MOST_CHARACTERS
 from frazil.ingest import runner
-from frazil.ingest.guard import DECISION_SECONDS, FAILURE_SECONDS, as_known, persist, report_error
+from frazil.ingest.guard import FAILURE_SECONDS, as_known, persist, report_error
 from frazil.ingest.reporting.events import Event
 from frazil.job.shared_reads import SharedReads
 
@@ -125,10 +125,6 @@ def test_outages_and_decisions_are_waited_for_without_end(error: FrazilError, ev
     assert {name for name, _ in polled.events} == {event}
     assert len(polled.events) == 50
     assert polled.events[-1][1] == last
-
-
-def test_a_decision_is_looked_at_after_a_minute_at_first() -> None:
-    assert persisted(Polled(LOST)).events == [("decision_required", DECISION_SECONDS[0])]
 
 
 def test_a_lost_jvm_is_named_whatever_error_it_caused() -> None:

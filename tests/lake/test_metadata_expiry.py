@@ -32,10 +32,6 @@ def trimmed(stock: Stock, *, keep: int = 10, at_least: int = 1) -> Trimmed:
     return trim(stock.iceberg, stock.table, keep=keep, now_ms=now, at_least=at_least)
 
 
-def test_a_driver_looks_every_fifty_commits() -> None:
-    assert [n for n in range(151) if due(n)] == [50, 100, 150]
-
-
 @pytest.mark.long
 @pytest.mark.spark
 def test_after_many_commits_metadata_is_small_and_every_data_file_exists(stock: Stock) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -21,46 +21,26 @@ from frazil.errors import InvalidInput, KeysMoved, WriteModeDiffers
 from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
+from tests.support.keyed_topic import KeyedTopic, Schema, record
+from tests.support.keyed_topic import check_column as check
 from tests.support.shop import ORDER, Shop, avro, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-Schema = Mapping[str, Any]
 
 
-def record(name: str, /, **fields: Any) -> dict[str, Any]:
-    """Return an Avro record schema."""
-    return {"type": "record", "name": name, "fields": [{"name": n, "type": kind} for n, kind in fields.items()]}
-
-
-class Keyed:
-    """A topic whose keys and values have schemas, and the state of each key."""
+class Keyed(KeyedTopic):
+    """A topic whose keys and values have schemas."""
 
     def __init__(self, shop: Shop, key: Any, value: Schema = ORDER) -> None:
-        self.shop, self.key_schema, self.value_schema = shop, key, value
-        self.value_id = shop.register(value)
-        self.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key))
-
-    def evolve(self, value: Schema) -> None:
-        """Register a further version of the values; the next ones are of it."""
-        self.value_schema, self.value_id = value, self.shop.register(value)
+        super().__init__(shop, value, key)
 
     def put(self, key: Any, value: Any, **record: Any) -> None:
-        body = None if value is None else frame(self.value_id, avro(self.value_schema, value))
-        framed = frame(self.key_id, avro(self.key_schema, key))
-        self.shop.produce([body], **{"key": framed, "partition": 0, **record})
+        super().put(value, key, **record)
 
 
 def order(number: int, user: str) -> dict[str, Any]:
     return {"order_id": number, "user": user, "amount": None}
-
-
-def check(shop: Shop, column: str, *expected: Any) -> None:
-    """Check that the rows have these values in a column, and that both verifications prove it."""
-    assert sorted(row[column] for row in shop.landed()) == sorted(expected)
-    for deep in (False, True):
-        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
-        assert proof.outcome == "proven", (deep, proof.findings)
 
 
 @pytest.fixture
@@ -126,8 +106,7 @@ def test_keys_beyond_the_type_that_the_columns_had(shop: Shop) -> None:
     keyed.put({"id": 1}, {"id": 1, "word": "first"})
     shop.drain()
     keyed.evolve(record("Value", id="long", word="string"))
-    keyed.key_schema = record("Key", id="long")
-    keyed.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(keyed.key_schema))
+    keyed.evolve_key(record("Key", id="long"))
     for batch in ("second", "third"):
         keyed.put({"id": 2**40}, {"id": 2**40, "word": batch})
         shop.drain()
@@ -458,8 +437,7 @@ def test_the_key_renames_its_field(shop_of: ShopOf, evolution: SchemaEvolution) 
     for number in range(3):
         keyed.put({"id": number}, {"word": "first"})
     shop.drain()
-    keyed.key_schema = {**record("Key"), "fields": [{"name": "number", "type": "long", "aliases": ["id"]}]}
-    keyed.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(keyed.key_schema))
+    keyed.evolve_key({**record("Key"), "fields": [{"name": "number", "type": "long", "aliases": ["id"]}]})
     keyed.put({"number": 1}, {"word": "second"})
     keyed.put({"number": 2}, None)
     shop.drain()

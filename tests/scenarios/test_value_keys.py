@@ -3,66 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from frazil.audit.verify import verify
 from frazil.clients.registry.schemas import SchemaType
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, ErrorMode, Upsert
 from frazil.declaration.options import SchemaEvolution
 from frazil.errors import InvalidInput, KeysMissing, KeysMoved, WriteModeDiffers
-from frazil.lake.read.stored_tables import Lake
 from tests.support import oracle
-from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.keyed_topic import KeyedTopic, Schema, check_column, record
+from tests.support.shop import ORDER, Shop, frame
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-Schema = Mapping[str, Any]
 LONG = pytest.mark.long
-
-
-def record(name: str, /, **fields: Any) -> dict[str, Any]:
-    """Return an Avro record schema."""
-    return {"type": "record", "name": name, "fields": [{"name": n, "type": kind} for n, kind in fields.items()]}
 
 
 LINE = record("Line", order_id="long", line="int", word="string")
 
 
-class Lines:
-    """A topic of values; its records' keys have no schema unless one is given."""
-
+class Lines(KeyedTopic):
     def __init__(self, shop: Shop, value: Schema = LINE, key: Any = None) -> None:
-        self.shop, self.value, self.key = shop, value, key
-        self.value_id = shop.register(value)
-        self.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(key)) if key is not None else 0
+        super().__init__(shop, value, key)
 
-    def evolve(self, value: Schema) -> None:
-        """Register a further version of the values; the next ones are of it."""
-        self.value, self.value_id = value, self.shop.register(value)
 
-    def put(self, value: Any, key: Any = None, **record: Any) -> None:
-        body = None if value is None else frame(self.value_id, avro(self.value, value))
-        of_schema = self.key is not None and key is not None
-        framed = frame(self.key_id, avro(self.key, key)) if of_schema else key
-        self.shop.produce([body], **{"key": framed, "partition": 0, **record})
+def check(shop: Shop, *words: Any, column: str = "word") -> None:
+    check_column(shop, column, *words)
 
 
 def line(order: int, number: int, word: str) -> dict[str, Any]:
     return {"order_id": order, "line": number, "word": word}
-
-
-def check(shop: Shop, *words: Any, column: str = "word") -> None:
-    """Check that the rows have these values in a column, and that both verifications prove it."""
-    assert sorted(row[column] for row in shop.landed()) == sorted(words)
-    for deep in (False, True):
-        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
-        assert proof.outcome == "proven", (deep, proof.findings)
 
 
 def stored(shop: Shop) -> Any:
@@ -429,8 +403,7 @@ def test_the_records_key_widens_the_columns(shop_of: ShopOf) -> None:
     for number in range(3):
         lines.put({"id": number, "word": f"first {number}"}, {"id": number})
     shop.drain()
-    lines.key = record("Key", id="long")
-    lines.key_id = shop.registry_admin.register(f"{shop.topic}-key", json.dumps(lines.key))
+    lines.evolve_key(record("Key", id="long"))
     lines.put({"id": 1, "word": "second"}, {"id": 1})
     lines.put(None, {"id": 2})
     lines.put(None, {"id": 2**40})

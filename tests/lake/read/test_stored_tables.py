@@ -298,14 +298,6 @@ assert not loaded("pyspark", "py4j", "boto3", "botocore"), "after"
 
 
 # ── Tables ──────────────────────────────────────────────────────────────────────────────────────
-def test_a_table_tells_its_columns_and_where_it_is(landed: Landed) -> None:
-    table = stored(landed)
-    assert [f.name for f in table.columns.fields][:3] == ["order_id", "_kafka_topic", "_kafka_partition"]
-    assert table.location.endswith("/warehouse/shop/orders")
-    assert table.uuid == str(landed.table.metadata.table_uuid)
-    assert table.properties["write.metadata.metrics.column._kafka_offset"] == "full"
-
-
 def test_commits_are_the_pipelines_own_newest_first(landed: Landed) -> None:
     landed.append(landed.pipeline.table.identifier, [], {}, tag=False)
     table = stored(landed)
@@ -344,14 +336,6 @@ def test_a_head_of_which_no_metadata_file_tells_the_descent_does_not_follow_the_
 def test_a_head_behind_the_tag_does_not_follow_it(landed: Landed) -> None:
     landed.table.manage_snapshots().rollback_to_snapshot(landed.table.metadata.snapshots[-2].snapshot_id).commit()
     assert not stored(landed).follows_tag("orders")
-
-
-def test_a_loaded_table_does_not_see_later_commits(landed: Landed) -> None:
-    table = stored(landed)
-    before = table.version
-    landed.land({0: 300, 1: 60})
-    assert (len(table.commits("orders")), table.version) == (3, before)
-    assert len(stored(landed).commits("orders")) == 4
 
 
 # ── Files ───────────────────────────────────────────────────────────────────────────────────────
