@@ -42,7 +42,6 @@ def prepared(shop: Shop, step: str) -> None:
 @pytest.mark.parametrize("step", [s if s in DIED else pytest.param(s, marks=pytest.mark.long) for s in STEPS])
 def test_a_driver_that_died_at_a_step_loses_and_doubles_nothing(shop: Shop, step: str) -> None:
     prepared(shop, step)
-
     with pytest.raises(Crash):
         shop.drain(failpoint=crash_at(step))
     shop.drain()

@@ -27,10 +27,10 @@ from tests.support.debezium_events import ORDERS, PLACEHOLDER, Flattened, Source
 from tests.support.jobs import Crash, crash_at
 from tests.support.shop import ORDER, Shop, avro, frame
 from tests.support.state_replay import EPOCH_MS, StateReplay, seconds
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
-LONG = pytest.mark.long
 
 
 def proven(shop: Shop) -> None:
@@ -458,11 +458,7 @@ def test_a_topic_without_keys_stops_only_before_the_first_change(shop_of: ShopOf
 
 
 @pytest.mark.parametrize(
-    "step",
-    [
-        "decide.decided",
-        *(pytest.param(s, marks=LONG) for s in ("stage.written", "publish.filled", "publish.committed")),
-    ],
+    "step", first_short(["decide.decided", "stage.written", "publish.filled", "publish.committed"])
 )
 def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(write=Changelog(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
@@ -470,7 +466,6 @@ def test_a_driver_that_died_at_a_step_lands_each_change_once(shop_of: ShopOf, st
     state.put(1, "first")
     state.delete(1)
     shop.produce([b"bad!!"], key=b"k1")
-
     with pytest.raises(Crash):
         shop.drain(failpoint=crash_at(step))
     shop.drain()

@@ -41,36 +41,6 @@ LARGE = (
 NAMES = ("id", "customer", "note", "blob", "tags")
 
 
-@pytest.mark.long
-def test_a_table_is_that_of_the_source(shop_of: ShopOf) -> None:
-    shop = debezium(shop_of)
-    source = ConnectSource(shop, LARGE, partitions=2)
-    for number in range(5):
-        source.write(
-            "r", number, customer=f"c{number}", note="n", blob=b"b", tags=["t", None], at=number, price=b"\x7b"
-        )
-    shop.drain()
-    check(source, *NAMES)
-    assert list(shop.landed()[0])[:7] == [*NAMES, "at", "price"]
-    source.write("u", 1, customer="left out", note=PLACEHOLDER, blob=PLACEHOLDER.encode(), tags=[PLACEHOLDER], at=7)
-    source.write("c", 7, customer="new", tags=[])
-    source.write("u", 7, customer="new and changed", tags=[PLACEHOLDER], price=b"\xd6")
-    source.delete(2)
-    source.delete(3, event=False)  # compaction left the tombstone
-    source.delete(4, tombstone=False)
-    source.produce(0, source.event("m", None))
-    shop.drain()
-    check(source, *NAMES)
-    found = {row["id"]: (row["at"], row["price"]) for row in shop.landed()}
-    assert found == {
-        0: (datetime(1970, 1, 1), Decimal("1.23")),
-        1: (datetime(1970, 1, 1, microsecond=7), None),
-        7: (None, Decimal("-0.42")),
-    }
-    assert counts(shop)["skipped"] == {"no_change": 1}
-    assert {"before", "after", "op", "source", "ts_ms"}.isdisjoint(shop.landed()[0])
-
-
 class _Optional(ConnectSource):
     """Its keys and values are optional structs."""
 
@@ -93,11 +63,6 @@ def test_events_may_be_optional_structs(shop_of: ShopOf, flat: bool) -> None:
     shop.produce([frame(source._schema_id, b"null")], key=source.key(3), partition=0)
     shop.drain()
     check(source, *NAMES[:3])
-
-
-@pytest.mark.long
-def test_flattened_events_are_the_same_table(shop_of: ShopOf) -> None:
-    check_flattened(ConnectSource(debezium(shop_of), partitions=2, flat=True))
 
 
 @pytest.mark.long
@@ -160,10 +125,16 @@ def schemaless(shop_of: ShopOf, written: Written, *more: str, **declaration: Any
     return debezium(shop_of, **formats, columns=(*declared(SCHEMALESS), *more), **declaration)
 
 
+def written_as(shop_of: ShopOf, written: Written, *more: str, **declaration: Any) -> Shop:
+    """The same, or a topic whose schemas are in the registry."""
+    is_registered = written is Written.JSON_SCHEMA
+    return debezium(shop_of, **declaration) if is_registered else schemaless(shop_of, written, *more, **declaration)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("written", [Written.JSON, Written.CONNECT_JSON])
-def test_without_a_registry_a_table_is_that_of_the_source(shop_of: ShopOf, written: Written) -> None:
-    shop = schemaless(shop_of, written, envelope=Debezium(operation_column=True))
+@pytest.mark.parametrize("written", Written)
+def test_a_table_is_that_of_the_source(shop_of: ShopOf, written: Written) -> None:
+    shop = written_as(shop_of, written, envelope=Debezium(operation_column=True))
     source = ConnectSource(shop, SCHEMALESS, written=written, partitions=2)
     for number in range(5):
         source.write("r", number, customer=f"c{number}", note="n", blob=b"b", tags=["t", None], at=number, day=number)
@@ -186,12 +157,13 @@ def test_without_a_registry_a_table_is_that_of_the_source(shop_of: ShopOf, writt
         7: (None, None, None, "u"),
     }
     assert counts(shop)["skipped"] == {"no_change": 1}
+    assert {"before", "after", "op", "source", "ts_ms"}.isdisjoint(shop.landed()[0])
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("written", [Written.JSON, Written.CONNECT_JSON])
-def test_without_a_registry_flattened_events_are_the_same_table(shop_of: ShopOf, written: Written) -> None:
-    shop = schemaless(shop_of, written, "__op string", "__deleted string", "__lsn long")
+@pytest.mark.parametrize("written", Written)
+def test_flattened_events_are_the_same_table(shop_of: ShopOf, written: Written) -> None:
+    shop = written_as(shop_of, written, "__op string", "__deleted string", "__lsn long")
     check_flattened(ConnectSource(shop, SCHEMALESS, written=written, flat=True))
 
 
@@ -261,10 +233,7 @@ def test_a_plain_event_is_no_flattened_one(shop_of: ShopOf, mark: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("written", Written)
 def test_a_changelog_has_each_event(shop_of: ShopOf, written: Written) -> None:
-    if written is Written.JSON_SCHEMA:
-        shop = debezium(shop_of, write=Changelog())
-    else:
-        shop = schemaless(shop_of, written, write=Changelog())
+    shop = written_as(shop_of, written, write=Changelog())
     source = ConnectSource(shop, SCHEMALESS, written=written)
     source.write("r", 1, customer="first", note="n", at=1)
     source.write("u", 1, customer="second", note=PLACEHOLDER, at=2)

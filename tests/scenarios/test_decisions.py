@@ -79,17 +79,6 @@ def test_finishing_twice_adds_nothing(shop: Shop) -> None:
 
 
 @pytest.mark.long
-def test_a_dead_letter_table_that_was_replaced_is_not_written_blindly(shop: Shop) -> None:
-    poisoned(shop)
-    with pytest.raises(Crash):
-        shop.drain(failpoint=crash_at("decide.decided"))
-    iceberg = shop.job().iceberg
-    iceberg.drop(shop.pipeline.table.dead_letters, purge=False)
-    with pytest.raises(DeadLetterTableMismatch, match="2 of its rows"):
-        shop.drain()
-
-
-@pytest.mark.long
 def test_a_decision_whose_file_is_gone_is_never_taken_for_finished(shop: Shop) -> None:
     poisoned(shop)
     with pytest.raises(Crash):

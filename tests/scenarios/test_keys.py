@@ -160,13 +160,6 @@ def test_what_is_wrong_with_the_value_is_told_first(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-def test_mode_skip_counts_a_bad_key_and_lets_it_go(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format="text", on_error=ErrorMode.SKIP)
-    produce(shop, b"good", b"\xff")
-    assert shop.drain().skipped == {"key_undecodable": 1}
-
-
-@pytest.mark.long
 def test_a_topic_whose_key_has_no_schema_yet_waits_for_it(shop_of: ShopOf) -> None:
     shop = shop_of(key_format="avro", subject_strategy=SubjectStrategy.TOPIC)
     produce(shop, None)
@@ -185,15 +178,6 @@ def test_a_key_format_that_does_not_fit_a_table_that_stands_is_refused(shop_of: 
         shop.drain(changed)
     back = replace(changed, topic=varied(changed.topic, key_format="bytes"))
     assert shop.drain(back).rejected == {}
-
-
-@pytest.mark.long
-def test_a_table_of_decoded_keys_refuses_bytes(shop_of: ShopOf) -> None:
-    shop = shop_of(key_format="text")
-    produce(shop, b"k")
-    shop.drain()
-    with pytest.raises(IncompatibleSchema, match="_kafka_key"):
-        shop.drain(replace(shop.pipeline, topic=varied(shop.pipeline.topic, key_format="bytes")))
 
 
 @pytest.mark.long

@@ -199,7 +199,6 @@ def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop_of: ShopOf, 
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of, BY_TIME)
     two_batches(state)
-
     with pytest.raises(Crash):
         state.shop.drain(failpoint=crash_at(step))
     state.shop.drain()

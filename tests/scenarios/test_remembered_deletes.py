@@ -245,7 +245,6 @@ STEPS = ["stage.written", "publish.decided", "publish.searched", "publish.filled
 def test_a_driver_that_died_at_a_step_leaves_rows_and_deletes_in_agreement(shop_of: ShopOf, step: str) -> None:
     state = state_of(shop_of)
     two_batches(state)
-
     with pytest.raises(Crash):
         state.shop.drain(failpoint=crash_at(step))
     after_all(state)

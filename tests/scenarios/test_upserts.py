@@ -27,8 +27,10 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from frazil.schemas.wire_format import KEY_HEADER
 from tests.support import oracle
+from tests.support.failpoint_steps import STATE_STEPS, STEPS
 from tests.support.jobs import Crash, crash_at, once
 from tests.support.shop import ORDER, Shop, avro, frame
+from tests.support.variants import first_short
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
 ShopOf = Callable[..., Shop]
@@ -590,32 +592,14 @@ def test_compaction_takes_deleted_rows_away_and_brings_none_back(shop_of: ShopOf
     state.check()
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        "publish.searched",
-        *(
-            pytest.param(step, marks=pytest.mark.long)
-            for step in (
-                "publish.committed",
-                "decide.decided",
-                "plan.done",
-                "stage.started",
-                "stage.written",
-                "publish.filled",
-                "stage.rejected",
-                "stage.done",
-                "decide.written",
-                "publish.decided",
-            )
-        ),
-    ],
-)
+DIED = [step for step in STEPS if step.partition(".")[0] in ("plan", "stage", "decide", "publish")]
+
+
+@pytest.mark.parametrize("step", first_short([*STATE_STEPS, *DIED]))
 def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop = shop_of(write=Upsert(), key_format="text", on_error=ErrorMode.DEAD_LETTER)
     state = changed(shop)
     shop.produce([b"bad!!"], key=b"k1")
-
     with pytest.raises(Crash):
         shop.drain(failpoint=crash_at(step))
     shop.drain()
@@ -624,15 +608,7 @@ def test_a_driver_that_died_at_a_step_leaves_the_state_right(shop_of: ShopOf, st
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "step",
-    [
-        "publish.searched",
-        "stage.written",
-        "plan.done",
-        "publish.filled",
-    ],
-)
+@pytest.mark.parametrize("step", ["publish.searched", "stage.written", "plan.done", "publish.filled"])
 def test_a_second_driver_that_lands_meanwhile_fences_the_first(shop: Shop, step: str) -> None:
     state = changed(shop)
     met: list[str] = []

@@ -85,7 +85,7 @@ def test_a_key_column_is_renamed_by_an_alias(shop: Shop) -> None:
     assert {row["number"] for row in shop.landed()} == {0, 1}
 
 
-STEPS = ["stage.done", *(pytest.param(step, marks=pytest.mark.long) for step in ("publish.decided", "publish.filled"))]
+STEPS = ["stage.done", "publish.decided", "publish.filled"]
 
 
 def statements(shop: Shop, step: str, *texts: str) -> Callable[[str], None]:
@@ -270,10 +270,7 @@ def test_a_value_gains_a_field_with_the_keys_name(shop: Shop, field: str) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "format_",
-    ["text", "bytes", "json"],
-)
+@pytest.mark.parametrize("format_", ["text", "bytes", "json"])
 def test_values_without_a_schema(shop_of: ShopOf, format_: str) -> None:
     shop = shop_of(write=Upsert(), key_format="avro", value_format=format_)
     schema = record("Key", id="long")
@@ -359,12 +356,7 @@ def test_a_later_life_of_a_topic_has_partitions_too(shop_of: ShopOf) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "transform"),
-    [
-        (2, "bucket(4, id)"),
-        (3, "truncate(2, name)"),
-        (3, "bucket(4, id)"),
-        (2, "truncate(2, name)"),
-    ],
+    [(2, "bucket(4, id)"), (3, "truncate(2, name)"), (3, "bucket(4, id)"), (2, "truncate(2, name)")],
 )
 def test_a_table_is_partitioned_by_a_part_of_the_key(shop_of: ShopOf, version: int, transform: str) -> None:
     table = {"format_version": version, "partition_by": (transform,), "sort_by": ("word",)}
@@ -423,14 +415,7 @@ def test_a_key_without_fields_is_no_key(shop: Shop) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "evolution",
-    [
-        SchemaEvolution.FREEZE,
-        SchemaEvolution.ADD_COLUMNS,
-        SchemaEvolution.WIDEN,
-    ],
-)
+@pytest.mark.parametrize("evolution", [SchemaEvolution.FREEZE, SchemaEvolution.ADD_COLUMNS, SchemaEvolution.WIDEN])
 def test_the_key_renames_its_field(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
     shop = shop_of(write=Upsert(), key_format="avro", table={"schema_evolution": evolution})
     keyed = Keyed(shop, record("Key", id="long"), record("Value", word="string"))

@@ -73,17 +73,10 @@ def test_deleted_rows_leave_the_files_between_batches(shop_of: ShopOf, version: 
     assert oracle.contents(shop.lake, shop.pipeline.table.identifier) == {0, 1}  # no delete is by equality
 
 
-STEPS = [
-    "compact.rewritten",
-    *(pytest.param(step, marks=pytest.mark.long) for step in ("compact.committed", *STATE_UPKEEP_STEPS)),
-]
-
-
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", ["compact.rewritten", "compact.committed", *STATE_UPKEEP_STEPS])
 @pytest.mark.long
 def test_a_driver_that_dies_in_a_compaction_leaves_the_state_right(shop_of: ShopOf, step: str) -> None:
     shop, state = busy(shop_of)
-
     with pytest.raises(Crash):
         shop.drain(failpoint=crash_at(step))
     shop.drain()
