@@ -192,10 +192,6 @@ def test_a_hold_after_commits_were_expired_does_not_count_the_dead_letters_of_an
     stock.assert_proven()
 
 
-def set_head(stock: Ledgers, snapshot_id: int) -> None:
-    stock.iceberg.load(stock.table).manageSnapshots().setCurrentSnapshot(snapshot_id).commit()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("event", [Accepted.ROLLED_BACK_HOLD, Accepted.ROLLED_BACK_REPLAY])
 @pytest.mark.parametrize("case", ["plain", "behind a hold", "expired", "at the first topic's end"])
@@ -221,7 +217,7 @@ def test_a_rollback_to_before_the_topic_was_recreated_can_be_taken_back_only(
     assert (stock.head(), stock.letters()) == (before, letters)
     with pytest.raises(RolledBack):
         stock.start()
-    set_head(stock, last)
+    stock.set_head(last)
     stock.start()
     stock.assert_proven()
     stock.land_with_dead_letters()
@@ -240,7 +236,7 @@ def test_the_refusal_names_the_snapshot_since_which_a_rollback_can_be_decided(st
     with pytest.raises(InvalidInput, match="offsets of two logs") as refused:
         stock.accept(event)
     assert f"or to snapshot {recreated} and accept again" in refused.value.do
-    set_head(stock, recreated)
+    stock.set_head(recreated)
     is_hold = event is Accepted.ROLLED_BACK_HOLD
     assert stock.accept(event).lost == ({0: 16} if is_hold else {})
     stock.start()
@@ -262,7 +258,7 @@ def test_a_rollback_to_before_the_log_was_truncated_can_be_taken_back_only(stock
     stock.roll_back(2)
     with pytest.raises(InvalidInput, match="offsets of two logs"):
         stock.accept(event)
-    set_head(stock, last)
+    stock.set_head(last)
     stock.start()
     stock.assert_proven()
 
