@@ -40,7 +40,7 @@ def test_each_line_is_a_record_with_its_place_and_its_own_text() -> None:
         ('{"a": NaN}', "this is not JSON: NaN is no number of JSON"),
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "this is not JSON: the field 'c' is twice in one object"),
         ('{"a": "\\ud800"}', "the record has half a surrogate pair"),
-        ("[" * 100_000, "the record is nested too deep"),
+        ("[" * 100_000, "this is not JSON: maximum recursion depth"),
         ("1" * 5_000, "this is not JSON: Exceeds the limit"),
         ('{"a": 1e999999999999999999999}', "this is not JSON: a number has too large an exponent"),
     ],
@@ -82,8 +82,8 @@ def test_a_column_of_csv_has_the_type_that_all_its_values_have(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"a,b\n1,2\n\n3\n", "o.csv:4: the row has 1 values, the header 2"),
-        (b"a,a\n1,2\n", "o.csv:1: a column has no name, or two have the same"),
+        (b"a,b\n1,2\n\n3\n", "o.csv:4: the row has fewer values than the header"),
+        (b"a,a\n1,2\n", "o.csv:1: two columns have the same name"),
         (b'a,b\n1,"2"x\n', "o.csv:2: this is not CSV"),
     ],
 )

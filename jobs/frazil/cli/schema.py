@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -153,7 +154,7 @@ def infer(
     Exit codes: 0 written, or unchanged; 2 invalid input, or records of another format; 3 the broker is
     unavailable, or has no such topic; 4 the existing file differs; nothing written
     """
-    from frazil.inference.proposal import Effect, proposed
+    from frazil.inference.proposal import proposed
     from frazil.inference.sample import Sample
     from frazil.status.topic_listing import declaration, namespace_of
 
@@ -173,8 +174,7 @@ def infer(
     except OSError as error:
         raise InvalidInput.unreadable(place, error) from None
     made = proposed(sample, topic, existing, str(place))
-    is_written = not made.exists or (made.has(Effect.ADDED) and force)
-    if is_written:
+    if is_written := made.adds and (force or not made.exists):
         write_at_once(place, made.text.encode())
     try:
         declared = declared_if_any(file)
@@ -183,19 +183,20 @@ def infer(
     at = Path(os.path.relpath(place, file.parent)).as_posix()
     line = declaration(topic, "json_schema", key, schema=at, namespace=namespace_of(declared))
     if as_json:
-        told = {"topic": topic, "file": str(place), "written": is_written, **made.document, "records": sample.records}
+        told = {"topic": topic, "file": str(place), "written": is_written, "records": sample.records}
+        told["changes"] = [asdict(change) for change in made.changes]
         unused = [{"place": one.where, "why": one.what} for one in sample.unused]
         fields = [field.document for field in sample.fields]
         show_json({**told, "unused_records": unused, "fields": fields, "declaration": line})
     else:
         _print_sample(sample)
         for change in made.changes:
-            say(f"{change.effect}: {change.path} ({change.what})")
-        is_other = f"{place} differs" + ("; --force adds the new fields" if made.has(Effect.ADDED) else "")
-        say(f"wrote {place}" if is_written else is_other if made.differs else f"{place} is unchanged")
+            say(f"{change.effect}: {change.field} ({change.what})")
+        is_other = f"{place} differs" + ("; --force adds the new fields" if made.adds else "")
+        say(f"wrote {place}" if is_written else is_other if made.changes else f"{place} is unchanged")
         out().print()
         say(line)
-    if made.differs and not is_written:
+    if made.changes and not is_written:
         raise typer.Exit(Exit.CHANGES)
 
 
@@ -223,11 +224,10 @@ def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess |
 
 
 def _print_sample(sample: Sample) -> None:
-    numbers = ("values", "null", "in records")
+    numbers = ("values", "null", "missing")
     shown = table("field", "type", *numbers, right=numbers)
     for field in sample.fields:
-        present = f"{number(field.present)} of {number(field.objects)}"
-        counts = number(field.values), number(field.nulls), present
+        counts = map(number, (field.values, field.nulls, field.objects - field.values - field.nulls))
         shown.add_row(plain(field.path), plain(field.type or "left out"), *counts)
     say("1 record" if sample.records == 1 else f"{number(sample.records)} records")
     out().print()

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from frazil.declaration.checks.problems import InvalidDeclaration
@@ -22,20 +21,12 @@ _TYPES = re.compile(r'\[\n\s*("[a-z]+"),\n\s*("[a-z]+")\n\s*\]')
 _DO = "Correct the file, or name another: --out"
 
 
-class Effect(StrEnum):
-    """The effect of the sample on a field: `ADDED` to the file, of another type than there, or `UNSEEN` in the sample."""
-
-    ADDED = "added"
-    DIFFERS = "differs"
-    UNSEEN = "not seen"
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The effect on a field, and why or from what to what."""
+    """A field that is `added` to the file, or whose type there `differs` from that of the sample."""
 
-    effect: Effect
-    path: str
+    effect: str
+    field: str
     what: str
 
 
@@ -47,20 +38,10 @@ class Proposal:
     exists: bool
     changes: tuple[Change, ...] = ()
 
-    def has(self, *effects: Effect) -> bool:
-        """Return whether a field has one of the effects."""
-        return any(change.effect in effects for change in self.changes)
-
     @property
-    def differs(self) -> bool:
-        """True if a file exists, and does not describe the sample."""
-        return self.has(Effect.ADDED, Effect.DIFFERS)
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The proposal as JSON, without its text."""
-        changes = [{"effect": str(each.effect), "field": each.path, "what": each.what} for each in self.changes]
-        return {"exists": self.exists, "differs": self.differs, "changes": changes}
+    def adds(self) -> bool:
+        """True if the file is new, or gets a field."""
+        return not self.exists or any(change.effect == "added" for change in self.changes)
 
 
 def proposed(sample: Sample, topic: str, existing: bytes | None, file: str) -> Proposal:
@@ -96,38 +77,30 @@ def _text(schema: dict[str, Any], file: str) -> str:
 
 def _merge(file: dict[str, Any], sampled: dict[str, Any], path: str) -> Iterator[Change]:
     """Add the sampled properties to those of the file. Its own ones stay as they are."""
-    old, new = file["properties"], sampled["properties"]
-    for name, schema in new.items():
-        known, at = old.get(name), f"{path}{name}"
-        if name not in old:
-            old[name] = schema
-            yield Change(Effect.ADDED, at, _shown(schema))
+    for name, schema in sampled["properties"].items():
+        known, at = file["properties"].setdefault(name, schema), f"{path}{name}"
+        if known is schema:
+            yield Change("added", at, _shown(schema))
         elif isinstance(known, dict) and isinstance(known.get("properties"), dict) and "properties" in schema:
             yield from _merge(known, schema, f"{at}.")
-        elif isinstance(known, dict) and not _takes(known, schema):
-            what = f"{_shown(known)} in the file, {_shown(schema)} in the sample; edit the file"
-            yield Change(Effect.DIFFERS, at, what)
-    for name in [name for name in old if name not in new]:
-        yield Change(Effect.UNSEEN, f"{path}{name}", "stays in the file")
+        elif not _takes(known, schema):
+            yield Change("differs", at, f"{_shown(known)} in the file, {_shown(schema)} in the sample; edit the file")
 
 
-def _takes(file: dict[str, Any], sampled: dict[str, Any]) -> bool:
+def _takes(file: Any, sampled: dict[str, Any]) -> bool:
     """Return whether a schema of the file takes the sampled values. One that says more than a type does."""
-    (old, *others), new = _types(file) or (JSON_TEXT,), next(iter(_types(sampled)), JSON_TEXT)
-    is_any = bool(others) or old == JSON_TEXT or (old == "string" and "format" not in file)
-    if is_any or (old, new) == ("number", "integer"):
+    old, new = _types(file), _types(sampled)
+    if len(old) != 1 or (old, new) == (["number"], ["integer"]) or (old == ["string"] and "format" not in file):
         return True
-    if old == new == "array":
-        pair = (file.get("items"), sampled["items"])
-        return not isinstance(pair[0], dict) or _takes(pair[0], pair[1])
-    return old == new and file.get("format") in (None, sampled.get("format"))
+    if old == new == ["array"]:
+        return _takes(file.get("items"), sampled["items"])
+    return old == new and (old != ["string"] or file["format"] == sampled.get("format"))
 
 
-def _types(schema: dict[str, Any]) -> tuple[str, ...]:
+def _types(schema: Any) -> list[str]:
     """Return the types that a schema names, without null."""
-    stated = schema.get("type")
-    names = stated if isinstance(stated, list) else [stated]
-    return tuple(name for name in names if isinstance(name, str) and name != "null")
+    stated = schema.get("type", []) if isinstance(schema, dict) else []
+    return [name for name in ([stated] if isinstance(stated, str) else stated) if name != "null"]
 
 
 def _shown(schema: dict[str, Any]) -> str:

@@ -33,22 +33,16 @@ class Line:
 
         DuckDB's reader takes NaN, and fields that an object has twice; both are refused here.
         """
-        hooks: dict[str, Any] = {
-            "parse_float": Decimal,
-            "parse_constant": _refuse,
-            "object_pairs_hook": _with_names_once,
-        }
+        hooks: dict[str, Any] = {"parse_constant": _refuse, "object_pairs_hook": _with_names_once}
         try:
-            value = json.loads(self.text, **hooks)
+            value = json.loads(self.text, parse_float=Decimal, **hooks)
             if "\\u" in self.text:
-                json.dumps(value, ensure_ascii=False, default=str).encode()  # half a surrogate pair is not UTF-8
+                json.dumps(value, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:
             raise self.wrong("the record has half a surrogate pair, which UTF-8 does not have") from None
-        except RecursionError:
-            raise self.wrong("the record is nested too deep") from None
         except InvalidOperation:
             raise self.wrong("this is not JSON: a number has too large an exponent") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.wrong(f"this is not JSON: {error}") from None
         return value
 
@@ -88,24 +82,26 @@ def read_records(file: str, stdin: BinaryIO | None) -> list[Line]:
 def _csv(text: str, name: str) -> Iterator[Line]:
     """Yield the rows as JSON objects. The values of a column decide its type; an empty value is null.
 
-    DuckDB's reader loses digits of long numbers, and guesses another separator if a row is wrong.
+    DuckDB's reader skips the header if a later row has more values, and loses digits of long numbers.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        rows = [(reader.line_num, row) for row in reader if row]
+        rows = [(f"{name}:{reader.line_num}", row) for row in reader]
     except csv.Error as error:
-        raise InvalidInput(f"this is not CSV: {error}", where=f"{name}:{reader.line_num}", do="Correct it") from None
-    head = rows[0][1] if rows else []
-    if len(set(head)) < len(head) or "" in head:
-        raise InvalidInput("a column has no name, or two have the same", where=f"{name}:1", do="Name each column")
-    for number, row in rows:
-        if len(row) != len(head):
-            what = f"the row has {len(row)} values, the header {len(head)}"
-            raise InvalidInput(what, where=f"{name}:{number}", do="Correct the row; nothing was produced")
-    columns = [_column([row[index] for _, row in rows[1:]]) for index in range(len(head))]
-    for number, row in rows[1:]:
-        values = (f"{json.dumps(column)}: {of(text)}" for column, of, text in zip(head, columns, row, strict=True))
-        yield Line(f"{name}:{number}", f"{{{', '.join(values)}}}")
+        raise InvalidInput(
+            f"this is not CSV: {error}", where=f"{name}:{reader.reader.line_num}", do="Correct it"
+        ) from None
+    head = reader.fieldnames or ()
+    if len(set(head)) < len(head):
+        raise InvalidInput("two columns have the same name", where=f"{name}:1", do="Rename one")
+    for place, row in rows:
+        if None in row or None in row.values():
+            what = f"the row has {'more' if None in row else 'fewer'} values than the header"
+            raise InvalidInput(what, where=place, do="Correct the row; nothing was produced")
+    written = {column: _column([row[column] for _, row in rows]) for column in head}
+    for place, row in rows:
+        values = (f"{json.dumps(column)}: {written[column](text)}" for column, text in row.items())
+        yield Line(place, f"{{{', '.join(values)}}}")
 
 
 def _column(values: Sequence[str]) -> Callable[[str], str]:

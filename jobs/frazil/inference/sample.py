@@ -46,8 +46,8 @@ class Place:
     """JSON Schema's name of the type, or `JSON_TEXT` if no type holds all values; empty if no value shows the type."""
     format: str = ""
     """Of strings that all are times: `date-time` or `date`."""
-    kinds: Mapping[str, int] = field(default_factory=dict)
-    """The number of values of each kind."""
+    values: int = 0
+    """The number of its values that are not null."""
     nulls: int = 0
     objects: int = 0
     """The number of objects around it; of an array's members their number."""
@@ -55,16 +55,6 @@ class Place:
     """The reason why only JSON text holds all values; empty if a type does."""
     fields: Mapping[str, Place] = field(default_factory=dict)
     items: Place | None = None
-
-    @property
-    def values(self) -> int:
-        """The number of its values that are not null."""
-        return sum(self.kinds.values())
-
-    @property
-    def present(self) -> int:
-        """The number of the objects around it that have it; of an array's members their number."""
-        return self.values + self.nulls
 
     @property
     def type(self) -> str:
@@ -77,15 +67,8 @@ class Place:
     @property
     def document(self) -> dict[str, Any]:
         """The place as JSON."""
-        return {
-            "field": self.path,
-            "type": self.type or None,
-            "values": self.values,
-            "null_share": round(self.nulls / self.present, 4) if self.present else 0.0,
-            "present_share": round(self.present / self.objects, 4) if self.objects else 0.0,
-            "kinds": dict(self.kinds),
-            "conflict": self.conflict or None,
-        }
+        counts = {"values": self.values, "nulls": self.nulls, "objects": self.objects}
+        return {"field": self.path, "type": self.type or None, **counts, "conflict": self.conflict or None}
 
     def places(self) -> Iterator[Place]:
         """Yield each place below this one, as they were seen."""
@@ -149,9 +132,7 @@ def _place(path: str, structure: Any, given: _Values, objects: int) -> Place:
     """Return the place with the structure and the values, each with its record."""
     values = [(line, value) for line, value in given if value is not None]
     kinds = Counter(_KINDS[type(value)] for _, value in values)
-    first: dict[str, Line] = {}
-    for line, value in values:
-        first.setdefault(_KINDS[type(value)], line)
+    first = {_KINDS[type(value)]: line for line, value in reversed(values)}
     fields: dict[str, Place] = {}
     items, kind, format_, conflict = None, "", "", ""
     match structure:
@@ -183,17 +164,8 @@ def _place(path: str, structure: Any, given: _Values, objects: int) -> Place:
     elif kind == "string":
         times = (name for name, of in _TIMES.items() if all(is_written(value, of) for _, value in values))
         format_ = next(times, "")
-    return Place(
-        path=path,
-        kind=kind,
-        format=format_,
-        kinds=kinds,
-        nulls=len(given) - len(values),
-        objects=objects,
-        conflict=conflict,
-        fields=fields,
-        items=items,
-    )
+    counts = {"values": len(values), "nulls": len(given) - len(values), "objects": objects}
+    return Place(path=path, kind=kind, format=format_, conflict=conflict, fields=fields, items=items, **counts)
 
 
 def _has_data_as_names(structure: Mapping[str, Any], values: _Values) -> bool:
