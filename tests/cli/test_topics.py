@@ -72,8 +72,6 @@ def test_topics_are_listed_with_what_they_hold_and_who_reads_them(place: LocalSe
         "records": 8,
         "value_format_guess": "avro",
         "key_format_guess": "text",
-        "value_evidence": f"schema id {schema_id}, of which the registry has a schema",
-        "key_evidence": "UTF-8",
         "sampled_records": 6,
         "pipelines": ["reader"],
     }
@@ -86,7 +84,6 @@ def test_topics_are_listed_with_what_they_hold_and_who_reads_them(place: LocalSe
     assert line.split() == [f"{name}.a", "2", "8", "avro", "text", "–"]
 
     one = topics(place, f"{name}.a").stdout
-    assert "avro, a guess from 6 records: schema id" in one
     declared = eval(one.splitlines()[-1], dict(vars(frazil)))
     assert isinstance(declared, Pipeline)
     assert (declared.topic.name, declared.topic.value.kind, declared.topic.key.kind) == (

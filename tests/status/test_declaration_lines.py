@@ -13,7 +13,7 @@ import frazil
 from frazil.inference.inferred_schema import columns as sampled_columns
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
-from frazil.status.topic_listing import Form, Guess, declaration
+from frazil.status.topic_listing import Form, declaration
 
 NAMES = st.text(string.ascii_letters + string.digits + "._-", min_size=1, max_size=249).filter(
     lambda n: n not in (".", "..")
@@ -34,8 +34,7 @@ def accepted(line: str) -> frazil.Pipeline:
 @example("x" * 249, "text")
 @example(".a", "text")
 def test_any_name_of_a_topic_makes_a_valid_line(topic: str, value: str) -> None:
-    key = Guess(Form.TEXT, "UTF-8")
-    assert accepted(declaration(topic, value, key)).topic.name == topic
+    assert accepted(declaration(topic, value, (Form.TEXT,))).topic.name == topic
 
 
 @given(st.dictionaries(TEXTS, st.sampled_from([1, "a", 1.5, True, [1], {"": 1, "b": 2}, None]), min_size=1, max_size=6))
@@ -45,9 +44,9 @@ def test_any_name_of_a_topic_makes_a_valid_line(topic: str, value: str) -> None:
 @example({"\n": 1})
 def test_any_name_of_a_property_makes_a_valid_line(record: dict[str, object]) -> None:
     columns = sampled_columns(Sample.of([Line("1", json.dumps(record))]).found)
-    accepted(declaration("orders", "json", None, columns=columns))
+    accepted(declaration("orders", "json", (), columns=columns))
 
 
 @pytest.mark.parametrize(("topic", "table"), [("shop.orders", "shop.orders"), ("Orders-1", "sales.orders_1")])
 def test_the_namespace_is_the_topics_or_that_of_the_declared_tables(topic: str, table: str) -> None:
-    assert accepted(declaration(topic, "bytes", None, namespace="sales")).table.identifier == table
+    assert accepted(declaration(topic, "bytes", (), namespace="sales")).table.identifier == table

@@ -42,28 +42,23 @@ HEADER = ((VALUE_HEADER, guid_header("00000000-0000-0000-0000-000000000001")),)
 )
 def test_bytes_show_their_format(value: bytes | None, form: Form) -> None:
     found = guess([(value, ())], TYPES.get)
-    assert found is not None
-    assert (found.form, str(found)) == (form, str(form))
-    assert found.why
+    assert found == (form,)
 
 
 def test_a_header_names_the_schema_too() -> None:
     found = guess([(b"\x02", HEADER)], TYPES.get)
-    assert found is not None
-    assert found.form is Form.FRAMED
+    assert found == (Form.FRAMED,)
     assert schema_ids([(b"\x02", HEADER), (prefixed(7, b""), ()), (b"\0\xff\xff\xff\xff", ())]) == {7}
 
 
 def test_records_that_differ_are_a_mix_and_nulls_are_none() -> None:
-    assert str(guess([(b"{}", ()), (None, ()), (b"[]", ())], TYPES.get)) == "json"
-    mixed = guess([(b"{}", ()), (b"x", ())], TYPES.get)
-    assert mixed is not None
-    assert (mixed.form, str(mixed)) == (Form.MIXED, "json and text")
-    assert guess([], TYPES.get) is None
+    assert guess([(b"{}", ()), (None, ()), (b"[]", ())], TYPES.get) == (Form.JSON,)
+    assert guess([(b"{}", ()), (b"x", ())], TYPES.get) == (Form.JSON, Form.TEXT)
+    assert guess([], TYPES.get) == ()
 
 
 def test_no_bytes_raise() -> None:
     seeded = random.Random(7)
     for _ in range(3000):
         value = bytes(seeded.choice(b'\0\x01\xc3{}[]"1a\xff') for _ in range(seeded.randrange(12)))
-        assert guess([(value, ())], TYPES.get) is not None
+        assert len(guess([(value, ())], TYPES.get)) == 1

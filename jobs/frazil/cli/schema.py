@@ -23,7 +23,6 @@ from frazil.cli.options import (
 from frazil.errors import InvalidInput, KafkaUnavailable, TopicMissing
 from frazil.exit_codes import Exit
 from frazil.project import declaration_file, environments
-from frazil.status.topic_listing import Listed
 
 if TYPE_CHECKING:
     from frazil.clients.kafka_listing import KafkaListing
@@ -72,10 +71,14 @@ def topics(
         shown = [{**one.document, **({"declaration": line} if line else {})} for one in found]
         show_json({"topics": shown, **({"note": note} if note else {})})
         return
-    if topic is None:
-        _print_list(found)
-    else:
-        _print_one(found[0])
+    numbers = ("partitions", "records")
+    rows = table("topic", *numbers, "value (guess)", "key (guess)", "pipeline", right=numbers, drop=("partitions",))
+    for one in found:
+        texts = (" and ".join(one.value), " and ".join(one.key), ", ".join(one.pipelines))
+        rows.add_row(one.topic, number(one.partitions), number(one.records), *(text or "–" for text in texts))
+    out().print(rows if found else "no topics")
+    if line:
+        out().print()
         say(line)
     if note:
         say(note, "yellow")
@@ -99,33 +102,6 @@ def _opened(env: str) -> tuple[KafkaListing, Registry | None]:
 def _missing(topic: str) -> TopicMissing:
     do = "`frazil schema topics --all` lists those that we may see"
     return TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
-
-
-def _print_list(found: list[Listed]) -> None:
-    if not found:
-        out().print("no topics")
-        return
-    numbers = ("partitions", "records")
-    shown = table("topic", *numbers, "value (guess)", "key (guess)", "pipeline", right=numbers, drop=("partitions",))
-    for one in found:
-        guesses = [str(side) if side is not None else "–" for side in (one.value, one.key)]
-        counts = number(one.partitions), number(one.records)
-        shown.add_row(one.topic, *counts, *guesses, ", ".join(one.pipelines) or "–")
-    out().print(shown)
-
-
-def _print_one(one: Listed) -> None:
-    shown = table("", "")
-    shown.show_header = False
-    shown.add_row("topic", one.topic)
-    shown.add_row("partitions", number(one.partitions))
-    shown.add_row("records", number(one.records))
-    for name, side in (("value", one.value), ("key", one.key)):
-        found = f"{side}, a guess from {one.sampled} records: {side.why}" if side else "no record was read"
-        shown.add_row(name, plain(found))
-    shown.add_row("pipelines", ", ".join(one.pipelines) or "none")
-    out().print(shown)
-    out().print()
 
 
 MOST_SHOWN = 5
@@ -200,16 +176,16 @@ def infer(
         raise typer.Exit(Exit.CHANGES)
 
 
-def _read_file(name: str) -> tuple[list[Line], Guess | None]:
+def _read_file(name: str) -> tuple[list[Line], Guess]:
     from frazil.inference.record_file import read_records
     from frazil.status.topic_listing import refuse_others
 
     lines = read_records(name, sys.stdin.buffer)
     refuse_others(name, ((line.text.encode(), ()) for line in lines))
-    return lines, None
+    return lines, ()
 
 
-def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess | None]:
+def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess]:
     """Return the sampled values, and what the keys look like."""
     from frazil.status.topic_listing import guess, json_lines, schema_types
 

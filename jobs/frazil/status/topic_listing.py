@@ -47,7 +47,6 @@ class Form(StrEnum):
     JSON = "json"
     TEXT = "text"
     BYTES = "bytes"
-    MIXED = "mixed"
 
 
 _OF_TYPE = {SchemaType.AVRO: Form.AVRO, SchemaType.JSON: Form.JSON_SCHEMA, SchemaType.PROTOBUF: Form.PROTOBUF}
@@ -61,28 +60,19 @@ _DECLARED = (*_OF_TYPE.values(), Form.JSON, Form.CONNECT_JSON, Form.TEXT)
 """The forms that are formats of a declaration; others are bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """The form that all bytes have, apart from nulls, and how it shows. `forms` are those of a mix."""
-
-    form: Form
-    why: str
-    forms: tuple[Form, ...] = ()
-
-    def __str__(self) -> str:
-        """The form; of a mix all of them."""
-        return " and ".join(self.forms or (self.form,))
+Guess = tuple[Form, ...]
+"""The forms of bytes, apart from nulls: several of a mix, none without records."""
 
 
-def guess(bodies: Bodies, type_of: TypeOf, *, is_key: bool = False) -> Guess | None:
-    """Return what values, or keys, look like; None without records."""
-    found: dict[Form, str] = {}
-    for value, headers in bodies:
-        found.setdefault(*_form(value, parse(value, headers, key=is_key), type_of))
-    several = {form: why for form, why in found.items() if form is not Form.NULL} or found
-    if len(several) > 1:
-        return Guess(Form.MIXED, "the records differ", tuple(several))
-    return next((Guess(form, why) for form, why in several.items()), None)
+def guess(bodies: Bodies, type_of: TypeOf, *, is_key: bool = False) -> Guess:
+    """Return what values, or keys, look like."""
+    found = dict.fromkeys(_form(value, parse(value, headers, key=is_key), type_of) for value, headers in bodies)
+    return tuple(form for form in found if form is not Form.NULL) or tuple(found)
+
+
+def _declared(of: Guess) -> str:
+    """Return the format to declare."""
+    return of[0] if len(of) == 1 and of[0] in _DECLARED else Form.BYTES
 
 
 def schema_ids(bodies: Bodies, *, is_key: bool = False) -> set[int]:
@@ -92,32 +82,30 @@ def schema_ids(bodies: Bodies, *, is_key: bool = False) -> set[int]:
     return {number for number in found if 0 < number <= LARGEST_ID}
 
 
-def _form(value: bytes | None, frame: object, type_of: TypeOf) -> tuple[Form, str]:
-    """Return the form of bytes, and how it shows. A number alone is a text: JSON and CSV have it too."""
+def _form(value: bytes | None, frame: object, type_of: TypeOf) -> Form:
+    """Return the form of bytes. A number alone is a text: JSON and CSV have it too."""
     if value is None:
-        return Form.NULL, "no bytes"
+        return Form.NULL
     if isinstance(frame, Frame) and frame.schema_id is None:
-        return Form.FRAMED, f"a header with the schema's GUID {frame.guid}"
+        return Form.FRAMED
     if isinstance(frame, Frame) and frame.schema_id is not None and 0 < frame.schema_id <= LARGEST_ID:
-        if (known := type_of(frame.schema_id)) is not None:
-            return _OF_TYPE[known], f"schema id {frame.schema_id}, of which the registry has a schema"
-        return Form.FRAMED, f"schema id {frame.schema_id}, if it is one; the registry does not say"
+        known = type_of(frame.schema_id)
+        return _OF_TYPE[known] if known is not None else Form.FRAMED
     if value.startswith(MAGIC) and len(value) >= len(MAGIC) + 8:
-        return Form.SINGLE_OBJECT, "C3 01 and a fingerprint"
+        return Form.SINGLE_OBJECT
     try:
         text = value.decode()
         parsed = json.loads(text)
     except UnicodeDecodeError:
-        return Form.BYTES, "no UTF-8, no frame"
+        return Form.BYTES
     except (ValueError, RecursionError):
         parsed = None
     if isinstance(parsed, dict) and parsed.keys() == {"schema", "payload"}:
-        return Form.CONNECT_JSON, "a JSON object with schema and payload"
+        return Form.CONNECT_JSON
     if isinstance(parsed, dict | list | str):
-        return Form.JSON, f"a JSON {({dict: 'object', list: 'array', str: 'string'})[type(parsed)]}"
-    if all(character.isprintable() or character in "\t\r\n" for character in text):
-        return Form.TEXT, "UTF-8"
-    return Form.BYTES, "control characters"
+        return Form.JSON
+    is_text = all(character.isprintable() or character in "\t\r\n" for character in text)
+    return Form.TEXT if is_text else Form.BYTES
 
 
 def json_lines(topic: str, records: Iterable[Record], type_of: TypeOf = lambda _: None) -> list[Line]:
@@ -135,7 +123,7 @@ def json_lines(topic: str, records: Iterable[Record], type_of: TypeOf = lambda _
 
 def refuse_others(where: str, bodies: Bodies, type_of: TypeOf = lambda _: None) -> None:
     """Raise `InvalidInput` if values have a schema elsewhere, or if none of them is JSON."""
-    forms = Counter(_form(value, parse(value, headers), type_of)[0] for value, headers in bodies)
+    forms = Counter(_form(value, parse(value, headers), type_of) for value, headers in bodies)
     for form, do in _OTHERS.items():
         if forms[form]:
             of = f", {forms[form]:,} of {forms.total():,}" if forms[form] < forms.total() else ""
@@ -153,27 +141,25 @@ UNKNOWN = "kafka"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A topic. Its formats are guesses from `sampled` records; None without records."""
+    """A topic, with the forms of its newest `sampled` records, and the declared pipelines that read it."""
 
     topic: str
     partitions: int
     records: int | None
-    value: Guess | None
-    key: Guess | None
+    value: Guess
+    key: Guess
     sampled: int
     pipelines: tuple[str, ...]
-    """The declared pipelines that read it."""
 
     @property
     def document(self) -> dict[str, Any]:
         """The topic as JSON."""
-        guesses = {"value": self.value, "key": self.key}
         return {
             "topic": self.topic,
             "partitions": self.partitions,
             "records": self.records,
-            **{f"{side}_format_guess": str(one) if one else None for side, one in guesses.items()},
-            **{f"{side}_evidence": one.why if one else None for side, one in guesses.items()},
+            "value_format_guess": " and ".join(self.value) or None,
+            "key_format_guess": " and ".join(self.key) or None,
             "sampled_records": self.sampled,
             "pipelines": list(self.pipelines),
         }
@@ -181,16 +167,15 @@ class Listed:
     def declaration(self, records: Iterable[Record], namespace: str) -> str:
         """Return a line that declares the topic by the guesses, with the columns of its records if they are JSON."""
         columns: tuple[str, ...] = ()
-        if self.value is not None and self.value.form is Form.JSON:
+        if self.value == (Form.JSON,):
             columns = sampled_columns(Sample.of(json_lines(self.topic, records)).found)
-        value = self.value.form if self.value is not None and self.value.form in _DECLARED else Form.BYTES
-        return declaration(self.topic, value, self.key, columns=columns, namespace=namespace)
+        return declaration(self.topic, _declared(self.value), self.key, columns=columns, namespace=namespace)
 
 
 def declaration(
     topic: str,
     value_format: str,
-    key: Guess | None,
+    key: Guess,
     *,
     schema: str = "",
     columns: Iterable[str] = (),
@@ -200,7 +185,7 @@ def declaration(
 
     The table's namespace is the topic's own prefix: `shop.orders` becomes `shop.orders`, and `orders` is in `namespace`.
     """
-    of_key = f', key="{key.form}"' if key is not None and key.form in _DECLARED else ""
+    of_key = f', key="{_declared(key)}"' if _declared(key) != Form.BYTES else ""
     texts = [json.dumps(column, ensure_ascii=False) for column in _declarable(columns)]
     of_columns = f"columns=({', '.join(texts)}{',' * (len(texts) == 1)})" if texts else ""
     options = f"schema={json.dumps(schema)}" if schema else of_columns
