@@ -103,7 +103,8 @@ def _difference(found: Review, reviewed: NormalForm | None) -> str:
         lines.append(f"No review of this plan is known. It is {code(now[:SHOWN])}.")
     else:
         lines += [
-            f"The plan is {code(now[:SHOWN])}, and {code(reviewed.digest[:SHOWN])} was reviewed. Nothing was applied.",
+            f"The plan is {code(now[:SHOWN])}, and {code(reviewed.digest[:SHOWN])} was reviewed. Nothing was applied. "
+            "They differ in:",
             "",
         ]
         listed = differences(reviewed, found.form)

@@ -136,37 +136,17 @@ def is_empty(form: NormalForm) -> bool:
 
 
 def differences(reviewed: NormalForm, planned: NormalForm) -> list[str]:
-    """Return the addresses whose changes differ between two forms, each with its actions in both."""
+    """Return the stacks without the same complete plan, and the addresses and outputs that change in another way."""
     found = []
     for stack in sorted({*reviewed.stacks, *planned.stacks}):
         old, new = (_by_address(side.stacks.get(stack)) for side in (reviewed, planned))
-        for address in sorted({*old, *new}):
-            if old.get(address) != new.get(address):
-                found.append(f"{stack}: {address}: {_difference(old.get(address), new.get(address))}")
+        found += [f"{stack}: {address}" for address in sorted({*old, *new}) if old.get(address) != new.get(address)]
     return found
 
 
 def _by_address(stack: Json | None) -> dict[str, Any]:
     if stack is None:
-        return {"(the plan)": "does not exist"}
-    named = {f"output {name}": each for name, each in stack["outputs"].items()}
-    resources = {
-        each["address"] + (f" (deposed {each['deposed']})" if each["deposed"] else ""): each
-        for each in stack["resources"]
-    }
-    return {**({} if stack["is_complete"] else {"(the plan)": "is not complete"}), **resources, **named}
-
-
-def _difference(old: Any, new: Any) -> str:
-    said = [
-        side if isinstance(side, str) else "/".join(side["actions"]) if side else "no change" for side in (old, new)
-    ]
-    if said[0] != said[1]:
-        return f"reviewed {said[0]}, now {said[1]}"
-    names = sorted(
-        name
-        for name in {*old["arguments"], *new["arguments"]}
-        if old["arguments"].get(name) != new["arguments"].get(name)
-    )
-    where = f" in {', '.join(name or 'its value' for name in names)}" if names else ""
-    return f"{said[0]}, with a difference{where}"
+        return {"the plan": None}
+    outputs = {f"output {name}": each for name, each in stack["outputs"].items()}
+    resources = {f"{each['address']} {each['deposed'] or ''}".rstrip(): each for each in stack["resources"]}
+    return {"the plan": stack["is_complete"], **resources, **outputs}

@@ -110,17 +110,17 @@ def test_a_form_is_read_back_and_anything_else_is_refused() -> None:
             read_form(text)
 
 
-def test_a_difference_names_stack_address_actions_and_arguments() -> None:
+def test_a_difference_names_stack_and_address() -> None:
     one = normal_form("dev", {"dev-foundation": example(), "dev-confluent": plan()})
     other_plan = changed(1, "change", "after", "tags", to={"x": "3"})
     del other_plan["resource_changes"][3]
     other_plan["resource_changes"][0]["change"]["actions"] = ["update"]
     other = normal_form("dev", {"dev-foundation": other_plan, "dev-confluent": None})
     assert differences(one, other) == [
-        "dev-confluent: (the plan): reviewed no change, now does not exist",
-        "dev-foundation: aws_eip.d: reviewed delete, now no change",
-        "dev-foundation: aws_s3_bucket.a: reviewed create, now update",
-        "dev-foundation: aws_sns_topic.b: update, with a difference in tags",
+        "dev-confluent: the plan",
+        "dev-foundation: aws_eip.d",
+        "dev-foundation: aws_s3_bucket.a",
+        "dev-foundation: aws_sns_topic.b",
     ]
     assert differences(one, one) == []
 
