@@ -7,10 +7,9 @@ estimate is that of a review of such stacks. Exit codes: 0 printed, 2 invalid in
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 
 from frazil.declaration.checks.problems import InvalidDeclaration
@@ -71,7 +70,6 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m stacks.workflow.monthly_bill")
     parser.add_argument("--topics", type=int, required=True)
     parser.add_argument("--gb-a-day", required=True)
-    parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
     try:
         own, flow, prices = bill(chosen.topics, Decimal(chosen.gb_a_day))
@@ -79,14 +77,7 @@ def main(arguments: Sequence[str]) -> int:
         what = f"no bill for {chosen.topics} topics of {chosen.gb_a_day} GB"
         print(f"error: {what}. Write numbers above 0", file=sys.stderr)
         return Exit.INVALID_INPUT
-    if chosen.json:
-        sides = {"frazil": own, "tableflow": flow}
-        both = {name: {"total": side.total, "lines": list(map(asdict, side.lines))} for name, side in sides.items()}
-        table = {"date": prices.date, "region": prices.region, "currency": prices.currency}
-        notes = {"assumed": _assumed(prices), "note": _OF_TABLEFLOW, "not_counted": prices.not_counted}
-        print(json.dumps({**table, **both, **notes}, default=str))
-    else:
-        print(_text(f"{chosen.topics} topics of {chosen.gb_a_day} GB a day each", own, flow, prices))
+    print(_text(f"{chosen.topics} topics of {chosen.gb_a_day} GB a day each", own, flow, prices))
     return Exit.SUCCESS
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from decimal import Decimal
@@ -76,12 +75,9 @@ def test_a_volume_that_is_none_or_that_no_job_lands_is_2(
 
 
 def test_the_command_needs_neither_project_nor_account_nor_the_packages_of_deployment(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "frazil.cli.main", "deploy", "cost", "--topics", "50", "--gb-a-day", "5", "--json"]
+    command = [sys.executable, "-m", "frazil.cli.main", "deploy", "cost", "--topics", "50", "--gb-a-day", "5"]
     (tmp_path / "sitecustomize.py").write_text(missing_packages.BLOCKED)
     shell = {"PYTHONPATH": str(tmp_path), "BLOCKED": "cdktf_cdktf_provider_aws"}
     ended = subprocess.run(command, cwd=tmp_path, env=shell, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout)
-    assert found["date"] == price_table().date
-    assert f"{Decimal(found['frazil']['total']):.2f}" == "2389.99"
-    assert f"{sum(Decimal(line['amount']) for line in found['tableflow']['lines']):.2f}" == "5295.54"
+    assert ["total", "2,389.99", "5,295.54"] in [line.split() for line in ended.stdout.splitlines()]

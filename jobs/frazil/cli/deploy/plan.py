@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.console import note, show_json
 from frazil.cli.deploy.program import description, options, own_program, required_program
-from frazil.cli.options import AsJson, EnvironmentOption, argument, environment_name, flag
+from frazil.cli.options import EnvironmentOption, argument, environment_name, flag
 from frazil.doctor.deployment_account import refuse_wrong_in_account
 from frazil.errors import InvalidInput
 
@@ -141,7 +141,6 @@ def acceptances(
 def cost(
     topics: Annotated[int, flag("--topics", "Number of topics.", "N", min=1)],
     gb_a_day: Annotated[float, flag("--gb-a-day", "GB a day of each topic.", "GB", min=0)],
-    as_json: AsJson = False,
 ) -> None:
     """Estimate a month's bill, next to Tableflow's.
 
@@ -152,5 +151,5 @@ def cost(
 
     Exit codes: 0 printed; 2
     """
-    arguments = options(topics=str(topics), gb_a_day=f"{gb_a_day:.15g}", json=as_json)
+    arguments = options(topics=str(topics), gb_a_day=f"{gb_a_day:.15g}")
     own_program("stacks.workflow.monthly_bill").run(*arguments)
