@@ -23,7 +23,7 @@ from policies.review.data_effects.effects import Effect, effects
 from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_gaps import StackPlan, changed_outputs, notes, unreviewed
+from policies.review.plan.plan_gaps import StackPlan, changed_outputs, unreviewed
 from policies.review.plan.planned_resources import planned_resources
 from policies.review.plan.resource_changes import Planned, Verb, as_declared, planned
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
@@ -32,6 +32,7 @@ from policies.review.role_permissions import explainable, role_rights, with_role
 from policies.rules import findings
 
 Json = Mapping[str, Any]
+_NO_DOCUMENT = "no plan holds the pipeline document, so effects on data are unknown"
 
 
 class Verdict(StrEnum):
@@ -175,7 +176,7 @@ def review(
         effects=tuple(sorted(all_effects, key=lambda effect: not effect.is_dangerous)),
         notes=(
             *([offline] if offline else []),
-            *notes(stacks, plans, has_pipelines=_has_pipelines(new_documents)),
+            *(() if _has_pipelines(new_documents) else (_NO_DOCUMENT,)),
         ),
         cost_before=now,
         cost_after=estimate(reviewed.resources, prices, left=left),

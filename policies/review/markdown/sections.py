@@ -15,7 +15,6 @@ from policies.review.plan.resource_changes import Planned
 from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 
-_MOST_OF_A_RULE = 6
 _PRICES = "policies/review/prices.json"
 _OUTCOMES = {
     Outcome.STOPS: "stops",
@@ -38,8 +37,7 @@ def dangers(found: Sequence[Danger]) -> Iterator[str]:
             lines = [f"- **{code(where)}**: {whats[0]} `{rule}`"]
         else:
             lines = [f"- **{code(where)}**: {len(whats)} times `{rule}`"]
-            lines += [f"  - {what}" for what in whats[:_MOST_OF_A_RULE]]
-            lines += [f"  - … and {len(whats) - _MOST_OF_A_RULE} more"] if len(whats) > _MOST_OF_A_RULE else []
+            lines += [f"  - {what}" for what in whats]
         touches = list(dict.fromkeys(each for danger in group for each in danger.touches))
         if touches:
             lines.append(

@@ -1,8 +1,8 @@
-"""The gaps of a review: stacks without a complete plan, plans that use outdated outputs, missing documents."""
+"""The gaps of a review: stacks without a complete plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,20 +40,3 @@ def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[D
 def changed_outputs(plan: Json) -> list[str]:
     """Return the names of the outputs that a plan changes."""
     return [name for name, each in plan["output_changes"].items() if set(each["actions"]) - {"no-op"}]
-
-
-def notes(stacks: Sequence[StackPlan], plans: Mapping[str, Json], *, has_pipelines: bool) -> list[str]:
-    """Return what a reader must know of the plans: outdated outputs, and effects on data that are unknown."""
-    problems: list[str] = []
-    changing: list[str] = []
-    for each in (each for each in stacks if each.name in plans):
-        if changing:
-            problems.append(
-                f"{each.name} was planned with the outputs that {', '.join(changing)} has now, and this change changes them: "
-                "plan it again when that is applied"
-            )
-        if any("update" in one["actions"] for one in plans[each.name]["output_changes"].values()):
-            changing.append(each.name)
-    if not has_pipelines:
-        problems.append("no plan holds the pipeline document, so effects on data are unknown")
-    return problems

@@ -325,18 +325,6 @@ def unfinished() -> Review:
     )
 
 
-def outputs_changed_before() -> Review:
-    """The second stack was planned with what the first one's outputs are now."""
-    first = plan(change("aws_emrserverless_application.spark", "update", APPLICATION, {**APPLICATION, "name": "other"}),
-                 outputs={"application_id": "update"})  # fmt: skip
-    return review(
-        "dev",
-        [StackPlan(name="dev-foundation", plan=first), StackPlan(name="dev-ingestion", plan=plan(DEPLOYED))],
-        prices=price_table(),
-        today=TODAY,
-    )
-
-
 def secret_rotated() -> Review:
     """A key pair: what is marked is masked, and so is the same value where it is not marked."""
     marks = {"secret": True}
@@ -457,7 +445,7 @@ CASES: dict[str, Callable[[], Review]] = {
         nothing, first_deployment, pipeline_added, pipeline_removed, pipeline_renamed, table_moved, layout_changed,
         metadata_columns_changed, evolution_and_retention_changed, reading_changed, topic_exchanged, columns_added_and_widened,
         columns_refused, bucket_replaced, partitions_lowered, partitions_added, kafka_retention_cut, trust_widened, trust_unknown,
-        protection_removed, forgotten_moved_imported, unfinished, outputs_changed_before, secret_rotated, mode_changed,
+        protection_removed, forgotten_moved_imported, unfinished, secret_rotated, mode_changed,
         stopped, danger_accepted, hostile_names, private_link, of_the_page,
     )
 }  # fmt: skip

@@ -125,12 +125,6 @@ FACTS = {
         "move aws_glue_catalog_database.nyc",
         "import aws_kms_key.lake",
     ],
-    "outputs_changed_before": [
-        "danger application_change: aws_emrserverless_application.spark",
-        "update aws_emrserverless_application.spark",
-        "output dev-foundation: application_id",
-        "notes",
-    ],
     "secret_rotated": [
         "update confluent_api_key.reader",
         "replace aws_secretsmanager_secret_version.reader, forced by secret_string",

@@ -11,7 +11,6 @@ REFUSED = {
     "pipeline_removed", "pipeline_renamed", "table_moved", "metadata_columns_changed", "reading_changed", "topic_exchanged",
     "columns_refused", "bucket_replaced", "partitions_lowered", "kafka_retention_cut", "trust_widened", "trust_unknown",
     "protection_removed", "forgotten_moved_imported", "unfinished", "stopped", "of_the_page",
-    "outputs_changed_before",
 }  # fmt: skip
 NOTHING = {"nothing"}
 
