@@ -187,7 +187,7 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
             '{"id": 1}\n\n{"id": "x"}',
             "1 fields have no common type: id (1 integer, first stdin:1; 1 string, first stdin:3)",
         ),
-        (("--schema", "{}/s.avsc"), '{"id": 1}\n{"id": 2.5}', "stdin:2: the field id is no long: 2.5"),
+        (("--schema", "{}/s.avsc"), '{"id": 1}\n{"id": 2.5}', "stdin:2: R.id is <2.5> of type"),
         (("--schema", "{}/s.json"), '{"id": 1}\n{"id": "x"}', "stdin:2: $.id: 'x' is not of type 'integer'"),
         (("--schema", "{}/s.proto"), '{"id": 1}\n{"id": "x"}', "stdin:2: it is no R: "),
         (("--key", "id"), '{"id": 1}\n{"i": 1}', "stdin:2: the field 'id', which --key names, is missing"),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, time
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import cache
 from typing import Any
 
 from frazil.clients.registry.schemas import SchemaType
@@ -13,6 +18,7 @@ from frazil.errors import InvalidInput, UnreadableSchema
 from frazil.inference.inferred_schema import avro_schema, json_schema, record_name
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
+from frazil.schemas import avro
 
 TYPES = {Avro.kind: SchemaType.AVRO, JsonSchema.kind: SchemaType.JSON, Protobuf.kind: SchemaType.PROTOBUF}
 
@@ -81,18 +87,75 @@ def _json(line: Line) -> bytes:
 
 
 def avro_encoder(given: GivenSchema) -> Encoder:
-    """Return an encoder in Avro."""
-    from frazil.local.produce.avro_values import AvroValues, DoesNotFitError
+    """Return an encoder in Avro. Members of unions are written bare, without the name of their type.
 
-    values = AvroValues(given.text, given.file)
+    Logical types take what people write: ISO 8601 for dates, times and timestamps, numbers or texts for decimals.
+    """
+    fastavro = _fastavro()
+    try:
+        name = str(getattr(avro.parse(given.text).root, "name", ""))
+        schema = fastavro.parse_schema(json.loads(given.text))
+    except (UnreadableSchema, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, ValueError) as error:
+        raise InvalidInput(f"this is no Avro schema: {error}", where=given.file, do="Correct the schema") from None
 
     def encode(line: Line) -> bytes:
+        _, body = line.value, io.BytesIO()
         try:
-            return values.encoded(line.value)
-        except DoesNotFitError as error:
+            value = json.loads(line.text, parse_float=_Number)
+            fastavro.validation.validate(value, schema)
+            fastavro.schemaless_writer(body, schema, value, strict_allow_default=True)
+        except fastavro.validation.ValidationError as error:
+            raise line.wrong("; ".join(map(str, error.errors))[:300]) from None
+        except (ValueError, OverflowError) as error:
             raise line.wrong(str(error)) from None
+        return body.getvalue()
 
-    return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=values.name)
+    return Encoder(encode=encode, type=SchemaType.AVRO, schema=given.text, name=name)
+
+
+class _Number(float):
+    """A number with a fraction, and its text, for decimals."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        if math.isinf(self):
+            raise ValueError(f"no double holds {text}")
+
+
+@cache
+def _fastavro() -> Any:
+    """Return fastavro, whose logical types take what JSON has for them. Its validation names a value that is none of one."""
+    import fastavro.validation
+    from fastavro.write import LOGICAL_WRITERS
+
+    def taking_json(name: str, write: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def prepare(value: Any, schema: Any) -> Any:
+            try:
+                return write(_logical(value, name, schema), schema)
+            except (ValueError, ArithmeticError):
+                return value
+
+        return prepare
+
+    LOGICAL_WRITERS.update({name: taking_json(name, write) for name, write in LOGICAL_WRITERS.items()})
+    return fastavro
+
+
+def _logical(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
+    """Return a value of JSON as the logical type has it, such as `long-timestamp-millis`."""
+    if name.endswith("decimal") and isinstance(value, int | str | _Number) and not isinstance(value, bool):
+        exact = Context(prec=schema["precision"], traps=[Inexact, InvalidOperation])
+        return Decimal(getattr(value, "text", value)).quantize(
+            Decimal(1).scaleb(-schema.get("scale", 0)), context=exact
+        )
+    if not isinstance(value, str) or "time" not in name:
+        return value
+    if "timestamp" not in name:
+        return time.fromisoformat(value)
+    made = datetime.fromisoformat(value)
+    if (made.tzinfo is None) != ("local" in name):
+        raise ValueError(value)
+    return made
 
 
 def _schema_encoder(given: GivenSchema) -> Encoder:

