@@ -30,7 +30,7 @@ def test_a_declaration_takes_the_file(tmp_path: Path) -> None:
     assert str(row) == (
         "struct<id: long, Ship To: struct<city: string>, at: timestamptz, tags: list<long>, é: boolean>"
     )
-    assert (made.exists, made.adds, made.changes) == (False, True, ())
+    assert not made.exists
     assert '"type": ["integer", "null"]' in made.text
 
 
@@ -58,48 +58,16 @@ def test_fields_are_added_at_the_end_and_what_a_person_wrote_stays() -> None:
         "required": ["z", "o"],
         "x-owner": "shop",
     }
-    assert [(change.effect, change.field, change.what) for change in made.changes] == [
-        ("added", "a", "integer"),
-        ("added", "o.b", "boolean"),
-        ("differs", "m", "integer in the file, number in the sample; edit the file"),
-    ]
+    assert made.added == {"a": "integer", "o.b": "boolean"}
     again = propose(*texts, existing=made.text)
-    assert ([change.effect for change in again.changes], again.adds) == (["differs"], False)
+    assert (again.text, again.added) == (made.text, {})
 
 
-@pytest.mark.parametrize(
-    ("old", "value"),
-    [
-        ({"type": "number"}, "1"),
-        ({"type": "string"}, "1"),
-        ({}, "1e400"),
-        ({"type": "string"}, '"2026-01-31T10:00:00Z"'),
-        ({"type": "array", "items": {"type": "number"}}, "[1]"),
-        ({"type": ["integer", "null"]}, "1"),
-        ({"$ref": "#/$defs/x"}, '{"b": 1}'),
-        ({"type": ["integer", "string"]}, '{"b": 1}'),
-        (True, '{"b": 1}'),
-    ],
-)
-def test_a_wider_type_of_the_file_takes_the_sample(old: Any, value: str) -> None:
+@pytest.mark.parametrize("old", [{"$ref": "#/$defs/x"}, {"type": ["integer", "string"]}, {"type": "object"}, True])
+def test_what_a_person_described_otherwise_stays(old: Any) -> None:
     file = {"type": "object", "properties": {"a": old}, "$defs": {"x": {"type": "string"}}}
-    made = propose(f'{{"a": {value}}}', existing=file)
-    assert (made.changes, json.loads(made.text)) == ((), file)
-
-
-@pytest.mark.parametrize(
-    ("old", "value"),
-    [
-        ({"type": "integer"}, '"x"'),
-        ({"type": "number"}, "1e400"),
-        ({"type": "string", "format": "date-time"}, '"later"'),
-        ({"type": "object", "properties": {}}, "1"),
-        ({"type": "array", "items": {"type": "integer"}}, "[0.5]"),
-    ],
-)
-def test_a_narrower_type_of_the_file_is_named(old: Any, value: str) -> None:
-    made = propose(f'{{"a": {value}}}', existing={"type": "object", "properties": {"a": old}})
-    assert [(change.effect, change.field) for change in made.changes] == [("differs", "a")]
+    made = propose('{"a": {"b": 1}}', existing=file)
+    assert (made.added, json.loads(made.text)) == ({}, file)
 
 
 @pytest.mark.parametrize(
@@ -115,9 +83,6 @@ def test_a_file_that_is_no_schema_of_records_is_refused(existing: str, why: str)
         propose('{"a": 1}', existing=existing)
 
 
-def test_a_sample_without_values_or_with_too_many_names_proposes_nothing() -> None:
+def test_a_sample_without_values_proposes_nothing() -> None:
     with pytest.raises(InvalidInput, match="no field of 2 records has a value"):
         propose('{"a": null}', "{}")
-    names = {f"{'n' * 100}{number}": number for number in range(9_000)}
-    with pytest.raises(InvalidInput, match="more than 1,048,576 bytes"):
-        propose(json.dumps(names))

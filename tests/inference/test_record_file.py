@@ -1,26 +1,19 @@
-"""A file of records: JSON lines or CSV, with the line of each problem."""
+"""A file of records: JSON lines, with the line of each problem."""
 
 from __future__ import annotations
 
 import io
-import json
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from frazil.errors import InvalidInput
-from frazil.inference import record_file
 from frazil.inference.record_file import Line, read_records
 
 
-def lines(content: bytes, file: str = "-") -> list[Line]:
-    return read_records(file, io.BytesIO(content))
-
-
-def written(folder: Path, name: str, content: bytes) -> list[Line]:
-    (folder / name).write_bytes(content)
-    return read_records(str(folder / name), io.BytesIO())
+def lines(content: bytes) -> list[Line]:
+    return read_records("-", io.BytesIO(content))
 
 
 def test_each_line_is_a_record_with_its_place_and_its_own_text() -> None:
@@ -56,41 +49,9 @@ def test_bytes_that_are_not_utf8_are_named_with_their_line() -> None:
         lines(b'{"a": 1}\n{"a": "\xff"}\n')
 
 
-def test_a_file_that_memory_would_not_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_file, "LARGEST_BYTES", 8)
-    assert len(lines(b'{"a": 1}')) == 1
-    for read in (lambda: lines(b'{"a": 10}'), lambda: written(tmp_path, "a.jsonl", b'{"a": 10}')):
-        with pytest.raises(InvalidInput, match="the file is larger than 256 MiB"):
-            read()
-
-
 def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="nope.jsonl: it cannot be read"):
         read_records(str(tmp_path / "nope.jsonl"), io.BytesIO())
-
-
-def test_a_column_of_csv_has_the_type_that_all_its_values_have(tmp_path: Path) -> None:
-    content = b'id,price,zip,paid,note\r\n1,2.5,01234,true,"a\nb"\r\n\r\n2,3,99,false,\r\n'
-    found = written(tmp_path, "o.CSV", content)
-    assert [json.loads(line.text) for line in found] == [
-        {"id": 1, "price": 2.5, "zip": "01234", "paid": True, "note": "a\nb"},
-        {"id": 2, "price": 3, "zip": "99", "paid": False, "note": None},
-    ]
-    assert [line.place.rpartition(":")[2] for line in found] == ["3", "5"]
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"a,b\n1,2\n\n3\n", "o.csv:4: the row has fewer values than the header"),
-        (b"a,a\n1,2\n", "o.csv:1: two columns have the same name"),
-        (b'a,b\n1,"2"x\n', "o.csv:2: this is not CSV"),
-    ],
-)
-def test_wrong_csv_is_named_with_its_line(tmp_path: Path, content: bytes, why: str) -> None:
-    with pytest.raises(InvalidInput) as wrong:
-        written(tmp_path, "o.csv", content)
-    assert why in str(wrong.value)
 
 
 def test_a_closed_stdin_is_named() -> None:

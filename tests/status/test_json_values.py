@@ -36,8 +36,8 @@ def test_values_are_lines_with_their_place_and_tombstones_are_left_out() -> None
         (prefixed(9, b"\x02"), "values are framed"),
         (b"\xc3\x01" + b"\x80" * 8, 'framing="single_object"'),
         (b'{"schema": {}, "payload": {}}', 'Declare value="connect_json"'),
-        (b"a text", 'values are text, not JSON objects. Declare value="text"'),
-        (b"\xff\xff", 'values are bytes, not JSON objects. Declare value="bytes"'),
+        (b"a text", 'values are text, and only json is sampled. Declare value="text"'),
+        (b"\xff\xff", 'values are bytes, and only json is sampled. Declare value="bytes"'),
     ],
 )
 def test_another_format_is_refused_with_its_name(value: bytes, why: str) -> None:
@@ -47,5 +47,5 @@ def test_another_format_is_refused_with_its_name(value: bytes, why: str) -> None
 
 
 def test_a_mix_with_framed_records_is_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"values are avro, 1 of 3, and only json is sampled"):
+    with pytest.raises(InvalidInput, match=r"values are json and avro, and only json is sampled"):
         json_lines("orders", [record(OBJECT), record(prefixed(1, b"\x02")), record(OBJECT)], TYPES.get)

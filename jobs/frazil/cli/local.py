@@ -155,7 +155,7 @@ def down(
 
 def produce(
     topic: Annotated[str, argument("TOPIC", "Topic of the local broker.")],
-    records: Annotated[str, argument("FILE", "JSON lines, CSV, or - for stdin.")],
+    records: Annotated[str, argument("FILE", "JSON lines, or - for stdin.")],
     value_format: Annotated[
         str | None, flag("--format", "Format: json, json_schema, avro or protobuf.", "FORMAT")
     ] = None,

@@ -55,7 +55,7 @@ def topics(
 
     Exit codes: 0 listed; 2; 3 the broker is unavailable, or has no such topic
     """
-    from frazil.status.topic_listing import listed, namespace_of, schema_types
+    from frazil.status.topic_listing import guessed_declaration, listed, schema_types
 
     declared = declared_if_any(file)
     kafka, registry = _opened(env)
@@ -65,16 +65,16 @@ def topics(
     newest = kafka.newest(spans, seconds=LIST_SECONDS)
     types, why = schema_types((record for records in newest.values() for record in records), registry)
     found = [listed(one, newest.get(one.name, []), declared, types.get) for one in spans]
-    line = found[0].declaration(newest.get(topic, []), namespace_of(declared)) if topic is not None else ""
+    line = guessed_declaration(topic, newest.get(topic, []), declared, types.get) if topic is not None else ""
     note = f"Formats of frames are unknown: {why}" if why is not None else ""
     if as_json:
-        shown = [{**one.document, **({"declaration": line} if line else {})} for one in found]
+        shown = [{**asdict(one), **({"declaration": line} if line else {})} for one in found]
         show_json({"topics": shown, **({"note": note} if note else {})})
         return
     numbers = ("partitions", "records")
     rows = table("topic", *numbers, "value (guess)", "key (guess)", "pipeline", right=numbers, drop=("partitions",))
     for one in found:
-        texts = (" and ".join(one.value), " and ".join(one.key), ", ".join(one.pipelines))
+        texts = (one.value_format_guess, one.key_format_guess, ", ".join(one.pipelines))
         rows.add_row(one.topic, number(one.partitions), number(one.records), *(text or "–" for text in texts))
     out().print(rows if found else "no topics")
     if line:
@@ -150,7 +150,7 @@ def infer(
     except OSError as error:
         raise InvalidInput.unreadable(place, error) from None
     made = proposed(sample, topic, existing, str(place))
-    if is_written := made.adds and (force or not made.exists):
+    if is_written := not made.exists or (bool(made.added) and force):
         write_at_once(place, made.text.encode())
     try:
         declared = declared_if_any(file)
@@ -160,19 +160,19 @@ def infer(
     line = declaration(topic, "json_schema", key, schema=at, namespace=namespace_of(declared))
     if as_json:
         told = {"topic": topic, "file": str(place), "written": is_written, "records": sample.records}
-        told["changes"] = [asdict(change) for change in made.changes]
+        told["added"] = dict(made.added)
         unused = [{"place": one.where, "why": one.what} for one in sample.unused]
         fields = [field.document for field in sample.fields]
         show_json({**told, "unused_records": unused, "fields": fields, "declaration": line})
     else:
         _print_sample(sample)
-        for change in made.changes:
-            say(f"{change.effect}: {change.field} ({change.what})")
-        is_other = f"{place} differs" + ("; --force adds the new fields" if made.adds else "")
-        say(f"wrote {place}" if is_written else is_other if made.changes else f"{place} is unchanged")
+        for name, kind in made.added.items():
+            say(f"added: {name} ({kind})")
+        is_other = f"{place} differs; --force adds the new fields" if made.added else f"{place} is unchanged"
+        say(f"wrote {place}" if is_written else is_other)
         out().print()
         say(line)
-    if made.changes and not is_written:
+    if made.added and not is_written:
         raise typer.Exit(Exit.CHANGES)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frazil.clients.registry.schemas import SchemaType
 from frazil.declaration import Json, Pipeline
@@ -123,15 +122,11 @@ def json_lines(topic: str, records: Iterable[Record], type_of: TypeOf = lambda _
 
 def refuse_others(where: str, bodies: Bodies, type_of: TypeOf = lambda _: None) -> None:
     """Raise `InvalidInput` if values have a schema elsewhere, or if none of them is JSON."""
-    forms = Counter(_form(value, parse(value, headers), type_of) for value, headers in bodies)
-    for form, do in _OTHERS.items():
-        if forms[form]:
-            of = f", {forms[form]:,} of {forms.total():,}" if forms[form] < forms.total() else ""
-            raise InvalidInput(f"the values are {form}{of}, and only json is sampled", where=where, do=do)
-    if forms and not forms[Form.JSON]:
-        what = f"the values are {' and '.join(sorted(forms))}, not JSON objects"
-        do = f'Declare value="{"text" if forms.keys() == {Form.TEXT} else "bytes"}"'
-        raise InvalidInput(what, where=where, do=do)
+    forms = guess(bodies, type_of)
+    others = [do for form, do in _OTHERS.items() if form in forms]
+    if others or (forms and Form.JSON not in forms):
+        do = others[0] if others else f'Declare value="{_declared(forms)}"'
+        raise InvalidInput(f"the values are {' and '.join(forms)}, and only json is sampled", where=where, do=do)
 
 
 LONGEST_NAME = 100  # of a pipeline, which has the name of its table
@@ -141,35 +136,42 @@ UNKNOWN = "kafka"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A topic, with the forms of its newest `sampled` records, and the declared pipelines that read it."""
+    """A topic, with the forms of its newest records, and the declared pipelines that read it."""
 
     topic: str
     partitions: int
     records: int | None
-    value: Guess
-    key: Guess
-    sampled: int
+    value_format_guess: str | None
+    key_format_guess: str | None
+    sampled_records: int
     pipelines: tuple[str, ...]
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The topic as JSON."""
-        return {
-            "topic": self.topic,
-            "partitions": self.partitions,
-            "records": self.records,
-            "value_format_guess": " and ".join(self.value) or None,
-            "key_format_guess": " and ".join(self.key) or None,
-            "sampled_records": self.sampled,
-            "pipelines": list(self.pipelines),
-        }
 
-    def declaration(self, records: Iterable[Record], namespace: str) -> str:
-        """Return a line that declares the topic by the guesses, with the columns of its records if they are JSON."""
-        columns: tuple[str, ...] = ()
-        if self.value == (Form.JSON,):
-            columns = sampled_columns(Sample.of(json_lines(self.topic, records)).found)
-        return declaration(self.topic, _declared(self.value), self.key, columns=columns, namespace=namespace)
+def listed(topic: TopicSpans, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> Listed:
+    """Return a topic with the guesses from its newest records."""
+    value, key = _guesses(records, type_of)
+    return Listed(
+        topic=topic.name,
+        partitions=len(topic.spans),
+        records=topic.records,
+        value_format_guess=" and ".join(value) or None,
+        key_format_guess=" and ".join(key) or None,
+        sampled_records=len(records),
+        pipelines=tuple(pipeline.name for pipeline in declared if pipeline.topic.name == topic.name),
+    )
+
+
+def guessed_declaration(topic: str, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> str:
+    """Return a line that declares the topic by the guesses, with the columns of its records if they are JSON."""
+    value, key = _guesses(records, type_of)
+    is_json = value == (Form.JSON,)
+    columns = sampled_columns(Sample.of(json_lines(topic, records)).found) if is_json else ()
+    return declaration(topic, _declared(value), key, columns=columns, namespace=namespace_of(declared))
+
+
+def _guesses(records: list[Record], type_of: TypeOf) -> tuple[Guess, Guess]:
+    values = guess(((record.value, record.headers) for record in records), type_of)
+    return values, guess(((record.key, record.headers) for record in records), type_of, is_key=True)
 
 
 def declaration(
@@ -215,19 +217,6 @@ def namespace_of(declared: Iterable[Pipeline]) -> str:
     """Return the namespace of the declared tables, `UNKNOWN` if they have none or several."""
     namespaces = {pipeline.table.identifier.rpartition(".")[0] for pipeline in declared}
     return namespaces.pop() if len(namespaces) == 1 else UNKNOWN
-
-
-def listed(topic: TopicSpans, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> Listed:
-    """Return a topic with the guesses from its newest records."""
-    return Listed(
-        topic=topic.name,
-        partitions=len(topic.spans),
-        records=topic.records,
-        value=guess(((record.value, record.headers) for record in records), type_of),
-        key=guess(((record.key, record.headers) for record in records), type_of, is_key=True),
-        sampled=len(records),
-        pipelines=tuple(pipeline.name for pipeline in declared if pipeline.topic.name == topic.name),
-    )
 
 
 def schema_types(
