@@ -11,46 +11,12 @@ from typing import Any
 import pytest
 
 from frazil.errors import LocalPartFailed
-from frazil.local.connect_worker import connector_settings as settings_of_product
-from frazil.local.connect_worker import create_connector
-from tests.support.connectors import Converter, connector_settings, delete_connector
+from frazil.local.connect_worker import connector_settings, create_connector
 from tests.support.guides import block
-
-DATABASE = "postgresql://frazil@127.0.0.1:5433/shop"
-
-
-def settings(converter: Converter, **options: Any) -> dict[str, str]:
-    return connector_settings(DATABASE, prefix="shop", tables=("public.a", "public.b"), converter=converter, **options)
-
-
-def test_the_database_is_that_of_the_uri() -> None:
-    found = settings(Converter.JSON)
-    names = ("hostname", "port", "user", "password", "dbname")
-    assert [found[f"database.{name}"] for name in names] == ["127.0.0.1", "5433", "frazil", "", "shop"]
-    assert found["table.include.list"] == "public.a,public.b"
-
-
-@pytest.mark.parametrize(("converter", "enabled"), [(Converter.JSON, "false"), (Converter.JSON_WITH_SCHEMA, "true")])
-def test_json_is_written_with_or_without_schemas(converter: Converter, enabled: str) -> None:
-    found = settings(converter)
-    assert found["key.converter.schemas.enable"] == found["value.converter.schemas.enable"] == enabled
-    assert found.get("decimal.handling.mode") == ("string" if converter is Converter.JSON else None)
-
-
-def test_avro_is_written_with_the_ids_of_the_confluent_api() -> None:
-    found = settings(Converter.AVRO, registry_url="http://127.0.0.1:8080/apis/ccompat/v7")
-    for side in ("key", "value"):
-        assert found[f"{side}.converter.apicurio.registry.url"] == "http://127.0.0.1:8080/apis/registry/v2"
-        assert found[f"{side}.converter.apicurio.registry.use-id"] == "contentId"
-
-
-def test_further_settings_override() -> None:
-    found = settings(Converter.JSON, more={"snapshot.mode": "no_data", "skipped.operations": "t"})
-    assert (found["snapshot.mode"], found["skipped.operations"]) == ("no_data", "t")
 
 
 def test_the_settings_in_the_guide_are_these() -> None:
-    assert json.loads(block("database-tables.md", "connector.json")) == settings_of_product(
+    assert json.loads(block("database-tables.md", "connector.json")) == connector_settings(
         "postgresql://frazil@127.0.0.1:5432/frazil",
         prefix="shop",
         tables=("public.orders", "public.items"),
@@ -81,7 +47,7 @@ def worker() -> Iterator[Worker]:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_PUT = do_DELETE = handle_one  # noqa: N815
+            do_GET = do_PUT = handle_one  # noqa: N815
 
             def log_message(self, *arguments: Any) -> None:
                 pass
@@ -125,9 +91,3 @@ def test_a_task_that_does_not_start_is_an_error(worker: Worker) -> None:
     url, _ = worker((201, {}), status())
     with pytest.raises(LocalPartFailed, match="connector shop did not start within 0.1 s"):
         create_connector(url, "shop", {}, seconds=0.1)
-
-
-def test_a_connector_is_deleted_by_its_name(worker: Worker) -> None:
-    url, requests = worker((204, None))
-    delete_connector(url, "shop")
-    assert requests == [("DELETE", "/connectors/shop", None)]

@@ -1,4 +1,4 @@
-"""Another engine reads what PyIceberg wrote: from a folder, and from each object store."""
+"""Another engine reads what PyIceberg wrote in the object store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.lake.catalogs import pyiceberg_properties
 from frazil.local.services import LocalServices
-from tests.standin.aws.launch import glue_environment
 from tests.support.duckdb_reader import ask
 
 ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
@@ -37,22 +36,9 @@ def written(environment: Environment) -> str:
     return table.metadata_location
 
 
-def test_a_table_in_a_folder_is_read(tmp_path: Path) -> None:
-    catalog = LocalCatalog(path=str(tmp_path / "catalog.db"), warehouse=f"file://{tmp_path}/it's a warehouse")
-    metadata = written(Environment(name="e", kafka=Kafka(bootstrap="127.0.0.1:9"), catalog=catalog))
-    assert ask(metadata, QUESTION) == ANSWER
-
-
 @pytest.mark.e2e
 def test_a_table_of_the_rest_catalog_is_read(whole_world: LocalServices) -> None:
     environment = whole_world.rest_environment
-    assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
-
-
-@pytest.mark.long
-@pytest.mark.e2e
-def test_a_table_of_glue_is_read(whole_world: LocalServices) -> None:
-    environment = glue_environment(whole_world)
     assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
 
 

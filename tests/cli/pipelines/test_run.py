@@ -19,9 +19,6 @@ def landed(time: float, read: int, lag: int, **rejected: int) -> dict[str, Any]:
 
 
 def shown(progress: Progress) -> list[str]:
-    console = Console(width=200, record=True, quiet=True)
-    with console.capture() as taken:
-        Console(width=200, file=console.file)
     console = Console(width=200)
     with console.capture() as taken:
         console.print(progress)
