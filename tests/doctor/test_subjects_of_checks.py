@@ -16,7 +16,6 @@ from frazil.clients.secrets import Secrets
 from frazil.declaration import (
     Environment,
     Kafka,
-    LocalCatalog,
     Pipeline,
     Table,
     Upsert,
@@ -29,7 +28,6 @@ from frazil.doctor.check_result import Result, examined
 from frazil.doctor.machine import of_skew, secret_steps
 from frazil.doctor.schema_registry import of_columns
 from frazil.errors import ObjectStoreUnavailable
-from frazil.lake.read.stored_tables import Lake
 from frazil.local.toolchain import jars
 from frazil.schemas.types import Field, Kind, Primitive, Struct
 from tests.support.fake_registry import FakeRegistry
@@ -260,19 +258,6 @@ def test_an_object_that_cannot_be_deleted_is_named() -> None:
     found = check()
     assert found.result is Result.FAILED
     assert "s3://b/lake/.frazil-doctor-1 was written, and not deleted" in found.found
-
-
-def test_a_folder_is_checked_and_left_as_it_was(tmp_path: Path) -> None:
-    warehouse = tmp_path / "lake" / "warehouse"
-    environment = Environment(
-        name="x",
-        kafka=Kafka(bootstrap="k:9"),
-        catalog=LocalCatalog(path=str(tmp_path / "lake" / "c.db"), warehouse=f"file://{warehouse}"),
-    )
-    steps = lake_access.steps([pipeline()], environment, Secrets({}), Lake(environment, str), lambda: "1")
-    checks = list(examined(steps, seconds=5, total_seconds=5))
-    assert [check.result for check in checks] == ["ok", "ok"]
-    assert list(tmp_path.iterdir()) == []
 
 
 # ── the clock ───────────────────────────────────────────────────────────────────────────────────

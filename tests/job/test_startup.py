@@ -39,11 +39,6 @@ class FakeJvm:
         return "emrs-own-iceberg.jar"
 
 
-def test_what_was_expected_may_begin() -> None:
-    startup.check_python(WANTED, version=(3, 11))
-    startup.check_jvm(WANTED, FakeJvm())
-
-
 def test_emrs_own_build_of_the_same_version_may_begin() -> None:
     startup.check_jvm(WANTED, FakeJvm(spark="4.1.1-amzn-0"))
 

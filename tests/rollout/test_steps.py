@@ -199,20 +199,6 @@ def test_the_proof_is_asked_of_the_newest_run() -> None:
     assert found.id == "r2"
 
 
-def test_what_was_given_up_gives_way_to_what_was_proven() -> None:
-    given_up = PROVEN.with_given_up(NEW)
-    assert decided(NEW, given_up, [run(NEW)]) == [Cancel]
-    (start,) = next_steps(NEW, given_up, [run(NEW, RunState.CANCELLED)], Readiness.NOTHING_YET, NOW)
-    assert isinstance(start, Start)
-    assert start.desired == OLD
-    assert decided(NEW, given_up, [run(OLD)]) == []
-
-
-def test_without_a_proven_generation_there_is_nothing_to_go_back_to() -> None:
-    assert decided(NEW, RolloutState().with_given_up(NEW), []) == [Halt]
-    assert decided(NEW, RolloutState().with_given_up(NEW), [run(NEW)]) == [Cancel]
-
-
 def test_a_proven_generation_that_is_given_up_is_not_run_again() -> None:
     assert decided(OLD, PROVEN.with_given_up(OLD), []) == [Halt]
 
@@ -232,12 +218,6 @@ def test_a_proven_generation_has_three_runs_an_hour(ended: float, step: type[Ste
 def test_a_cancelled_run_is_no_failure() -> None:
     cancelled = [run(NEW, RunState.CANCELLED, id=f"r{n}") for n in range(9)]
     assert decided(NEW, PROVEN, cancelled) == [Start]
-
-
-def test_a_stopped_job_starts_nothing_whatever_is_remembered() -> None:
-    stopped = desired(3, is_stopped=True)
-    assert decided(stopped, PROVEN, []) == []
-    assert decided(stopped, RolloutState().with_given_up(stopped), [run(OLD), run(NEW, id="r2")]) == [Cancel, Cancel]
 
 
 def test_a_decision_changes_nothing_that_it_is_given() -> None:
