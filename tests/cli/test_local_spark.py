@@ -100,7 +100,7 @@ except Exception as error:
         ("kill -9 $$", "60"),
         ("exit 3", "60"),
         ("exit 0", "1"),  # PySpark waits without end for one that ends without an error
-        ("exec sleep 30", "1"),
+        ("exec sleep 5", "1"),
         # It comes up, and is gone when it is asked for something.
         (
             "import os, struct\n"
