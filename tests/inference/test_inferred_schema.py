@@ -11,7 +11,7 @@ from frazil.errors import InvalidInput
 from frazil.inference.inferred_schema import avro_schema, columns, json_schema, record_name
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Place, Sample
-from frazil.local.produce.encoders import GivenSchema, avro_encoder
+from frazil.local.produce.encoders import avro_encoder
 from frazil.schemas import avro
 from frazil.schemas.declared_columns import declared_type
 from frazil.schemas.json.documents import parse
@@ -48,7 +48,7 @@ def test_records_become_an_avro_schema_that_encodes_each_of_them() -> None:
     gift = {"name": "gift", "type": ["null", "boolean"], "default": None}
     item = {"type": "record", "name": "Orders_items_item", "fields": [{"name": "sku", "type": "string"}, gift]}
     assert fields["items"] == {"type": "array", "items": ["null", item]}
-    encoder = avro_encoder(GivenSchema(file="inferred", text=text))
+    encoder = avro_encoder(Line("inferred", text))
     assert all(encoder.encode(line) for line in lines(*RECORDS))
 
 

@@ -180,14 +180,11 @@ def produce(
     Exit codes: 0 produced; 2 invalid input, or a wrong record; 3 a local service does not run
     """
     from frazil.inference.record_file import read_records
-    from frazil.local.produce.produce import FORMATS, Wanted
+    from frazil.local.produce.produce import Wanted
     from frazil.local.produce.produce import produce as send
     from frazil.local.services import running
 
     check_local(option, ENVIRONMENTS)
-    if value_format is not None and value_format not in FORMATS:
-        what = f"there is no format {value_format}"
-        raise InvalidInput(what, where="--format", do=f"Name one of {', '.join(FORMATS)}")
     declared = next((one.topic for one in declared_if_any(file) if one.topic.name == topic), None)
     wanted = Wanted(
         topic=topic,

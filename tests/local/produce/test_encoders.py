@@ -13,7 +13,7 @@ import pytest
 
 from frazil.errors import InvalidInput
 from frazil.inference.record_file import Line
-from frazil.local.produce.encoders import GivenSchema, avro_encoder
+from frazil.local.produce.encoders import avro_encoder
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
 INNER = {"type": "record", "name": "Inner", "fields": [{"name": "n", "type": "int"}]}
@@ -24,7 +24,7 @@ def schema(kind: Any) -> str:
 
 
 def encoded(text: str, record: str) -> bytes:
-    return avro_encoder(GivenSchema(file="r.avsc", text=text)).encode(Line("x:1", record))
+    return avro_encoder(Line("r.avsc", text)).encode(Line("x:1", record))
 
 
 def read_back(kind: Any, value: str) -> Any:

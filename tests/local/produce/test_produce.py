@@ -190,8 +190,8 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
         (("--schema", "{}/s.avsc"), '{"id": 1}\n{"id": 2.5}', "stdin:2: R.id is <2.5> of type"),
         (("--schema", "{}/s.json"), '{"id": 1}\n{"id": "x"}', "stdin:2: $.id: 'x' is not of type 'integer'"),
         (("--schema", "{}/s.proto"), '{"id": 1}\n{"id": "x"}', "stdin:2: it is no R: "),
-        (("--key", "id"), '{"id": 1}\n{"i": 1}', "stdin:2: the field 'id', which --key names, is missing"),
-        (("--key", "id"), '{"id": 1}\n{"id": null}', "stdin:2: the field 'id', which --key names, is null"),
+        (("--key", "id"), '{"id": 1}\n{"i": 1}', "stdin:2: the field 'id', which --key names, is missing or null"),
+        (("--key", "id"), '{"id": 1}\n{"id": null}', "stdin:2: the field 'id', which --key names, is missing or null"),
         (("--key", "id"), '{"id": "\\ud800"}', "stdin:1: the record has half a surrogate pair"),
         (
             (),
@@ -200,10 +200,14 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
         ),
         ((), "\n", "there is no record"),
         (("--format", "protobuf"), '{"id": 1}', "a Protobuf schema cannot be inferred. Give --schema FILE.proto"),
-        (("--format", "xml"), '{"id": 1}', "there is no format xml"),
+        (
+            ("--format", "xml"),
+            '{"id": 1}',
+            "records of format xml are not produced. Give --format json, json_schema, avro or protobuf",
+        ),
         (("--format", "avro", "--schema", "{}/s.json"), '{"id": 1}', "the file's ending is of no schema of the format"),
         (("--schema", "{}/s.txt"), '{"id": 1}', "the file's ending is of no schema"),
-        (("--schema", "{}/none.avsc"), '{"id": 1}', "it cannot be read (No such file or directory)"),
+        (("--schema", "{}/none.avsc"), '{"id": 1}', "it cannot be read ("),
         (("--schema", "{}/remote.json"), '{"id": 1}', "which it does not have"),
     ],
 )

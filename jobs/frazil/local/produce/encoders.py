@@ -20,20 +20,6 @@ from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
 from frazil.schemas import avro
 
-TYPES = {Avro.kind: SchemaType.AVRO, JsonSchema.kind: SchemaType.JSON, Protobuf.kind: SchemaType.PROTOBUF}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenSchema:
-    """The schema that a person gave, or that a declaration names, and the file for messages."""
-
-    file: str
-    text: str
-    descriptors: bytes = b""
-    """Of Protobuf, a compiled descriptor set instead of the text."""
-    message: str = ""
-    """The full name of the Protobuf message; default: the first one of the file."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
@@ -49,7 +35,7 @@ class Encoder:
     """Protobuf's message index."""
 
 
-def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: GivenSchema | None) -> Encoder:
+def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: Line | None) -> Encoder:
     """Return the encoder of values. Without a schema, that of Avro and of a JSON Schema is inferred from all records.
 
     Raises `InvalidInput` if no schema fits, if the given one is invalid, or if the format has none where one is needed.
@@ -70,14 +56,14 @@ def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: GivenSche
             raise InvalidInput(f"records of format {kind} are not produced", where=f"topic {topic}", do=do)
 
 
-def inferred(kind: str, name: str, lines: Sequence[Line]) -> GivenSchema:
+def inferred(kind: str, name: str, lines: Sequence[Line]) -> Line:
     """Return the schema of all records. Raises `InvalidInput` if values of a field have no common type."""
     sample = Sample.of(lines)
     for error in sample.unused:
         raise error
     sample.refuse_conflicts("the records", "Correct them, or give --schema FILE; nothing was produced")
     text = avro_schema(sample.found, name) if kind == Avro.kind else json.dumps(json_schema(sample.found, name))
-    return GivenSchema(file="the inferred schema", text=text)
+    return Line("the inferred schema", text)
 
 
 def _json(line: Line) -> bytes:
@@ -86,7 +72,7 @@ def _json(line: Line) -> bytes:
     return line.text.encode()
 
 
-def avro_encoder(given: GivenSchema) -> Encoder:
+def avro_encoder(given: Line) -> Encoder:
     """Return an encoder in Avro. Members of unions are written bare, without the name of their type.
 
     Logical types take what people write: ISO 8601 for dates, times and timestamps, numbers or texts for decimals.
@@ -96,7 +82,7 @@ def avro_encoder(given: GivenSchema) -> Encoder:
         name = str(getattr(avro.parse(given.text).root, "name", ""))
         schema = fastavro.parse_schema(json.loads(given.text))
     except (UnreadableSchema, fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, ValueError) as error:
-        raise InvalidInput(f"this is no Avro schema: {error}", where=given.file, do="Correct the schema") from None
+        raise InvalidInput(f"this is no Avro schema: {error}", where=given.place, do="Correct the schema") from None
 
     def encode(line: Line) -> bytes:
         _, body = line.value, io.BytesIO()
@@ -158,14 +144,14 @@ def _logical(value: Any, name: str, schema: Mapping[str, Any]) -> Any:
     return made
 
 
-def _schema_encoder(given: GivenSchema) -> Encoder:
+def _schema_encoder(given: Line) -> Encoder:
     """Return an encoder in JSON that compares records with the schema. References are never fetched."""
     from jsonschema.exceptions import SchemaError, ValidationError
     from jsonschema.validators import Draft7Validator, validator_for
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
-    schema = Line(given.file, given.text).value
+    schema = given.value
     kind = validator_for(schema, default=Draft7Validator)
     checker: Any = kind(json.loads(given.text), registry=Registry())
 
@@ -177,35 +163,33 @@ def _schema_encoder(given: GivenSchema) -> Encoder:
             raise line.wrong(f"{error.json_path}: {error.message}"[:300]) from None
         except Unresolvable as error:
             what = f"it refers to {error.ref}, which it does not have"
-            raise InvalidInput(what, where=given.file, do="Put it into the file, below definitions") from None
+            raise InvalidInput(what, where=given.place, do="Put it into the file, below definitions") from None
         return body
 
     try:
         kind.check_schema(checker.schema)
     except SchemaError as error:
-        raise InvalidInput(f"this is no JSON Schema: {error.message}", where=given.file, do="Correct it") from None
+        raise InvalidInput(f"this is no JSON Schema: {error.message}", where=given.place, do="Correct it") from None
     title = schema.get("title", "") if isinstance(schema, dict) else ""
     return Encoder(encode=encode, type=SchemaType.JSON, schema=given.text, name=str(title))
 
 
-def _protobuf_encoder(given: GivenSchema) -> Encoder:
+def _protobuf_encoder(given: Line) -> Encoder:
+    """Return an encoder of the first message of a `.proto` file."""
     from google.protobuf import json_format
     from google.protobuf.descriptor_pb2 import FileDescriptorSet
     from google.protobuf.descriptor_pool import DescriptorPool
     from google.protobuf.message_factory import GetMessageClass
 
     from frazil.decode.protobuf.compiler import compile_proto
-    from frazil.schema_files.descriptors import message_schema
 
     try:
-        compiled = message_schema(given.descriptors, given.message) if given.descriptors else compile_proto(given.text)
+        compiled = compile_proto(given.text)
     except UnreadableSchema as error:
-        raise InvalidInput(error.what, where=given.file, do=error.do or "Correct the file") from None
-    index = {name: path for path, name in compiled.indexes.items()}
-    if not index:
-        raise InvalidInput("the file has no message", where=given.file, do="Declare one")
-    name = given.message or compiled.indexes[(0,)]
-    pool = DescriptorPool()
+        raise InvalidInput(error.what, where=given.place, do=error.do or "Correct the file") from None
+    if (0,) not in compiled.indexes:
+        raise InvalidInput("the file has no message", where=given.place, do="Declare one")
+    name, pool = compiled.indexes[(0,)], DescriptorPool()
     for file in FileDescriptorSet.FromString(compiled.descriptors).file:
         pool.AddSerializedFile(file.SerializeToString())
     message = GetMessageClass(pool.FindMessageTypeByName(name))
@@ -217,4 +201,4 @@ def _protobuf_encoder(given: GivenSchema) -> Encoder:
         except json_format.ParseError as error:
             raise line.wrong(f"it is no {name}: {' '.join(str(error).split()).rstrip('.')}") from None
 
-    return Encoder(encode=encode, type=SchemaType.PROTOBUF, schema=given.text, name=name, index=index[name])
+    return Encoder(encode=encode, type=SchemaType.PROTOBUF, schema=given.text, name=name, index=(0,))

@@ -15,14 +15,13 @@ from confluent_kafka import admin as kafka_admin
 from frazil.clients.registry.admin import RegistryAdmin
 from frazil.declaration import Topic
 from frazil.declaration.checks.constraints import shown
-from frazil.declaration.formats import LARGEST as LARGEST_SCHEMA
 from frazil.declaration.formats import Avro, Bytes, Format, Json, JsonSchema, Protobuf, Text
 from frazil.declaration.options import SubjectStrategy
 from frazil.errors import InvalidInput, KafkaUnavailable
 from frazil.inference.inferred_schema import record_name
 from frazil.inference.record_file import Line
 from frazil.local.kafka_broker import LARGEST_MESSAGE_BYTES
-from frazil.local.produce.encoders import Encoder, GivenSchema, avro_encoder, inferred, value_encoder
+from frazil.local.produce.encoders import Encoder, avro_encoder, inferred, value_encoder
 from frazil.schemas.avro.schema_fingerprint import head
 from frazil.schemas.wire_format import prefixed
 
@@ -32,7 +31,6 @@ SECONDS = 60.0
 _QUIET: dict[str, Any] = {"log_level": 0, "error_cb": lambda _: None}  # errors are reported by results
 _WRONG = (KafkaError.TOPIC_EXCEPTION, KafkaError.INVALID_PARTITIONS, KafkaError.POLICY_VIOLATION)
 LARGEST_RECORD_BYTES = LARGEST_MESSAGE_BYTES - 1024  # Kafka counts the record's own fields too
-FORMATS = (Json.kind, JsonSchema.kind, Avro.kind, Protobuf.kind)
 _ENDINGS = {".avsc": Avro.kind, ".json": JsonSchema.kind, ".proto": Protobuf.kind}
 
 
@@ -155,7 +153,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
         raise InvalidInput("there is no record", do="Write one JSON object a line")
     kind, topic = wanted.chosen_format(), wanted.topic
     declared = wanted.declared.value if wanted.declared is not None and wanted.declared.value.kind == kind else None
-    encoder = value_encoder(kind, topic, lines, _given(wanted, declared))
+    encoder = value_encoder(kind, topic, lines, _given(wanted) or _declared_schema(declared))
     values = _encoded(encoder, lines)
     keys = _keys(wanted, lines) if wanted.key is not None else None
     writer = TopicWriter(bootstrap, topic)
@@ -185,24 +183,18 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     return Produced(topic=topic, created=not before, format=kind, partitions=sent, schemas=schemas)
 
 
-def _given(wanted: Wanted, declared: Format | None) -> GivenSchema | None:
-    """Return the schema of the option, else that of the declaration, the newest one."""
-    if wanted.schema is not None:
-        try:
-            text = wanted.schema.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InvalidInput.unreadable(wanted.schema, error) from None
-        except UnicodeDecodeError:
-            raise InvalidInput("this is not UTF-8", where=str(wanted.schema)) from None
-        if len(text) > LARGEST_SCHEMA:
-            raise InvalidInput("the schema is larger than 1 MiB", where=str(wanted.schema))
-        return GivenSchema(file=str(wanted.schema), text=text)
-    if declared is None or not declared.schema:
-        return None
-    file = declared.schema[-1]
-    if file.format == Protobuf.kind:
-        return GivenSchema(file=file.file, text="", descriptors=file.data, message=declared.record_name or "")
-    return GivenSchema(file=file.file, text=file.content)
+def _given(wanted: Wanted) -> Line | None:
+    """Return the schema of the option."""
+    try:
+        return Line(str(wanted.schema), wanted.schema.read_text(encoding="utf-8")) if wanted.schema else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"it cannot be read ({error})", where=str(wanted.schema)) from None
+
+
+def _declared_schema(of: Format | None) -> Line | None:
+    """Return the newest schema of a declaration. A compiled one of Protobuf has no text."""
+    files = (of.schema or ()) if of is not None and of.kind != Protobuf.kind else ()
+    return Line(files[-1].file, files[-1].content) if files else None
 
 
 def _encoded(encoder: Encoder, lines: Sequence[Line]) -> list[bytes]:
@@ -226,9 +218,7 @@ def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
     for line in lines:
         value = line.value
         if not isinstance(value, dict) or value.get(field) is None:
-            is_null = isinstance(value, dict) and field in value
-            what = f"the field {shown(field)}, which --key names, is {'null' if is_null else 'missing'}"
-            raise line.wrong(what)
+            raise line.wrong(f"the field {shown(field)}, which --key names, is missing or null")
         objects.append(Line(line.place, _json({field: value[field]})))
     match of:
         case Text() | Bytes():
@@ -236,14 +226,12 @@ def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
         case Json():
             is_object = of.columns is not None
             encoder = Encoder(encode=lambda line: (line.text if is_object else _json(line.value[field])).encode())
-        case Avro() if of.schema:
-            encoder = avro_encoder(GivenSchema(file=of.schema[-1].file, text=of.schema[-1].content))
         case Avro():
-            encoder = avro_encoder(inferred(Avro.kind, record_name(wanted.topic, "Key"), objects))
+            given = _declared_schema(of)
+            encoder = avro_encoder(given or inferred(Avro.kind, record_name(wanted.topic, "Key"), objects))
         case _:
             what = f"keys of format {of.kind} are not produced"
-            do = "Produce without --key, or with a client of your own"
-            raise InvalidInput(what, where=f"topic {wanted.topic}", do=do)
+            raise InvalidInput(what, where=f"topic {wanted.topic}", do="Produce without --key, or with your own client")
     return encoder, _encoded(encoder, objects)
 
 
