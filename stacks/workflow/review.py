@@ -36,7 +36,6 @@ from stacks.workflow.terraform_plans import (
     copied,
     declared_by,
     declared_pipelines,
-    given,
     plans,
     synthesise,
     synthesised,
@@ -92,7 +91,7 @@ def _reviewed(
     accepted = json_object(chosen.acceptances) if chosen.acceptances else None
     if chosen.only_changed and chosen.synthesised is None:
         raise NotPlanned("--only-changed needs --synthesised, the stacks that are compared")
-    terraform = "" if chosen.plan or chosen.offline else program(settings)
+    terraform = "" if chosen.offline else program(settings)
     # Only this user can read the folder, and it is always removed.
     with tempfile.TemporaryDirectory(prefix="frazil-review-") as folder:
         if chosen.offline:
@@ -109,8 +108,6 @@ def _reviewed(
         if chosen.offline:
             stacks = {name: synthesised(each) for name, each in folders.items()}
             planned = list(first_plans(stacks, declared_pipelines(folders.values())))
-        elif chosen.plan:
-            planned = list(given(chosen.plan, folders))
         else:
             planned = list(plans(folders, settings, terraform))
         return review_of(
@@ -195,7 +192,6 @@ def parser_of(module: str, about: str | None, deployments: Iterable[str]) -> arg
 
 def _arguments(arguments: Sequence[str], deployments: Iterable[str] = DEPLOYMENTS) -> argparse.Namespace:
     parser = parser_of("review", __doc__, deployments)
-    parser.add_argument("--plan", action="append", default=[], metavar="[STACK=]FILE", help="a plan as JSON")
     parser.add_argument("--synthesised", type=Path, metavar="DIR", help="plan the stacks of another checkout")
     parser.add_argument("--only-changed", action="store_true", help="plan nothing if these are this checkout's stacks")
     parser.add_argument("--offline", action="store_true", help="review a first deployment without credentials")

@@ -147,37 +147,8 @@ def _makes_outputs(plan: Mapping[str, Any]) -> bool:
     return any("create" in each.get("actions", ()) for each in (plan.get("output_changes") or {}).values())
 
 
-def given(named: Sequence[str], folders: Mapping[str, Path]) -> Iterator[StackPlan]:
-    """Read existing plans: `FILE`, named for its stack (`dev-confluent.json`), or `STACK=FILE`.
-
-    Raises `NotPlanned` for an unknown stack, or a file that is no plan.
-    """
-    files = {}
-    for each in named:
-        stack, is_named, file = each.partition("=")
-        path = Path(file if is_named else each)
-        files[stack if is_named else path.stem] = path
-    unknown = sorted(files.keys() - folders.keys())
-    if unknown:
-        raise NotPlanned(f"{', '.join(unknown)}: the stack does not exist. Name one of {', '.join(folders)}")
-    declared = declared_pipelines(folders.values())
-    for name, folder in folders.items():
-        if name in files:
-            yield StackPlan(name=name, synthesised=synthesised(folder), plan=_read(files[name]), pipelines=declared)
-
-
 def declared_pipelines(folders: Iterable[Path]) -> tuple[Mapping[str, Any], ...]:
     """Return the documents of pipelines in all stacks that were synthesised together, of which these are some."""
     folders_of_all = sorted({file.parent for folder in folders for file in folder.parent.glob("*/cdk.tf.json")})
     stacks = [stack for each in folders_of_all if "resource" in (stack := synthesised(each))]
     return tuple(document for each in stacks for document in read(each).documents if "pipelines" in document)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        plan = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise NotPlanned(f"{file}: the file cannot be read: {type(error).__name__}") from None
-    if not isinstance(plan, dict) or ("resource_changes" not in plan and "planned_values" not in plan):
-        raise NotPlanned(f"{file}: the file is no plan. Write it with `terraform show -json`")
-    return plan

@@ -261,13 +261,13 @@ def test_a_new_environment_synthesises_a_new_project(root: Path, tmp_path: Path)
     stacks = {f"dev-{what}" for what in ("foundation", "confluent", "ingestion")}
     assert {each.name for each in (project / "cdktf.out" / "stacks").iterdir()} == stacks
     assert {each.name for each in (project / "deployed").iterdir()} == {"dev.json"}
-    for stack in stacks:
-        (tmp_path / f"{stack}.json").write_text('{"resource_changes": [], "planned_values": {}}')
-    plans = [
-        word for stack in stacks if stack.startswith("dev-") for word in ("--plan", str(tmp_path / f"{stack}.json"))
-    ]
     reviewed = subprocess.run(
-        ["frazil", "deploy", "plan", "dev", *plans], cwd=project, env=shell, capture_output=True, text=True, check=False
+        ["frazil", "deploy", "plan", "dev", "--offline"],
+        cwd=project,
+        env=shell,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "## Review of `dev`" in reviewed.stdout, reviewed.stderr
     assert "| `orders` | `shop.orders` | new |" in reviewed.stdout

@@ -14,12 +14,13 @@ from frazil.declaration import Avro, Pipeline, SubjectStrategy, Table, Topic, Up
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
+from policies.review.plan.plan_gaps import StackPlan
 from policies.review.prices import price_table
 from policies.review.review import Review, review
 from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment, GitHub
 from stacks.stacks.account_setup import Owner
 from stacks.workflow.review import access_of
-from stacks.workflow.terraform_plans import given
+from stacks.workflow.terraform_plans import declared_pipelines
 from tests.policies.reviewing import TODAY
 from tests.stacks.simulated_plans import planned, simulated
 from tests.stacks.synthesised import (
@@ -168,8 +169,11 @@ def test_a_stack_that_is_deployed_alone_is_reviewed_with_the_pipelines_of_all(tm
     for what, stack in after.items():
         (tmp_path / f"dev-{what}").mkdir()
         (tmp_path / f"dev-{what}" / "cdk.tf.json").write_text(json.dumps(stack))
-    (tmp_path / "dev-confluent.json").write_text(json.dumps(simulated(after["confluent"], before["confluent"])))
-    [alone] = given([str(tmp_path / "dev-confluent.json")], {"dev-confluent": tmp_path / "dev-confluent"})
+    pipelines, change = (
+        declared_pipelines([tmp_path / "dev-confluent"]),
+        simulated(after["confluent"], before["confluent"]),
+    )
+    alone = StackPlan(name="dev-confluent", synthesised=after["confluent"], plan=change, pipelines=pipelines)
     of_all, of_none = (
         review("dev", [each], prices=price_table(), today=TODAY, access=access_of(DEV))
         for each in (alone, replace(alone, pipelines=()))

@@ -46,7 +46,7 @@ def test_the_checkouts_own_review_is_asked_by_the_same_python(asked: dict[str, A
 def test_without_credentials_nothing_is_taken_that_needs_a_plan(asked: dict[str, Any]) -> None:
     assert ran("dev", "--offline").exit_code == 0
     assert asked["command"][3:] == ["--offline", "--", "dev"]
-    for option in (("--plan", "a.json"), ("--form", "f.json"), ("--acceptances", "a.json"), ("--synthesised", "x")):
+    for option in (("--form", "f.json"), ("--acceptances", "a.json"), ("--synthesised", "x")):
         ended = ran("dev", "--offline", *option)
         assert (ended.exit_code, "--offline: it has no plan of Terraform" in ended.stderr) == (2, True)
 
@@ -64,13 +64,12 @@ def test_all_options_are_handed_on_and_files_as_seen_from_here(
 ) -> None:
     here = Path.cwd()
     told = ran(
-        "dev", "--plan", "a.json", "--plan", "dev-confluent=b.json", "--assumptions", "c.json",
+        "dev", "--assumptions", "c.json",
         "--accept-danger", "it is empty; $(touch x)", "--pipelines", "mine.py", "--release", "manifest.json",
     )  # fmt: skip
     assert told.exit_code == 0
     assert asked["command"][3:] == [
-        "--accept-danger=it is empty; $(touch x)", f"--plan={here}/a.json", f"--plan=dev-confluent={here}/b.json",
-        f"--assumptions={here}/c.json", "--", "dev",
+        "--accept-danger=it is empty; $(touch x)", f"--assumptions={here}/c.json", "--", "dev",
     ]  # fmt: skip
     assert asked["env"]["FRAZIL_PIPELINES"] == f"{here}/mine.py"
     assert asked["env"]["FRAZIL_RELEASE"] == f"{here}/manifest.json"
@@ -80,10 +79,10 @@ def test_all_options_are_handed_on_and_files_as_seen_from_here(
 def test_a_value_that_looks_like_an_option_is_handed_on_as_a_value(
     asked: dict[str, Any], capsys: pytest.CaptureFixture[str], odd: str
 ) -> None:
-    assert ran(f"--accept-danger={odd}", "--plan", odd, "--", odd).exit_code == 0
+    assert ran(f"--accept-danger={odd}", "--form", odd, "--", odd).exit_code == 0
     parsed = stacks_review._arguments(asked["command"][3:])
     assert (parsed.environment, parsed.accept_danger) == (odd, odd)
-    assert parsed.plan == [f"{Path.cwd()}/{odd}"]
+    assert parsed.form == Path.cwd() / odd
     assert stacks_review.main(["--", odd], {}, date(2026, 1, 1)) == 2
     assert f"the environment {odd} does not exist. Name one of" in capsys.readouterr().err
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from frazil.release.manifest import Architecture, manifest
 from policies.review.markdown.page import marker
 from policies.review.plan.compared_plans import normal_form, read_form
 from policies.review.plan.plan_gaps import StackPlan
@@ -23,11 +22,11 @@ from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.workflow import review
 from stacks.workflow.deployed import Deployed, Held, write
 from stacks.workflow.terraform_command import NotPlanned
-from stacks.workflow.terraform_plans import copied, given, plans, synthesise
+from stacks.workflow.terraform_plans import copied, plans, synthesise, synthesised
 from tests.policies.review.cases import TOPIC, topic
 from tests.policies.review.planning import change, plan, stays
 from tests.policies.reviewing import TODAY
-from tests.stacks.synthesised import release, resources, stacks_of
+from tests.stacks.synthesised import resources, stacks_of
 
 SECRET = "planted-in-a-plan-0123456789"
 TERRAFORM = shutil.which("terraform")
@@ -56,16 +55,19 @@ def synthesis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 @pytest.fixture
 def ended(
-    tmp_path: Path, synthesis: list[Path], capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, synthesis: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    """Runs it with a plan of dev's ingestion; returns exit status, what it said, and what it complained of."""
+    """Runs it with a plan of an ingestion; returns exit status, what it said, and what it complained of."""
+    monkeypatch.setattr(review, "program", lambda settings: "terraform")
 
-    def run(made: Any, *arguments: str, name: str = "dev-ingestion") -> tuple[int, str, str]:
-        file = tmp_path / f"{name}.json"
-        file.write_text(made if isinstance(made, str) else json.dumps(made))
-        status = review.main(["dev", "--plan", str(file), *arguments], {"PATH": os.environ["PATH"]}, TODAY)
+    def run(made: Any, *arguments: str, environment: str = "dev") -> tuple[int, str, str]:
+        def plans(folders: dict[str, Path], *more: Any) -> list[StackPlan]:
+            name = f"{environment}-ingestion"
+            return [StackPlan(name=name, synthesised=synthesised(folders[name]), plan=json.loads(json.dumps(made)))]
+
+        monkeypatch.setattr(review, "plans", plans)
+        status = review.main([environment, *arguments], {}, TODAY)
         out, err = capsys.readouterr()
-        assert synthesis
         assert not any(folder.exists() for folder in synthesis)
         return status, out, err
 
@@ -134,19 +136,6 @@ def test_what_the_estimate_assumes_can_be_told(ended: Ended, tmp_path: Path) -> 
     assert (status, "there is no such assumption" in err) == (5, True)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", "no JSON", SECRET])
-def test_a_file_that_is_no_plan_is_an_error_that_shows_nothing_of_it(ended: Ended, text: str) -> None:
-    status, out, err = ended(text)
-    assert (status, out) == (5, "")
-    assert SECRET not in err
-
-
-def test_a_plan_of_no_stack_is_an_error(ended: Ended) -> None:
-    status, _, err = ended(plan(), name="prod-ingestion")
-    assert status == 5
-    assert "Name one of dev-foundation, dev-confluent, dev-ingestion" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [(["nowhere"], 2), (["dev", "--surely"], 2), ([], 2), (["dev", "--assumptions", "/nowhere.json"], 5)],
@@ -165,32 +154,26 @@ def test_without_terraform_it_says_so(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_stand_ins_without_tls_are_tolerated_in_the_local_environment(
-    synthesis: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ended: Ended, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "local-ingestion.json"
-    file.write_text(json.dumps(plan(deployed("local"))))
-    arguments, settings = ["local", "--plan", str(file)], {"PATH": os.environ["PATH"]}
-    assert review.main(arguments, settings, TODAY) == 0
+    made = plan(deployed("local"))
+    assert ended(made, environment="local")[0] == 0
     monkeypatch.setattr(review, "ON_STAND_INS", ())
-    assert review.main(arguments, settings, TODAY) == 1
+    assert ended(made, environment="local")[0] == 1
 
 
 @pytest.mark.long
 def test_it_synthesises_and_reviews_as_a_module(root: Path, tmp_path: Path) -> None:
-    """All of it but Terraform: the environment, a release, a plan that was made already."""
-    told, file, recorded = tmp_path / "manifest.json", tmp_path / "plan.json", tmp_path / "deployed" / "dev.json"
+    recorded = tmp_path / "deployed" / "dev.json"
     write(recorded, Deployed(environment="dev"))
     before = recorded.read_bytes()
-    told.write_bytes(manifest(release(Architecture.ARM64)))
-    file.write_text(json.dumps(plan(UNCHANGED, LOST)))
     done = subprocess.run(
-        [sys.executable, "-m", "stacks.workflow.review", "dev", "--plan", f"dev-ingestion={file}"],
+        [sys.executable, "-m", "stacks.workflow.review", "dev", "--offline"],
         cwd=root,
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "FRAZIL_PIPELINES": "stacks/example.py",
-            "FRAZIL_RELEASE": str(told),
             "FRAZIL_DEPLOYED": str(tmp_path / "deployed"),
             "TMPDIR": str(tmp_path),
         },
@@ -198,8 +181,8 @@ def test_it_synthesises_and_reviews_as_a_module(root: Path, tmp_path: Path) -> N
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "`data_lost`" in done.stdout
+    assert (done.returncode, done.stderr) == (4, "")
+    assert "| `flights` | `nyc.flights` | new |" in done.stdout
     assert list(tmp_path.glob("frazil-review-*")) == []
     assert recorded.read_bytes() == before, "a review changes nothing"
 
@@ -232,7 +215,7 @@ def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path
     os.mkfifo(tmp_path / "for-ever")
     # Synthesis takes seconds and is not what is asked here: a folder of a stack is enough.
     script = (
-        "import runpy, sys\nfrom pathlib import Path\nfrom stacks import terraform_plans\n"
+        "import runpy, sys\nfrom pathlib import Path\nfrom stacks.workflow import terraform_plans\n"
         "def done(deployment, folder, settings, app):\n"
         "    made = folder / 'cdktf.out' / 'stacks' / 'dev-x'\n    made.mkdir(parents=True)\n"
         "    (made / 'cdk.tf.json').write_text('{}')\n    return {'dev-x': made}\n"
@@ -348,17 +331,6 @@ def test_a_provider_that_cannot_be_had_is_an_error_in_terraforms_words(stack: Ca
         planned(stack(one=wanted))
 
 
-def test_plans_are_told_by_their_files_names_or_by_name(tmp_path: Path, synthesis: list[Path]) -> None:
-    file = tmp_path / "dev-x.json"
-    file.write_text(json.dumps(plan(stays("a.b", {"x": 1}))))
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "cdk.tf.json").write_text("{}")
-    for named in (str(file), f"dev-x={file}"):
-        [told] = given([named], {"dev-x": folder})
-        assert (told.name, told.plan is not None) == ("dev-x", True)
-
-
 def test_an_unknown_environment_is_invalid_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert review.main(["nosuch"], {}, TODAY) == 2
     assert "the environment nosuch does not exist. Name one of dev" in capsys.readouterr().err
@@ -426,14 +398,12 @@ def base(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(review, "synthesise", done)
 
 
-def test_the_stacks_of_another_checkout_are_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, file = foreign(tmp_path / "a"), tmp_path / "dev-ingestion.json"
-    file.write_text(json.dumps(plan(UNCHANGED)))
-    arguments = ["dev", "--synthesised", str(folder), "--plan", str(file)]
-    assert review.main(arguments, {"PATH": os.environ["PATH"]}, TODAY) == 0
+def test_the_stacks_of_another_checkout_are_planned(ended: Ended, tmp_path: Path) -> None:
+    folder = foreign(tmp_path / "a")
+    assert ended(plan(UNCHANGED), "--synthesised", str(folder))[0] == 0
     shutil.rmtree(folder / "dev-foundation")
-    assert review.main(arguments, {"PATH": os.environ["PATH"]}, TODAY) == 5
-    assert "dev-foundation" in capsys.readouterr().err
+    status, _, err = ended(plan(UNCHANGED), "--synthesised", str(folder))
+    assert (status, "dev-foundation" in err) == (5, True)
 
 
 def test_groups_of_another_checkout_are_planned_and_nothing_but_stacks_is_copied(tmp_path: Path) -> None:

@@ -25,9 +25,6 @@ Acceptances = Annotated[Path | None, flag("--acceptances", "Output of frazil dep
 def review(
     env: Declared = None,
     option: EnvironmentOption = None,
-    plans: Annotated[
-        list[str] | None, flag("--plan", "A plan, as printed by `terraform show -json`.", "[STACK=]FILE")
-    ] = None,
     file: Annotated[Path | None, flag("--pipelines", "Pipelines to deploy.", "FILE", envvar="FRAZIL_PIPELINES")] = None,
     release: Annotated[
         str | None, flag("--release", "Manifest of the release to run, or none.", "FILE|none", envvar="FRAZIL_RELEASE")
@@ -54,15 +51,12 @@ def review(
     Exit codes: 0 nothing changes; 1 refused because of a danger or a guardrail; 2; 4 something changes; 5 not
     reviewed
     """
-    if offline and (plans or synthesised or only_changed or acceptances or form):
+    if offline and (synthesised or only_changed or acceptances or form):
         what = "it has no plan of Terraform"
         raise InvalidInput(what, where="--offline", do="Leave out --offline, or what needs a plan")
     program = required_program("review")
     name = environment_name(env, option)
     arguments = options(accept_danger=reason.strip())
-    for each in plans or ():
-        stack, is_named, path = each.rpartition("=")
-        arguments.append(f"--plan={stack}{is_named}{Path(path).absolute()}")
     arguments += options(synthesised=synthesised, assumptions=assumptions, acceptances=acceptances, form=form)
     arguments += options(only_changed=only_changed, offline=offline)
     variables = {} if file is None else {"FRAZIL_PIPELINES": str(file.absolute())}
