@@ -260,12 +260,6 @@ def test_a_metadata_file_that_is_gone_leaves_nothing_to_check(landed: Landed) ->
 
 
 # ── Doubled, misplaced ──────────────────────────────────────────────────────────────────────────
-def test_a_row_doubled_in_another_file_is_found(landed: Landed) -> None:
-    landed.append(landed.pipeline.table.identifier, landed.files([(0, 42)]), {}, tag=False)
-    (finding,) = landed.verify().findings
-    assert (finding.flaw, finding.partition, finding.ranges, finding.count) == (Flaw.DOUBLED, 0, (Range(42, 43),), 1)
-
-
 def test_a_row_doubled_within_a_file_is_found(landed: Landed) -> None:
     places = [(0, o) for o in range(200, 210)]
     landed.commit({0: 210, 1: 60}, Counts(10, 11), {}, landed.files([*places, (0, 205)]))
@@ -297,12 +291,6 @@ def test_a_record_that_is_row_and_dead_letter_is_found(landed: Landed) -> None:
     landed.append(landed.pipeline.table.dead_letters, landed.dead_files({(0, 42): b""}), {}, tag=False)
     (finding,) = landed.verify().findings
     assert (finding.flaw, finding.partition, finding.ranges) == (Flaw.IN_BOTH, 0, (Range(42, 43),))
-
-
-def test_a_row_beyond_the_ledger_is_found(landed: Landed) -> None:
-    landed.append(landed.pipeline.table.identifier, landed.files([(0, 200), (5, 0)]), {}, tag=False)
-    found = landed.verify()
-    assert {(f.flaw, f.partition) for f in found.findings} == {(Flaw.OUT_OF_RANGE, 0), (Flaw.OUT_OF_RANGE, 5)}
 
 
 def test_rows_without_coordinates_are_found(landed: Landed) -> None:

@@ -157,25 +157,15 @@ def test_less_than_three_days_is_refused(stock: Stock) -> None:
 
 
 @pytest.mark.long
-def test_they_are_only_told_unless_removal_is_asked_for(stock: Stock) -> None:
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_they_are_only_told_unless_removal_is_asked_for_and_in_a_dry_run(stock: Stock, dry_run: bool) -> None:
     stock.land(1)
     stock.staged(1, 10)
     age(stock)
     before = paths(stock)
-    outcome = orphans(stock.maintenance(policy=Policy()), stock.main, remove=False)
+    outcome = orphans(stock.maintenance(policy=Policy(), dry_run=dry_run), stock.main, remove=dry_run)
     assert (outcome.ended, outcome.files_removed) == (Status.DRY_RUN, 1)
     assert outcome.why.endswith(".parquet")
-    assert paths(stock) == before
-
-
-@pytest.mark.long
-def test_a_dry_run_tells_and_deletes_nothing(stock: Stock) -> None:
-    stock.land(1)
-    stock.staged(1, 10)
-    age(stock)
-    before = paths(stock)
-    outcome = orphans(stock.maintenance(policy=Policy(), dry_run=True), stock.main, remove=True)
-    assert (outcome.ended, outcome.files_removed) == (Status.DRY_RUN, 1)
     assert paths(stock) == before
 
 

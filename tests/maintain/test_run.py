@@ -195,11 +195,3 @@ def test_a_long_compaction_takes_the_lease_anew(stock_of: Callable[..., Stock]) 
     lines(stock, clock=lambda: float(next(now)), policy=policy, failpoint=note)
     assert held[1] > held[0]
     stock.assert_nothing_changed()
-
-
-def test_an_orphan_age_that_is_too_short_is_refused_before_anything_is_done(stock: Stock) -> None:
-    stock.land(2)
-    before = stock.metadata()
-    with pytest.raises(FrazilError, match="at least 3 days"):
-        lines(stock, orphans=True, policy=replace(EAGER, orphan_seconds=60))
-    assert stock.metadata() == before

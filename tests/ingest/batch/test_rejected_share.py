@@ -15,7 +15,6 @@ from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entry import Entry
 from frazil.lake.ledger.next_offsets import Offsets
 from frazil.lake.ledger.totals import Counts
-from frazil.recovery.decisions import Accepted
 
 START, END = Offsets("orders", "T1", {0: 0, 1: 5}), Offsets("orders", "T1", {0: 1000, 1: 5})
 
@@ -87,10 +86,6 @@ def test_the_message_names_reasons_the_likely_cause_and_the_command() -> None:
     assert "6,503 of 6,504 records cannot be landed: 6,000 wrong_magic, 503 undecodable" in str(caught.value)
     assert "another format may be meant" in str(caught.value)
     assert "`frazil accept orders rejected-share --reason …`" in str(caught.value)
-
-
-def test_the_decision_has_one_name() -> None:
-    assert Accepted.REJECTED_SHARE.value == ledger.REJECTED_SHARE
 
 
 def late(number: int, read: int, allowed: dict[int, int] | None = None) -> None:

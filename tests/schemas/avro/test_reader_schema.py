@@ -99,10 +99,6 @@ def test_a_type_that_is_called_like_a_primitive_is_told_from_it() -> None:
     assert members.fields[1].name == "member_string"
 
 
-def test_a_thousand_columns_are_rendered() -> None:
-    assert len(types(reader(record(*((f"f{i}", ["null", "string"]) for i in range(1000)))).reader)) == 1001
-
-
 @settings(deadline=None)
 @given(SCHEMAS, st.randoms(use_true_random=False))
 def test_the_writer_anew_reads_the_bytes_as_they_were_written(tree: Any, random: Random) -> None:

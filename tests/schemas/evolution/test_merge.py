@@ -178,11 +178,3 @@ def test_each_version_that_is_merged_fits_what_comes_of_it(versions: list[tuple[
     for schema_id, version in versions:
         if schema_id not in found.incompatible:
             assert fits(found.type, version) is None
-
-
-@settings(deadline=None)
-@given(VERSIONS)
-def test_merging_twice_gives_the_same(versions: list[tuple[int, Struct]]) -> None:
-    once, twice = merge(versions), merge(versions)
-    assert once.type == twice.type
-    assert {i: str(p) for i, p in once.incompatible.items()} == {i: str(p) for i, p in twice.incompatible.items()}

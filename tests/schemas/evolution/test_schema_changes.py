@@ -201,18 +201,3 @@ def test_a_change_never_narrows_nor_drops_a_column(first: Struct, versions: list
             assert isinstance(new.type, Primitive | Decimal)
             assert holds(new.type, old.type)
         assert not (new.required and not old.required)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (AddColumn(("a", "b"), INT), "column a.b added, int"),
-        (WidenColumn(("a",), INT, LONG), "column a widened from int to long"),
-        (RelaxColumn(("a",)), "column a made optional"),
-        (CommentColumn(("a",), "new"), "column a commented"),
-        (RenameColumn(("a",), "b"), "column a renamed to b"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_change_says_itself_in_words(change: object, said: str) -> None:
-    assert str(change) == said
