@@ -17,13 +17,10 @@ from uuid import UUID
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
 from frazil.declaration.engines import Limits
 from frazil.declaration.environment import Environment
 from frazil.errors import RejectedRecords, SourceTruncated
-from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import CHANGE_DATA, LocalServices, up
 from tests.support.captured_table import CapturedTable
 from tests.support.connectors import Converter
@@ -66,8 +63,7 @@ class Copied:
         """Check that the copy has the source's rows, in these columns or all that the source has, and is proven."""
         selected = self.source.selected(*columns)
         assert self.copied(*columns) == {row["id"]: plain(row) for row in selected}
-        found = verify(self.shop.pipeline, Lake(self.shop.lake, Secrets({}).read), deep=True)
-        assert found.outcome == "proven", found.findings
+        self.shop.assert_proven(deep=True)
 
     def copied(self, *columns: str) -> dict[int, dict[str, Any]]:
         """Return the copy's rows by key, in these columns or all that the source has."""

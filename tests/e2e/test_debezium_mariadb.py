@@ -10,11 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Debezium, Upsert
 from frazil.declaration.environment import Environment
-from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from tests.support.mariadb import MariaDb, missing
 from tests.support.shop import Shop
@@ -68,8 +65,7 @@ def test_the_table_is_what_mariadb_selects(
         rows = {row["id"]: plain(row) for row in shop.landed()}
         selected = {row["id"]: row for row in source.selected(**SELECTED)}
         assert rows == selected
-        found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
-        assert found.outcome == "proven", found.findings
+        shop.assert_proven(deep=True)
 
     orders = "shop.orders"
     source.sql(

@@ -43,11 +43,6 @@ def verified(shop: Shop) -> Verification:
     return verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
 
 
-def assert_proven(shop: Shop) -> None:
-    found = verified(shop)
-    assert found.outcome == "proven", [str(f) for f in found.findings]
-
-
 def delete_records(shop: Shop, before: int) -> None:
     admin = AdminClient({"bootstrap.servers": shop.world.bootstrap})
     for deleted in admin.delete_records([TopicPartition(shop.topic, 0, before)]).values():
@@ -87,7 +82,7 @@ def test_a_topic_created_again_is_landed_from_its_beginning(one: Shop) -> None:
     total = one.drain()
     assert (total.written, sum(total.rejected.values())) == (5, 2)
     assert len(one.landed()) + len(one.dead()) == len(old) + 7
-    assert_proven(one)
+    one.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -106,7 +101,7 @@ def test_a_truncated_topic_goes_on_from_its_end_and_later_dead_letters_are_kept(
     total = one.drain(kafka=patched)
     assert (total.written, sum(total.rejected.values())) == (2, 2)
     assert (len(one.landed()), len(one.dead())) == (12 + 2, 6 + 2)
-    assert_proven(one)
+    one.assert_proven(deep=True)
 
 
 class Renamed:
@@ -130,7 +125,7 @@ def test_lost_offsets_are_recorded_and_never_taken_for_read(one: Shop) -> None:
     decided = accepted(one, Accepted.OFFSETS_LOST)
     assert (decided.after.at, decided.lost) == ({0: 21}, {0: 3})
     assert one.drain().written == 2
-    assert_proven(one)
+    one.assert_proven(deep=True)
     (account,) = verified(one).partitions
     assert (account.read, account.landed, account.dead_lettered, account.gaps) == (23, 14, 6, 3)
 
@@ -143,7 +138,7 @@ def test_a_rollback_to_replay_lands_the_records_again_once(one: Shop) -> None:
     assert accepted(one, Accepted.ROLLED_BACK_REPLAY).after.at == {0: 6}
     assert one.drain().read == 12
     one.assert_each_record_once()
-    assert_proven(one)
+    one.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -169,7 +164,7 @@ def test_a_replayed_record_with_another_verdict_is_in_one_place_only(
     accepted(shop, Accepted.ROLLED_BACK_REPLAY)
     assert dict(shop.drain().rejected) == {"incompatible_schema": 4}
     shop.assert_each_record_once()
-    assert_proven(shop)
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -182,7 +177,7 @@ def test_a_rollback_to_hold_goes_on_and_tells_what_is_gone(one: Shop) -> None:
     one.produce(one.orders(1, one.register(), first=90))
     assert one.drain().written == 1
     assert len(one.landed()) == 9
-    assert_proven(one)
+    one.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -193,7 +188,7 @@ def test_a_rollback_to_hold_gives_up_the_rows_of_a_partition_that_was_added_afte
     roll_back(one, 1)
     decided = accepted(one, Accepted.ROLLED_BACK_HOLD)
     assert (decided.after.at, decided.lost) == ({0: 18, 1: 5}, {1: 3})
-    assert_proven(one)
+    one.assert_proven(deep=True)
     assert [(a.read, a.landed, a.dead_lettered, a.gaps) for a in verified(one).partitions][1] == (5, 0, 2, 3)
 
 
@@ -210,7 +205,7 @@ def test_a_lost_ledger_is_taken_from_the_rows(one: Shop) -> None:
     assert accepted(one, Accepted.LEDGER_LOST).after.at == {0: 18}
     assert one.drain().read == 0
     one.assert_each_record_once()
-    assert_proven(one)
+    one.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -227,7 +222,7 @@ def test_undelivered_dead_letters_of_a_replaced_table_are_let_go_by_word_only(sh
     shop.produce([*shop.orders(1, schema_id, first=9), *BAD])
     shop.drain()
     assert (len(shop.landed()), len(shop.dead())) == (5, 2)
-    assert_proven(shop)
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

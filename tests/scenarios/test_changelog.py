@@ -20,7 +20,7 @@ from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios import test_lost_deletes
 from tests.scenarios.test_upserts import KEY as KEY_SCHEMA
-from tests.scenarios.test_upserts import State, stored, verified
+from tests.scenarios.test_upserts import State, stored
 from tests.scenarios.test_value_keys import LINE, Lines, line
 from tests.support import compaction
 from tests.support.debezium_events import ORDERS, PLACEHOLDER, Flattened, Source, column, optional
@@ -36,9 +36,7 @@ ShopOf = Callable[..., Shop]
 def proven(shop: Shop) -> None:
     """Check that the table has each record of the journal once, and that `verify` proves it."""
     shop.assert_each_record_once()
-    for deep in (False, True):
-        proof = verified(shop, deep=deep)
-        assert proof.outcome == "proven", proof.findings
+    shop.assert_proven()
 
 
 def key_of(shop: Shop) -> list[str]:
@@ -215,7 +213,7 @@ def test_each_event_of_a_source_is_a_change(shop_of: ShopOf) -> None:
     assert not stored(shop).schema().find_field("id").required  # a truncate has none
     counts = json.loads(stored(shop).current_snapshot().summary["frazil.counts"])
     assert counts["skipped"] == {"no_change": 1}
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
     assert len(rows) + 1 == len(shop.journal)
 
 
@@ -280,7 +278,7 @@ def test_an_update_or_delete_without_the_row_before_shows_that_the_identity_is_n
     assert shop.drain().rejected == {"before_missing": 4}
     last = in_order(shop)[-1]
     assert (last["customer"], last["_before"]) == ("c", {"id": 1, "customer": "b", "note": None})
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

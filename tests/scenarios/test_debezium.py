@@ -16,7 +16,7 @@ from frazil.errors import InvalidInput, RejectedRecords, SourceTruncated
 from frazil.lake.ledger.entries import entry
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
-from tests.scenarios.test_upserts import stored, verified
+from tests.scenarios.test_upserts import stored
 from tests.support.debezium_events import (
     ORDERS,
     PLACEHOLDER,
@@ -49,9 +49,7 @@ def check(source: Source, *columns: str) -> None:
     assert last is not None
     assert last.keys is not None
     assert last.keys.rows == len(source.rows)
-    for deep in (False, True):
-        proof = verified(shop, deep=deep)
-        assert proof.outcome == "proven", proof.findings
+    shop.assert_proven()
 
 
 def counts(shop: Shop) -> dict[str, Any]:
@@ -199,7 +197,7 @@ def test_lists_and_maps_that_are_left_out_are_those_of_the_change_or_the_row_bef
         3: ("made in the batch", others(3)),
         4: ("nulls are values", dict.fromkeys(OTHERS_GONE)),
     }
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -260,7 +258,7 @@ def test_a_soft_delete_keeps_the_values_that_were_left_out(shop_of: ShopOf) -> N
     assert found[1]["_deleted_at"].timestamp() * 1000 == deleted_at
     assert found[1]["_source"]["lsn"] == source.lsn - 152
     assert (found[2]["_deleted_at"], found[2]["_source"]["lsn"]) == (None, source.lsn)
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -291,8 +289,7 @@ def test_a_row_marked_as_deleted_gives_no_value_to_one_of_its_key(shop_of: ShopO
     assert (found[3]["note"], found[3]["_deleted_at"]) == ("all of it", None)
     assert (found[4]["customer"], found[4]["note"]) == ("again", "n")
     assert found[4]["_deleted_at"] > deleted[4]["_deleted_at"]
-    proof = verified(shop, deep=True)
-    assert proof.outcome == "proven", proof.findings
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -419,7 +416,7 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
     source.delete(20_456, event=False)
     shop.drain()
     assert [(str(row["day"]), row["customer"]) for row in shop.landed()] == [("2026-01-01", "second")]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -463,7 +460,6 @@ def test_any_changes_in_any_batches_end_in_the_rows_of_the_source(shop_of: ShopO
         assert deleted == (
             {key: {name: row.get(name) for name in NAMES} for key, row in gone.items()} if deleted else {}
         )
-        proof = verified(shop, deep=True)
-        assert proof.outcome == "proven", proof.findings
+        shop.assert_proven(deep=True)
     assert bool(deleted) is (write != Upsert())
     assert len(shop.seen("batch_committed")) > 3

@@ -16,7 +16,6 @@ from frazil.declaration import Changelog, Debezium, ErrorMode, Upsert
 from frazil.errors import RejectedRecords
 from tests.scenarios.test_debezium import check, check_flattened, counts
 from tests.scenarios.test_json_schema import DRAFT
-from tests.scenarios.test_upserts import verified
 from tests.support.connect_events import ORDERS, ConnectSource, Written
 from tests.support.connect_schemas import confluent, decimal, declared, field
 from tests.support.debezium_events import PLACEHOLDER
@@ -101,7 +100,7 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
     source.delete("2026-01-01T12:00:00Z", event=False)
     shop.drain()
     assert [(row["at"], row["customer"]) for row in shop.landed()] == [(datetime(2026, 1, 1, 10, tzinfo=UTC), "second")]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -246,7 +245,7 @@ def test_a_changelog_has_each_event(shop_of: ShopOf, written: Written) -> None:
         ("d", 1, None, None),
         ("d", 1, None, None),
     ]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

@@ -13,7 +13,6 @@ import pytest
 
 from frazil.declaration import ErrorMode, Pipeline, Upsert
 from frazil.errors import IncompatibleSchema, WriteModeDiffers
-from tests.scenarios.test_upserts import verified
 from tests.support.shop import Shop
 from tests.support.topics import varied
 
@@ -192,7 +191,7 @@ def test_jsons_null_deletes_a_row_and_an_empty_value_does_not(shop_of: ShopOf) -
         shop.produce([value], key=b'{"id": %d}' % number, partition=0)
     assert shop.drain().rejected == {"empty_value": 1}
     assert sorted(row["id"] for row in shop.landed()) == [2, 3]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -218,7 +217,7 @@ def test_the_fields_of_a_key_are_compared_and_not_its_text(shop_of: ShopOf) -> N
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     found = sorted(((row["id"], row["at"], row["name"]) for row in shop.landed()), key=lambda row: row[0])
     assert found == [(1, epoch, "n2"), (2, epoch, "n3")]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -245,7 +244,7 @@ def test_a_decimal_is_one_key_however_many_zeros_it_is_written_with(shop_of: Sho
         (Decimal("-2.00"), "stays"),
     }
     assert len(shop.landed()) == 2
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -258,7 +257,7 @@ def test_two_keys_of_the_source_are_two_rows(shop_of: ShopOf) -> None:
     shop.produce(bodies({"n": 9}, None), key=b'{"code": "1", "at": 1001}', partition=0)
     assert shop.drain().rejected == {"key_undecodable": 5}
     assert {row["code"]: row["n"] for row in shop.landed()} == {"1": 0, "é": 4}
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

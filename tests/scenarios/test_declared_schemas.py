@@ -17,7 +17,6 @@ from frazil.errors import IncompatibleSchema, InvalidInput
 from frazil.lake.read.stored_tables import Lake
 from frazil.schemas.wire_format import prefixed
 from tests.scenarios.test_declared_columns import bodies
-from tests.scenarios.test_upserts import verified
 from tests.support.declared_schemas import avsc, descriptors, json_file, single_object
 from tests.support.proto import protobuf
 from tests.support.shop import Shop, avro
@@ -71,7 +70,7 @@ def test_plain_avro_is_a_state_by_its_plain_key(shop_of: ShopOf) -> None:
     total = shop.drain(from_document(shop.pipeline))
     assert total.rejected == {"undecodable": 3, "registry_frame": 1, "single_object": 1, "key_undecodable": 1}
     assert rows(shop, "id", "note", "_kafka_schema_id") == [(1, "b", None), (3, None, None)]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
     letter = show(shop.pipeline, Lake(shop.lake, Secrets({}).read), partition=0, offset=5)
     assert letter is not None
     assert letter.value.attempt is not None
@@ -173,7 +172,7 @@ def test_plain_messages_and_their_keys_land_by_descriptors(shop_of: ShopOf) -> N
     total = shop.drain(from_document(shop.pipeline))
     assert total.rejected == {"registry_frame": 1, "undecodable": 1, "key_undecodable": 1}
     assert rows(shop, "id", "note") == [(1, "b"), (2, "")]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 def test_a_declared_message_whose_fields_get_other_names_keeps_its_columns_and_its_key(shop_of: ShopOf) -> None:

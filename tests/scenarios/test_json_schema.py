@@ -12,7 +12,6 @@ import pytest
 
 from frazil.clients.registry.schemas import Reference, SchemaType
 from frazil.declaration import Append, ErrorMode, Upsert
-from tests.scenarios.test_upserts import verified
 from tests.support import oracle
 from tests.support.shop import Shop, frame
 
@@ -224,4 +223,4 @@ def test_keys_and_values_may_be_optional_objects(shop_of: ShopOf) -> None:
     shop.produce([framed(optional, {"id": 3, "name": "no key"})], key=framed(key_id, None), partition=0)
     assert shop.drain().rejected == {"key_missing": 1}
     assert [(row["id"], row["name"]) for row in shop.landed()] == [(2, "c")]
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)

@@ -6,12 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Keep
 from frazil.declaration.engines import Limits
 from frazil.lake import metadata_expiry
-from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -37,8 +34,7 @@ def test_snapshots_are_trimmed_while_batches_land_and_nothing_is_lost(
     assert sum(event["snapshots"] for event in shop.seen("snapshots_expired")) >= 5
     assert not any(event["gave_up"] for event in shop.seen("snapshots_expired"))
     shop.assert_each_record_once()
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
-    assert found.outcome == "proven", [str(f) for f in found.findings]
+    shop.assert_proven(deep=True)
 
 
 def test_rows_are_sorted_within_files_as_declared(shop_of: ShopOf) -> None:

@@ -11,7 +11,6 @@ from frazil.declaration import ErrorMode, Upsert
 from frazil.declaration.write_modes import Changelog, WriteMode
 from frazil.errors import InvalidInput
 from tests.envelopes.fields_envelope import Fields, FieldsEvents
-from tests.scenarios.test_upserts import verified
 from tests.scenarios.test_value_keys import Lines, record
 from tests.support import shop as shops
 from tests.support.shop import Shop
@@ -60,8 +59,7 @@ def test_deletes_find_their_rows_by_the_key_and_the_order_of_the_change(
     assert lines.shop.drain().rejected == {"operation_unknown": 1}
     expected = {1: "newer than its delete", 2: "first 2", 3: "changed", 4: "first 4"}
     assert words(lines) == expected
-    proof = verified(lines.shop, deep=True)
-    assert proof.outcome == "proven", proof.findings
+    lines.shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -91,7 +89,7 @@ def test_the_key_of_the_record_is_compared_and_names_the_row_of_a_tombstone(
     lines.put(None, {"id": 3})
     assert lines.shop.drain().rejected == {"key_mismatch": 1}
     assert words(lines) == {1: "first 1"}
-    assert verified(lines.shop, deep=True).outcome == "proven"
+    lines.shop.assert_proven(deep=True)
 
 
 def test_a_changelog_has_key_and_order_of_deletes(shop_of: ShopOf, monkeypatch: pytest.MonkeyPatch) -> None:

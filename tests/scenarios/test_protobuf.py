@@ -9,13 +9,10 @@ from typing import Any
 
 import pytest
 
-from frazil.audit.verify import verify
 from frazil.clients.registry.schemas import Reference, SchemaType
-from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Changelog, Upsert
 from frazil.declaration.options import Deletion, SubjectStrategy, Tombstones
 from frazil.declaration.write_modes import WriteMode
-from frazil.lake.read.stored_tables import Lake
 from tests.support import oracle
 from tests.support.proto import framed, protobuf
 from tests.support.shop import Shop, frame
@@ -264,7 +261,7 @@ def test_a_map_may_have_keys_of_any_type(shop_of: ShopOf, write: WriteMode) -> N
     rows = [row for row in shop.landed() if row["by_int"] is not None]
     assert dict(rows[0]["by_int"]) == {-1: "a"}
     assert [dict(each["by_long"]) for each in rows[0]["parts"]] == [{18446744073709551615: 5}]
-    assert verify(shop.pipeline, Lake(shop.environment, Secrets({}).read), deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

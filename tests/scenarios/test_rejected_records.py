@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Append, Changelog, ErrorMode, Upsert
 from frazil.errors import InvalidInput, RejectedRecords
@@ -42,11 +41,6 @@ def shown(shop: Shop) -> PipelineStatus:
 
 def dead(shop: Shop) -> list[tuple[int, str]]:
     return sorted((row["offset"], row["reason"]) for row in shop.dead())
-
-
-def assert_proven(shop: Shop) -> None:
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
-    assert found.outcome == "proven", [str(f) for f in found.findings]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +77,7 @@ def test_named_records_become_dead_letters_once_and_later_ones_stop_again(shop_o
     assert shown(shop).commands == ()
     if isinstance(write, Upsert):
         assert shown(shop).stale_keys == 2
-    assert_proven(shop)
+    shop.assert_proven(deep=True)
     with pytest.raises(InvalidInput, match="nothing to accept"):
         accepted(shop)
 
@@ -104,7 +98,7 @@ def test_a_decision_that_was_killed_is_made_again_or_counts(shop_of: ShopOf, ste
         shop.drain(failpoint=crash_at("publish.committed"))
     assert shop.ended().error is None
     assert (len(shop.landed()), len(shop.dead())) == (40, 200)
-    assert_proven(shop)
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ from tests.scenarios.test_accept import delete_records
 from tests.scenarios.test_debezium import debezium
 from tests.scenarios.test_kafka_events import transactional
 from tests.scenarios.test_lost_deletes import DAY_MS
-from tests.scenarios.test_upserts import ShopOf, State, verified
+from tests.scenarios.test_upserts import ShopOf, State
 from tests.support import compaction
 from tests.support.debezium_events import PLACEHOLDER, Source
 from tests.support.shop import Shop, avro, frame
@@ -77,7 +77,7 @@ def test_a_changed_value_is_found_that_the_proof_does_not_see(shop_of: ShopOf, r
     found = replayed(shop)
     assert (found.findings, found.rows, found.records) == ((), 7, 18)
     write(shop, "UPDATE {} SET user = 'other' WHERE order_id = 3")
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
     found = replayed(shop)
     assert flaws(found) == {"row_differs": 1}
     assert "partition 1 offset" in found.findings[0].what

@@ -15,7 +15,6 @@ from frazil.decode.writers import embedded_writers
 from frazil.errors import InvalidInput
 from tests.scenarios.test_debezium import check, check_flattened
 from tests.scenarios.test_debezium_json import LARGE, NAMES, debezium
-from tests.scenarios.test_upserts import verified
 from tests.support.connect_events import ORDERS, ConnectSource, Written
 from tests.support.connect_schemas import decimal, field, struct
 from tests.support.debezium_events import PLACEHOLDER
@@ -65,7 +64,7 @@ def test_the_columns_are_those_of_the_schemas_in_the_records(shop_of: ShopOf) ->
         7: (None, Decimal("91872019504357374.71"), date(2026, 1, 1)),
     }
     assert max(row["_source"]["lsn"] for row in shop.landed()) == source.lsn
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -108,7 +107,7 @@ def test_a_pipeline_waits_for_the_first_record_with_a_schema(shop_of: ShopOf) ->
     source.delete(2, event=False)
     shop.drain()
     check(source, "id", "customer")
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -183,7 +182,7 @@ def test_a_first_record_of_another_kind_keeps_no_pipeline_from_its_rows(shop_of:
     source.write("c", 1, customer="lands")
     assert ingestion.poll()
     check(source, "id", "customer")
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

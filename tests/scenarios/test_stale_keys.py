@@ -207,7 +207,7 @@ def test_a_truncate_that_deletes_all_rows_leaves_no_stale_key_before_it(shop_of:
     source.delete(3)
     shop.drain()
     assert stale_keys(shop) == StaleKeys()
-    assert verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
 
 
 @pytest.mark.long

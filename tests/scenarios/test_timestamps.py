@@ -9,12 +9,9 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import functions as F
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
 from frazil.declaration.engines import Limits
 from frazil.lake.ledger import entry as ledger
 from frazil.lake.ledger.entries import entry
-from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop
 
 pytestmark = [pytest.mark.spark, pytest.mark.e2e]
@@ -51,8 +48,7 @@ def test_a_timestamp_beyond_the_calendar_lands_as_it_is_or_as_none(texts: Shop) 
     expected = [ms if ms < OVERFLOW else None for ms in times]
     assert landed(texts) == dict(enumerate(expected))
     texts.assert_each_record_once()
-    found = verify(texts.pipeline, Lake(texts.lake, Secrets({}).read), deep=True)
-    assert found.outcome == "proven", [str(f) for f in found.findings]
+    texts.assert_proven(deep=True)
     texts.produce([b"next"], timestamp=1_700_000_000_003)
     assert texts.drain().written == 1
 

@@ -10,12 +10,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from frazil.audit.verify import verify
 from frazil.clients import kafka_records
-from frazil.clients.secrets import Secrets
 from frazil.errors import DeadLetterTableMismatch, InvalidInput, LogTruncated
 from frazil.job.context import ConsumerGroups
-from frazil.lake.read.stored_tables import Lake
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_accept import Renamed
@@ -57,11 +54,6 @@ def truncated(shop: Shop, *, kept: int, grown: int) -> Renamed:
 
 def accepted(shop: Shop, event: Accepted, kafka: Any) -> dict[int, int]:
     return dict(accept(shop.pipeline, event, "as the test says", shop.job(kafka=kafka)).after.at)
-
-
-def assert_proven(shop: Shop) -> None:
-    found = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=True)
-    assert found.outcome == "proven", [str(f) for f in found.findings]
 
 
 @pytest.mark.long
@@ -123,10 +115,10 @@ def test_records_that_replaced_others_are_landed_by_the_operators_word(texts: Sh
         texts.drain(kafka=kafka)
     assert len(texts.landed()) == 10
     assert accepted(texts, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
-    assert_proven(texts)
+    texts.assert_proven(deep=True)
     assert texts.drain(kafka=kafka).written == grown - 4
     assert len(texts.landed()) == 10 + grown - 4
-    assert_proven(texts)
+    texts.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -135,9 +127,9 @@ def test_records_that_replaced_others_are_left_out_by_the_operators_word(texts: 
     with pytest.raises(LogTruncated, match="log-truncated --reason"):
         texts.drain(kafka=kafka)
     assert accepted(texts, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
-    assert_proven(texts)
+    texts.assert_proven(deep=True)
     assert texts.drain(kafka=kafka).written == 3
-    assert_proven(texts)
+    texts.assert_proven(deep=True)
 
 
 def roll_back(shop: Shop, snapshots: int) -> None:
@@ -161,7 +153,7 @@ def test_dead_letters_of_a_log_that_was_replaced_are_never_removed(shop_of: Shop
     assert accepted(shop, Accepted.LOG_TRUNCATED, kafka) == {0: 12}
     shop.drain(kafka=kafka)
     assert [row["offset"] for row in shop.dead()] == [10, 11]
-    assert_proven(shop)
+    shop.assert_proven(deep=True)
     roll_back(shop, 3)
     for event in (Accepted.ROLLED_BACK_REPLAY, Accepted.ROLLED_BACK_HOLD):
         with pytest.raises(InvalidInput, match="offsets of two logs"):
@@ -194,7 +186,7 @@ def test_dead_letters_whose_records_kafka_has_are_landed_again(texts: Shop) -> N
     assert texts.dead() == []
     texts.drain()
     texts.assert_each_record_once()
-    assert_proven(texts)
+    texts.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -204,7 +196,7 @@ def test_a_log_that_has_grown_less_far_is_landed_from_the_first_record_that_is_a
         texts.drain(kafka=kafka)
     assert accepted(texts, Accepted.LOG_TRUNCATED_REPLAY, kafka) == {0: 4}
     assert texts.drain(kafka=kafka).written == 3
-    assert_proven(texts)
+    texts.assert_proven(deep=True)
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from frazil.declaration import Changelog, Debezium, ErrorMode, Limits, Upsert
 from frazil.errors import SourceTruncated
 from frazil.ingest.loop import Ingestion
 from tests.scenarios.test_debezium import ShopOf, check, counts, debezium
-from tests.scenarios.test_upserts import stored, verified
+from tests.scenarios.test_upserts import stored
 from tests.support.connect_events import ORDERS as CONNECT_ORDERS
 from tests.support.connect_events import ConnectSource, Written
 from tests.support.connect_schemas import field as connect_field
@@ -193,7 +193,7 @@ def test_any_changes_and_truncates_in_any_batches_end_in_the_rows_of_the_source(
                 source.write("u", number, customer=f"c{source.lsn}", note=note)
         shop.drain()
         check(source)
-    assert verified(shop, deep=True).outcome == "proven"
+    shop.assert_proven(deep=True)
     assert truncates > 2
 
 
@@ -321,7 +321,7 @@ def test_a_changelog_has_a_truncate_whose_schema_does_not_fit_the_table(
     assert source.shop.drain().rejected == {"incompatible_schema": 1}
     rows = [row for row in source.shop.landed() if row["_op"] == "t"]
     assert [(row["id"], row["customer"], row["note"]) for row in rows] == [(None, None, None)]
-    assert verified(source.shop, deep=True).outcome == "proven"
+    source.shop.assert_proven(deep=True)
 
 
 @pytest.mark.long
@@ -333,4 +333,4 @@ def test_a_changelog_has_a_truncate_whose_key_does_not_fit_the_table(shop_of: Sh
     source.produce("odd", source.event("t", None))
     assert source.shop.drain().rejected == {}
     assert {(row["_op"], row["id"]) for row in source.shop.landed()} == {("c", 1), ("t", None)}
-    assert verified(source.shop, deep=True).outcome == "proven"
+    source.shop.assert_proven(deep=True)

@@ -6,9 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from frazil.audit.verify import verify
-from frazil.clients.secrets import Secrets
-from frazil.lake.read.stored_tables import Lake
 from tests.support.shop import Shop, avro, frame
 
 Schema = Mapping[str, Any]
@@ -47,6 +44,4 @@ class KeyedTopic:
 def check_column(shop: Shop, column: str, *expected: Any) -> None:
     """Check that the rows have these values in a column, and that both verifications prove it."""
     assert sorted(row[column] for row in shop.landed()) == sorted(expected)
-    for deep in (False, True):
-        proof = verify(shop.pipeline, Lake(shop.lake, Secrets({}).read), deep=deep)
-        assert proof.outcome == "proven", (deep, proof.findings)
+    shop.assert_proven()

@@ -19,6 +19,8 @@ from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from pyspark.sql import SparkSession
 
+from frazil.audit.verification import Verification
+from frazil.audit.verify import verify
 from frazil.clients.kafka import Kafka
 from frazil.clients.registry.client import Registry
 from frazil.clients.secrets import Secrets
@@ -37,6 +39,7 @@ from frazil.ingest.reporting.events import Reporter, Total
 from frazil.job.context import JobContext
 from frazil.lake.catalogs import needs_s3
 from frazil.lake.iceberg_java import Iceberg
+from frazil.lake.read.stored_tables import Lake
 from frazil.local.services import LocalServices
 from frazil.local.toolchain import class_path
 from frazil.local.toolchain.class_data_sharing import java_options
@@ -270,6 +273,16 @@ class Shop:
         landed = oracle.places(self.lake, self.pipeline.table.identifier)
         dead = oracle.places(self.lake, self.pipeline.table.dead_letters)
         assert sorted([*landed, *dead]) == sorted(self.journal), f"landed {sorted(landed)}, dead letters {sorted(dead)}"
+
+    def verified(self, *, deep: bool = False) -> Verification:
+        """Verify the table."""
+        return verify(self.pipeline, Lake(self.lake, Secrets({}).read), deep=deep)
+
+    def assert_proven(self, *, deep: bool | None = None) -> None:
+        """Check that the verification of this depth proves the table, or that both do."""
+        for depth in (False, True) if deep is None else (deep,):
+            found = self.verified(deep=depth)
+            assert found.outcome == "proven", (depth, [str(finding) for finding in found.findings])
 
     def seen(self, event: str) -> list[Mapping[str, Any]]:
         """Return the events with a name so far."""
