@@ -8,9 +8,9 @@ from policies.review.review import Verdict
 from tests.policies.review.cases import CASES, GOLDEN, LAYOUTS, golden
 
 REFUSED = {
-    "pipeline_removed", "pipeline_renamed", "table_moved", "metadata_columns_changed", "reading_changed", "topic_exchanged",
-    "columns_refused", "bucket_replaced", "partitions_lowered", "kafka_retention_cut", "trust_widened", "trust_unknown",
-    "protection_removed", "forgotten_moved_imported", "unfinished", "stopped", "of_the_page",
+    "pipeline_removed",
+    "columns_refused", "bucket_replaced", "kafka_retention_cut", "trust_unknown",
+    "forgotten_moved_imported", "unfinished", "of_the_page",
 }  # fmt: skip
 NOTHING = {"nothing"}
 

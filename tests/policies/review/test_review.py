@@ -75,7 +75,7 @@ def test_what_the_application_is_called_later_hides_no_stop() -> None:
     told = review(
         "dev", [StackPlan(name="dev-ingestion", synthesised=synthesised, plan=made)], prices=price_table(), today=TODAY
     )
-    assert [each.outcome.value for each in told.effects] == ["stops"]
+    assert ([each.outcome.value for each in told.effects], told.open_codes) == (["stops"], ("data_effect",))
 
 
 def test_a_desired_state_that_goes_is_a_danger() -> None:
