@@ -53,15 +53,3 @@ def test_postgresql_is_started_shown_and_stopped_by_its_own_option(folder: Path)
 def test_status_names_the_command_that_starts_what_does_not_run(folder: Path) -> None:
     ended = CliRunner().invoke(app, ["local", "status"])
     assert (ended.exit_code, ended.stdout) == (0, "no local service of this folder runs; start them: frazil local up\n")
-
-
-@pytest.mark.parametrize("environment", ["glue", "rest", "dev"])
-def test_data_of_another_environment_is_not_removed(
-    environment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    kept = tmp_path / ".frazil" / "lake"
-    kept.mkdir(parents=True)
-    ended = CliRunner().invoke(app, ["local", "down", "--data", "--env", environment])
-    assert ended.exit_code == 2, ended.output
-    assert kept.is_dir()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from frazil.clients.emr import Run, RunState
-from frazil.rollout.steps import scheduled_token, token
+from frazil.rollout.steps import token
 from tests.support.rollout_world import desired
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -32,8 +32,3 @@ def test_whoever_decides_the_same_asks_for_the_same_run_and_the_next_one_is_anot
 
 def test_a_generation_whose_runs_are_too_old_to_be_listed_gets_a_new_run() -> None:
     assert token(NEW, None, NOW) != token(NEW, None, NOW + timedelta(days=400))
-
-
-def test_an_execution_of_the_schedule_asks_for_one_run_of_each_generation() -> None:
-    assert scheduled_token(NEW, "e1") == scheduled_token(NEW, "e1")
-    assert len({scheduled_token(NEW, "e1"), scheduled_token(NEW, "e2"), scheduled_token(OLD, "e1")}) == 3

@@ -254,6 +254,10 @@ class TestClient:
         [
             (404, '{"error_code":404,"message":"no such path"}'),
             (404, '{"error_code":0,"message":"RESTEASY003210"}'),
+            (404, '{"error_code":"40403"}'),
+            (404, '{"error_code":null}'),
+            (404, "[]"),
+            (404, "{}"),
             (404, "<html>"),
             (200, '{"error_code":40403,"message":"a proxy that knows no statuses"}'),
             (200, "{}"),
@@ -270,7 +274,7 @@ class TestClient:
         with pytest.raises(RegistryUnavailable):
             client(server.url).schema(1)
 
-    @pytest.mark.parametrize("body", ["{}", '["1"]', "[[]]", '"1"'])
+    @pytest.mark.parametrize("body", ["{}", "null", '["1"]', '[1, "a"]', "[[]]", '"1"'])
     def test_versions_that_are_no_numbers_are_no_answer(self, server: RegistryServer, body: str) -> None:
         server.always = says(200, body)
         with pytest.raises(RegistryUnavailable):
