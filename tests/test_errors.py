@@ -46,7 +46,7 @@ from frazil.errors import (
 )
 from frazil.lake.ledger import entry as ledger
 from frazil.recovery.decisions import Accepted, can_happen
-from tests.cli.test_named_commands import check
+from tests.support.guides import parse
 
 CLASSES = {name: each for name, each in vars(errors).items() if inspect.isclass(each) and issubclass(each, FrazilError)}
 DECISIONS = {name: each for name, each in CLASSES.items() if issubclass(each, DecisionRequired)}
@@ -146,7 +146,7 @@ def test_a_decision_names_its_pipeline_its_place_and_its_commands(name: str) -> 
 def test_each_command_of_a_decision_is_accepted_and_decides_where_the_error_occurs(name: str) -> None:
     error = EXAMPLES[name]
     for command in re.findall(r"`frazil ([^`]+)`", str(error)):
-        check(command.split())
+        parse(f"frazil {command}")
     for write in WRITES.get(type(error).__name__, (Append(), Upsert(), Changelog())):
         assert all(can_happen(Accepted(event), write) for event in error.events), write
     assert set(error.commands) == {f"frazil accept p {event} --reason …" for event in error.events}

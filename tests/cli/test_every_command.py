@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.declaration import Environment, Kafka, LocalCatalog
 from frazil.declaration.documents.document import environment_document
+from tests.support.guides import application
 
 BEGINNINGS = ("For example: ", "Exit codes:")
 
@@ -25,7 +25,7 @@ def walk(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
         yield from walk(member, *path, name)
 
 
-LEAVES = {name: command for name, command in walk(get_command(app)) if not hasattr(command, "commands")}
+LEAVES = {name: command for name, command in walk(application()) if not hasattr(command, "commands")}
 PLACED = [name for name in LEAVES if name != "deploy cost"]  # it is about no environment
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer import Context
-from typer.main import get_command
 
-from frazil.cli.main import app
+from tests.support.guides import application, parse
 
 ROOT = Path(__file__).parents[2]
 VALUES = {"NUMBER": "12", "X": "x"}
@@ -43,17 +40,6 @@ def named() -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def check(words: Sequence[str]) -> None:
-    """Raise `UsageError` unless the command line accepts the words."""
-    command: Any = get_command(app)
-    context = Context(command, info_name="frazil")
-    while hasattr(command, "commands"):
-        _, command, words = command.resolve_command(context, list(words))
-        context = Context(command, parent=context)
-    with context.scope(cleanup=False):
-        command.parse_args(context, list(words))
-
-
 def mentioned() -> set[tuple[str, str]]:
     """Return the first words of commands in sources, with their places: in messages, and in backquotes of docstrings."""
     found, words = set(), r"frazil ([a-z][a-z-]+(?: [a-z][a-z-]+)?)"
@@ -80,11 +66,11 @@ def test_there_are_commands_in_messages() -> None:
 
 @pytest.mark.parametrize(("place", "command"), NAMED)
 def test_a_named_command_is_accepted(place: str, command: str) -> None:
-    check([VALUES.get(word, word) for word in command.split()])
+    parse(" ".join(["frazil", *(VALUES.get(word, word) for word in command.split())]))
 
 
 def test_a_command_that_a_sentence_names_exists() -> None:
-    groups: Any = get_command(app).commands  # type: ignore[attr-defined]
+    groups = application().commands
     wrong = []
     for place, words in sorted(mentioned()):
         first, _, second = words.partition(" ")

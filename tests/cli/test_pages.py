@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from frazil.cli.main import app
+from tests.support.guides import application
 
 ROOT = Path(__file__).parents[2]
-COMMAND = typer.main.get_command(app)
 PAGES = [
     *(ROOT / f"{name}.md" for name in ("README", "SECURITY", "CONTRIBUTING")),
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -30,7 +27,7 @@ def commands(page: str) -> Iterator[str]:
 
 def problem_of(command: str) -> str:
     """Return what is wrong with a command's name and options; nothing if it is right."""
-    found: Any = COMMAND
+    found = application()
     words = re.split(r"  +#|  +[a-z;]|[;|()]", command)[0].split()[1:]
     for word in words:
         below = getattr(found, "commands", None)

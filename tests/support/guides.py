@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -61,9 +62,15 @@ def block(page: str, file: str) -> str:
     return found
 
 
+@cache
+def application() -> Any:
+    """Return the application's commands. To make them takes longer than to parse a line."""
+    return typer.main.get_command(app)
+
+
 def parse(command: str) -> None:
     """Parse a command line as the application does, without running it. Raises a base of `typer.BadParameter` for a wrong one."""
-    found: Any = typer.main.get_command(app)
+    found = application()
     words = shlex.split(command, comments=True)[1:]
     while below := getattr(found, "commands", None):
         if not words or words[0] not in below:
