@@ -249,11 +249,3 @@ def test_down_is_fine_when_nothing_runs(tmp_path: Path) -> None:
     down(tmp_path)
     down(tmp_path / "not there", data=True)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_not_up_is_said() -> None:
-    empty = LocalServices(home=Path("/project/.frazil"), addresses={})
-    with pytest.raises(
-        LocalPartFailed, match=r"/project/\.frazil: the local part kafka does not run\. Start it: `frazil local up`"
-    ):
-        _ = empty.bootstrap

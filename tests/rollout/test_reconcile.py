@@ -41,14 +41,6 @@ def test_the_first_generation_is_started_and_proves_itself(world: World) -> None
     assert world.running().request["tags"]["frazil:generation"] == "1"
 
 
-def test_when_all_is_as_wanted_nothing_is_done(world: World) -> None:
-    world.want(desired())
-    world.settle()
-    assert world.reconciler().drift(JOB) == ()
-    world.run()
-    assert world.told == []
-
-
 def test_a_new_generation_waits_for_the_end_of_the_old_one(world: World) -> None:
     first = world.want(desired())
     world.settle()

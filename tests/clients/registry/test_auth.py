@@ -32,10 +32,6 @@ def test_the_login_is_what_the_environment_names() -> None:
     assert made(client).references == "env USER, env PASSWORD"
 
 
-def test_nobody_has_no_header() -> None:
-    assert Login().headers() == {}
-
-
 def test_a_user_is_sent_as_utf8() -> None:
     scheme, word = basic_login(secrets(), USER, PASSWORD).headers()["Authorization"].split(" ")
     assert (scheme, base64.b64decode(word).decode()) == ("Basic", "app:planted-pässword")
