@@ -24,7 +24,6 @@ from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
 from policies.review.plan.plan_gaps import StackPlan, changed_outputs, unreviewed
-from policies.review.plan.planned_resources import planned_resources
 from policies.review.plan.resource_changes import Planned, Verb, as_declared, planned
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
@@ -119,7 +118,8 @@ def review(
         ]
     )
     facts = Facts(reviewed, today, access)
-    changes = tuple(change for name, plan in plans.items() for change in planned(plan, name))
+    everything = [each for name, plan in plans.items() for each in planned(plan, name, synthesised.get(name))]
+    changes = tuple(each for each in everything if each.verb is not Verb.STAY)
     old_resources = _before(plans.values())
     old_documents, new_documents = (list(embedded(each)) for each in (old_resources, reviewed.resources))
     old, old_problem = _pipelines(old_documents)
@@ -130,7 +130,7 @@ def review(
         all_effects += declared_schema_effects(old, new)
     all_effects += column_effects(changes, new)
     all_effects += desired_effects(old_documents, new_documents)
-    resources = planned_resources(plans, synthesised)
+    resources = [each for each in everything if not each.is_deposed]
     attached = AttachedPolicies(resources)
     rights = [*role_rights(attached)]
     found = with_roles(findings(reviewed, facts), rights, facts)

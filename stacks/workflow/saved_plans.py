@@ -18,8 +18,8 @@ from frazil.release.archives import sha256
 from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import hidden
 from policies.review.plan.plan_gaps import StackPlan
-from policies.review.plan.resource_changes import is_complete
-from policies.review.plan.resource_changes import planned as changes_of
+from policies.review.plan.resource_changes import Verb, is_complete
+from policies.review.plan.resource_changes import planned as resources_of
 from stacks.workflow.terraform_command import PLAN, TerraformCommand
 from stacks.workflow.terraform_plans import plans
 
@@ -112,7 +112,8 @@ def apply_saved(
 
 def _changes(stack: StackPlan) -> bool:
     plan = stack.plan or {}
-    return bool(changes_of(plan, stack.name)) or changes_outputs(stack)
+    is_changed = any(each.verb is not Verb.STAY for each in resources_of(plan, stack.name))
+    return is_changed or changes_outputs(stack)
 
 
 def changes_outputs(stack: StackPlan) -> bool:

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.review.plan.masking import cleaned
-from policies.review.plan.planned_resources import is_marked
-from policies.review.plan.resource_changes import is_complete
+from policies.review.plan.resource_changes import is_complete, is_marked
 
 Json = Mapping[str, Any]
 

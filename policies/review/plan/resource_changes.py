@@ -11,7 +11,7 @@ Json = Mapping[str, Any]
 
 
 class Verb(StrEnum):
-    """A kind of change. `FORGET`: the resource stays as it is, and Terraform no longer manages it."""
+    """A kind of change. `FORGET`: the resource stays as it is, and Terraform no longer manages it. `STAY`: no change."""
 
     DELETE = "delete"
     REPLACE = "replace"
@@ -20,11 +20,20 @@ class Verb(StrEnum):
     IMPORT = "import"
     MOVE = "move"
     CREATE = "create"
+    STAY = "stay"
+
+
+Place = tuple[str, str]
+"""A stack and an address. The stacks of two groups have the same addresses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A changed resource. `forced_by` are the attributes that force its replacement."""
+    """A managed resource of a plan, with both sides.
+
+    `forced_by` are the attributes that force its replacement, `expressions` its arguments as its stack declares them.
+    `is_changed`: an apply changes the object itself. `is_deposed`: it is the remainder of an earlier replacement.
+    """
 
     stack: str
     address: str
@@ -32,35 +41,62 @@ class Planned:
     verb: Verb
     before: Json
     after: Json
-    unknown: Any
-    forced_by: tuple[str, ...] = ()
+    unknown: Json
+    expressions: Json
+    forced_by: tuple[str, ...]
+    is_changed: bool
+    is_deposed: bool
+
+    @property
+    def place(self) -> Place:
+        """Its stack and its address."""
+        return self.stack, self.address
 
     def is_unknown(self, argument: str) -> bool:
-        """Return whether an argument or a part of it is known only after it is applied."""
-        return bool(self.unknown.get(argument)) if isinstance(self.unknown, Mapping) else bool(self.unknown)
+        """Return whether an argument or a part of it is known only after the apply."""
+        return is_marked(self.unknown.get(argument))
+
+    def is_later(self, argument: str) -> bool:
+        """Return whether an argument is declared, and it or a part of it is known only after the apply."""
+        return self.is_unknown(argument) and argument in self.expressions
+
+    def gains(self, argument: str) -> bool:
+        """Return whether an argument has another value afterwards, or one that is known only then."""
+        after = self.after.get(argument)
+        return self.is_later(argument) or bool(after and after != self.before.get(argument))
 
 
-def planned(plan: Json, stack: str) -> tuple[Planned, ...]:
-    """Return the changes of managed resources, without data sources and unchanged resources."""
-    return tuple(_changes(plan, stack))
+def planned(plan: Json, stack: str, synthesised: Json | None = None) -> tuple[Planned, ...]:
+    """Return the managed resources of a plan, the unchanged ones too."""
+    return tuple(_resources(plan, stack, (synthesised or {}).get("resource", {})))
 
 
-def _changes(plan: Json, stack: str) -> Iterator[Planned]:
+def _resources(plan: Json, stack: str, declared: Json) -> Iterator[Planned]:
     for each in plan.get("resource_changes", ()):
-        verb = _verb(each)
-        if verb is None or each.get("mode", "managed") != "managed":
+        if each.get("mode", "managed") != "managed":
             continue
-        change = each["change"]
+        change, address, kind = each["change"], str(each.get("address", "")), str(each.get("type", ""))
+        unknown = change.get("after_unknown")
         yield Planned(
             stack=stack,
-            address=str(each.get("address", "")),
-            type=str(each.get("type", "")),
-            verb=verb,
+            address=address,
+            type=kind,
+            verb=_verb(each),
             before=change.get("before") or {},
             after=change.get("after") or {},
-            unknown=change.get("after_unknown") or {},
+            unknown=unknown if isinstance(unknown, Mapping) else {},
+            expressions=declared.get(kind, {}).get(address.partition(".")[2]) or {},
             forced_by=tuple(sorted({_path(path) for path in change.get("replace_paths") or ()})),
+            is_changed=bool(set(change["actions"]) - {"no-op", "read"}),
+            is_deposed=bool(each.get("deposed")),
         )
+
+
+def is_marked(mark: Any) -> bool:
+    """Return whether a value, or a part of it, is known only after the apply."""
+    if isinstance(mark, Mapping | list):
+        return any(map(is_marked, mark.values() if isinstance(mark, Mapping) else mark))
+    return bool(mark)
 
 
 def is_complete(plan: Json) -> bool:
@@ -68,7 +104,7 @@ def is_complete(plan: Json) -> bool:
     return not plan.get("errored") and plan.get("complete", True) is not False
 
 
-def _verb(resource: Json) -> Verb | None:
+def _verb(resource: Json) -> Verb:
     actions = set(resource["change"]["actions"])
     if "forget" in actions:
         return Verb.FORGET
@@ -79,7 +115,7 @@ def _verb(resource: Json) -> Verb | None:
             return verb
     if resource["change"].get("importing"):
         return Verb.IMPORT
-    return Verb.MOVE if resource.get("previous_address") else None
+    return Verb.MOVE if resource.get("previous_address") else Verb.STAY
 
 
 def _path(steps: Any) -> str:
