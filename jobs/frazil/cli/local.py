@@ -186,14 +186,7 @@ def produce(
 
     check_local(option, ENVIRONMENTS)
     declared = next((one.topic for one in declared_if_any(file) if one.topic.name == topic), None)
-    wanted = Wanted(
-        topic=topic,
-        declared=declared,
-        format=value_format,
-        schema=schema,
-        key=key,
-        partitions=partitions,
-    )
+    wanted = Wanted(topic=topic, declared=declared, format=value_format, schema=schema, key=key, partitions=partitions)
     services = running(project_folder())
     bootstrap = services.bootstrap
     lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)

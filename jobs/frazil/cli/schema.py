@@ -104,10 +104,6 @@ def _missing(topic: str) -> TopicMissing:
     return TopicMissing("the cluster has no such topic, or does not let us see it", where=f"topic {topic}", do=do)
 
 
-MOST_SHOWN = 5
-"""Records that are no object, in the output for people."""
-
-
 def infer(
     topic: Annotated[str, argument("TOPIC", "Topic of JSON records.")],
     records: Annotated[int, flag("--records", "Number of records to sample.", "N", min=1, max=20_000)] = 1000,
@@ -131,13 +127,19 @@ def infer(
     unavailable, or has no such topic; 4 the existing file differs; nothing written
     """
     from frazil.inference.proposal import proposed
+    from frazil.inference.record_file import read_records
     from frazil.inference.sample import Sample
-    from frazil.status.topic_listing import declaration, namespace_of
+    from frazil.status.topic_listing import declaration, namespace_of, refuse_others
 
     place = to if to is not None else file.parent / "schemas" / f"{topic}.json"
     if place.suffix.lower() != ".json":
         raise InvalidInput("a JSON Schema is in a file that ends in .json", where=str(place), do="Name it so: --out")
-    lines, key = _read_file(sample_file) if sample_file else _read_topic(topic, records, env)
+    key: Guess = ()
+    if sample_file:
+        lines = read_records(sample_file, sys.stdin.buffer)
+        refuse_others(sample_file, ((line.text.encode(), ()) for line in lines))
+    else:
+        lines, key = _read_topic(topic, records, env)
     sample = Sample.of(lines)
     if not sample.records:
         why = f", {sample.unused[0].where}: {sample.unused[0].what}" if sample.unused else ""
@@ -159,11 +161,10 @@ def infer(
     at = Path(os.path.relpath(place, file.parent)).as_posix()
     line = declaration(topic, "json_schema", key, schema=at, namespace=namespace_of(declared))
     if as_json:
-        told = {"topic": topic, "file": str(place), "written": is_written, "records": sample.records}
-        told["added"] = dict(made.added)
+        told = {"topic": topic, "file": str(place), "written": is_written, "added": dict(made.added)}
+        told |= {"records": sample.records, "fields": [field.document for field in sample.fields]}
         unused = [{"place": one.where, "why": one.what} for one in sample.unused]
-        fields = [field.document for field in sample.fields]
-        show_json({**told, "unused_records": unused, "fields": fields, "declaration": line})
+        show_json({**told, "unused_records": unused, "declaration": line})
     else:
         _print_sample(sample)
         for name, kind in made.added.items():
@@ -174,15 +175,6 @@ def infer(
         say(line)
     if made.added and not is_written:
         raise typer.Exit(Exit.CHANGES)
-
-
-def _read_file(name: str) -> tuple[list[Line], Guess]:
-    from frazil.inference.record_file import read_records
-    from frazil.status.topic_listing import refuse_others
-
-    lines = read_records(name, sys.stdin.buffer)
-    refuse_others(name, ((line.text.encode(), ()) for line in lines))
-    return lines, ()
 
 
 def _read_topic(topic: str, records: int, env: str) -> tuple[list[Line], Guess]:
@@ -211,8 +203,8 @@ def _print_sample(sample: Sample) -> None:
     for field in sample.fields:
         if field.conflict:
             say(f"{field.path} becomes JSON text: {field.conflict}", "yellow")
-    for one in sample.unused[:MOST_SHOWN]:
+    for one in sample.unused[:5]:
         say(f"Not used: {one.where}: {one.what}", "yellow")
-    if len(sample.unused) > MOST_SHOWN:
-        say(f"Not used: {number(len(sample.unused) - MOST_SHOWN)} more", "yellow")
+    if len(sample.unused) > 5:
+        say(f"Not used: {number(len(sample.unused) - 5)} more", "yellow")
     out().print()

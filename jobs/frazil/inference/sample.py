@@ -18,12 +18,8 @@ MOST_NAMES = 200
 """An object with more names than this, few of which are in one record, has data as names: no columns are made of it."""
 JSON_TEXT = "JSON text"
 _KINDS = {bool: "boolean", int: "integer", Decimal: "number", str: "string", dict: "object", list: "array"}
-_OF_DUCKDB = {"BOOLEAN": "boolean", "UBIGINT": "integer", "BIGINT": "integer", "HUGEINT": "integer"} | {
-    "DOUBLE": "number",
-    "VARCHAR": "string",
-    "JSON": JSON_TEXT,
-    "NULL": "",
-}
+_SIMPLE = {"BOOLEAN": "boolean", "DOUBLE": "number", "VARCHAR": "string", "JSON": JSON_TEXT, "NULL": ""}
+_OF_DUCKDB = {**_SIMPLE, **dict.fromkeys(("UBIGINT", "BIGINT", "HUGEINT"), "integer")}
 _TIMES = {"date-time": Kind.TIMESTAMPTZ, "date": Kind.DATE}
 _Values = Sequence[tuple[Line, Any]]
 
@@ -97,7 +93,8 @@ class Sample:
                 used.append((line, value))
             except InvalidInput as error:
                 unused.append(error)
-        found = _place("", _structure([line.text for line, _ in used]), used, len(used)) if used else _NOTHING
+        structure = _structure([line.text for line, _ in used]) if used else {}
+        found = _place("", structure, used, len(used))
         return cls(found=found, records=len(used), unused=tuple(unused))
 
     @property
@@ -111,9 +108,6 @@ class Sample:
         if conflicts:
             what = f"{len(conflicts)} fields have no common type: {'; '.join(conflicts[:5])}"
             raise InvalidInput(what, where=where, do=do)
-
-
-_NOTHING = Place(path="", kind="")
 
 
 def _structure(texts: list[str]) -> Any:

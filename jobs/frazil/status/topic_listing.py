@@ -134,7 +134,7 @@ UNKNOWN = "kafka"
 """The namespace of a table if neither the topic nor the declared pipelines name one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Listed:
     """A topic, with the forms of its newest records, and the declared pipelines that read it."""
 
@@ -149,16 +149,9 @@ class Listed:
 
 def listed(topic: TopicSpans, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> Listed:
     """Return a topic with the guesses from its newest records."""
-    value, key = _guesses(records, type_of)
-    return Listed(
-        topic=topic.name,
-        partitions=len(topic.spans),
-        records=topic.records,
-        value_format_guess=" and ".join(value) or None,
-        key_format_guess=" and ".join(key) or None,
-        sampled_records=len(records),
-        pipelines=tuple(pipeline.name for pipeline in declared if pipeline.topic.name == topic.name),
-    )
+    value, key = (" and ".join(forms) or None for forms in _guesses(records, type_of))
+    readers = tuple(pipeline.name for pipeline in declared if pipeline.topic.name == topic.name)
+    return Listed(topic.name, len(topic.spans), topic.records, value, key, len(records), readers)
 
 
 def guessed_declaration(topic: str, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> str:
@@ -175,13 +168,7 @@ def _guesses(records: list[Record], type_of: TypeOf) -> tuple[Guess, Guess]:
 
 
 def declaration(
-    topic: str,
-    value_format: str,
-    key: Guess,
-    *,
-    schema: str = "",
-    columns: Iterable[str] = (),
-    namespace: str = UNKNOWN,
+    topic: str, kind: str, key: Guess, *, schema: str = "", columns: Iterable[str] = (), namespace: str = UNKNOWN
 ) -> str:
     """Return a line that declares a topic, with its schema file or columns, if any; keys are bytes without a guess.
 
@@ -191,8 +178,8 @@ def declaration(
     texts = [json.dumps(column, ensure_ascii=False) for column in _declarable(columns)]
     of_columns = f"columns=({', '.join(texts)}{',' * (len(texts) == 1)})" if texts else ""
     options = f"schema={json.dumps(schema)}" if schema else of_columns
-    name = "".join(part.capitalize() for part in value_format.split("_"))
-    value = f"{name}({options})" if options else f'"{value_format}"'
+    name = "".join(part.capitalize() for part in kind.split("_"))
+    value = f"{name}({options})" if options else f'"{kind}"'
     prefix, _, rest = topic.partition(".")
     table = ".".join(map(_as_name, (prefix, rest) if prefix and rest else (namespace, topic)))
     return f'Pipeline(topic=Topic({json.dumps(topic)}, value={value}{of_key}), table=Table("{table}"))'

@@ -40,20 +40,15 @@ def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: Line | No
 
     Raises `InvalidInput` if no schema fits, if the given one is invalid, or if the format has none where one is needed.
     """
-    match kind:
-        case Json.kind:
-            return Encoder(encode=_json)
-        case Avro.kind:
-            return avro_encoder(given or inferred(kind, record_name(topic), lines))
-        case JsonSchema.kind:
-            return _schema_encoder(given or inferred(kind, record_name(topic), lines))
-        case Protobuf.kind if given is not None:
-            return _protobuf_encoder(given)
-        case Protobuf.kind:
-            raise InvalidInput("a Protobuf schema cannot be inferred", where="--schema", do="Give --schema FILE.proto")
-        case _:
-            do = "Give --format json, json_schema, avro or protobuf"
-            raise InvalidInput(f"records of format {kind} are not produced", where=f"topic {topic}", do=do)
+    encoders = {Avro.kind: avro_encoder, JsonSchema.kind: _schema_encoder, Protobuf.kind: _protobuf_encoder}
+    if kind == Json.kind:
+        return Encoder(encode=_json)
+    if kind not in encoders:
+        do = "Give --format json, json_schema, avro or protobuf"
+        raise InvalidInput(f"records of format {kind} are not produced", where=f"topic {topic}", do=do)
+    if given is None and kind == Protobuf.kind:
+        raise InvalidInput("a Protobuf schema cannot be inferred", where="--schema", do="Give --schema FILE.proto")
+    return encoders[kind](given or inferred(kind, record_name(topic), lines))
 
 
 def inferred(kind: str, name: str, lines: Sequence[Line]) -> Line:
