@@ -156,14 +156,10 @@ def down(
 def produce(
     topic: Annotated[str, argument("TOPIC", "Topic of the local broker.")],
     records: Annotated[str, argument("FILE", "JSON lines, or - for stdin.")],
-    value_format: Annotated[
-        str | None, flag("--format", "Format: json, json_schema, avro or protobuf.", "FORMAT")
-    ] = None,
+    value_format: Annotated[str | None, flag("--format", "json, json_schema, avro or protobuf.", "FORMAT")] = None,
     schema: Annotated[Path | None, flag("--schema", "Schema: .avsc, .json or .proto.", "FILE")] = None,
     key: Annotated[str | None, flag("--key", "Field that is the record's key.", "FIELD")] = None,
-    partitions: Annotated[
-        int | None, flag("--partitions", "Partitions of a new topic (default 1).", min=1, max=1000)
-    ] = None,
+    partitions: Annotated[int, flag("--partitions", "Partitions of a new topic.", min=1, max=1000)] = 1,
     file: PipelinesFile = declaration_file.USUAL,
     option: LocalEnvironment = None,
     as_json: AsJson = False,

@@ -246,8 +246,8 @@ def test_a_name_that_kafka_refuses_registers_nothing(whole_world: LocalServices)
 @pytest.mark.usefixtures("folder")
 def test_the_partitions_of_a_topic_that_exists_stay(topic: str) -> None:
     produce(topic, "-", stdin='{"id": 1}')
-    ended = produce(topic, "-", "--partitions", "3", stdin='{"id": 1}', code=2)
-    assert f"topic {topic}: it has 1 partitions, not 3. Leave out --partitions" in ended.stderr
+    ended = produce(topic, "-", "--partitions", "3", stdin='{"id": 1}\n{"id": 2}')
+    assert f"produced 2 records to the topic {topic}, format json: 2 in partition 0" in ended.stdout
 
 
 def test_another_environment_is_refused_and_so_is_a_folder_without_a_broker(

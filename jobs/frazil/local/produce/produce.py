@@ -41,16 +41,11 @@ class TopicWriter:
         self._bootstrap, self._topic = bootstrap, topic
         self._admin: Any = kafka_admin.AdminClient({"bootstrap.servers": bootstrap, **_QUIET})
 
-    def partitions(self) -> int:
-        """Return the number of the topic's partitions; 0 if it does not exist."""
-        try:
-            found = self._admin.list_topics(timeout=SECONDS).topics.get(self._topic)
-        except KafkaException as error:
-            raise self._unavailable(error.args[0].str()) from None
-        return len(found.partitions) if found is not None else 0
+    def create(self, partitions: int) -> bool:
+        """Create the topic, and return True, if it does not exist.
 
-    def create(self, partitions: int) -> None:
-        """Create the topic if it does not exist. Raises `InvalidInput` for a name or a number that Kafka does not allow."""
+        Raises `InvalidInput` for a name or a number of partitions that Kafka does not allow.
+        """
         created = self._admin.create_topics([NewTopic(self._topic, partitions, 1)], request_timeout=SECONDS)
         try:
             created[self._topic].result()
@@ -58,8 +53,10 @@ class TopicWriter:
             error = failure.args[0]
             if error.code() in _WRONG:
                 raise InvalidInput(error.str(), where=f"topic {self._topic}", do="Correct it") from None
-            if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:  # another client created it meanwhile
+            if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise self._unavailable(error.str()) from None
+            return False
+        return True
 
     def send(self, records: Iterable[tuple[bytes | None, bytes | None]]) -> dict[int, int]:
         """Send records, in their order, and return how many each partition got.
@@ -108,15 +105,13 @@ class TopicWriter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Produced:
-    """The result of producing."""
+    """The result: the number of records by partition, and the schema id by subject, if the registry has a part in it."""
 
     topic: str
     created: bool
     format: str
     partitions: Mapping[int, int]
-    """The number of records by partition."""
     schemas: Mapping[str, int]
-    """The schema id by subject; none if the registry has no part in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +124,8 @@ class Wanted:
     """Default: that of the schema file, else of the declaration, else JSON."""
     schema: Path | None = None
     key: str | None = None
-    partitions: int | None = None
-    """Of a topic that does not exist yet; default 1."""
+    partitions: int = 1
+    """Of a topic that does not exist yet."""
 
     def chosen_format(self) -> str:
         """Return the format of values. Raises `InvalidInput` if it does not go with the schema file."""
@@ -157,12 +152,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     values = _encoded(encoder, lines)
     keys = _keys(wanted, lines) if wanted.key is not None else None
     writer = TopicWriter(bootstrap, topic)
-    before = writer.partitions()
-    if wanted.partitions is not None and before not in (0, wanted.partitions):
-        what = f"it has {before} partitions, not {wanted.partitions}"
-        raise InvalidInput(what, where=f"topic {topic}", do="Leave out --partitions")
-    if not before:
-        writer.create(wanted.partitions or 1)
+    is_new = writer.create(wanted.partitions)
     schemas: dict[str, int] = {}
 
     def framed(of: Encoder, subject: str, declared: Format | None, bodies: list[bytes]) -> list[bytes]:
@@ -180,7 +170,7 @@ def produce(wanted: Wanted, lines: Sequence[Line], *, bootstrap: str, registry_u
     if keys is not None:
         framed_keys = framed(keys[0], f"{topic}-key", wanted.declared.key if wanted.declared else None, keys[1])
     sent = writer.send(zip(framed_keys, framed_values, strict=True))
-    return Produced(topic=topic, created=not before, format=kind, partitions=sent, schemas=schemas)
+    return Produced(topic=topic, created=is_new, format=kind, partitions=sent, schemas=schemas)
 
 
 def _given(wanted: Wanted) -> Line | None:
@@ -222,7 +212,7 @@ def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
         objects.append(Line(line.place, _json({field: value[field]})))
     match of:
         case Text() | Bytes():
-            encoder = Encoder(encode=lambda line: _plain(line.value[field]).encode())
+            encoder = Encoder(encode=lambda line: _json(line.value[field], is_text=True).encode())
         case Json():
             is_object = of.columns is not None
             encoder = Encoder(encode=lambda line: (line.text if is_object else _json(line.value[field])).encode())
@@ -235,11 +225,9 @@ def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
     return encoder, _encoded(encoder, objects)
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
-
-
-def _json(value: Any) -> str:
+def _json(value: Any, *, is_text: bool = False) -> str:
+    if is_text and isinstance(value, str):
+        return value
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=float)
 
 
