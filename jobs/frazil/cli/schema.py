@@ -126,7 +126,7 @@ def infer(
     Exit codes: 0 written, or unchanged; 2 invalid input, or records of another format; 3 the broker is
     unavailable, or has no such topic; 4 the existing file differs; nothing written
     """
-    from frazil.inference.proposal import proposed
+    from frazil.inference.inferred_schema import proposed
     from frazil.inference.record_file import read_records
     from frazil.inference.sample import Sample
     from frazil.status.topic_listing import declaration, namespace_of, refuse_others
@@ -151,9 +151,9 @@ def infer(
         existing = place.read_bytes() if place.exists() else None
     except OSError as error:
         raise InvalidInput.unreadable(place, error) from None
-    made = proposed(sample, topic, existing, str(place))
-    if is_written := not made.exists or (bool(made.added) and force):
-        write_at_once(place, made.text.encode())
+    text, added = proposed(sample, topic, existing, str(place))
+    if is_written := existing is None or (bool(added) and force):
+        write_at_once(place, text.encode())
     try:
         declared = declared_if_any(file)
     except InvalidInput:  # such a declaration may be in need of the schema file
@@ -161,19 +161,19 @@ def infer(
     at = Path(os.path.relpath(place, file.parent)).as_posix()
     line = declaration(topic, "json_schema", key, schema=at, namespace=namespace_of(declared))
     if as_json:
-        told = {"topic": topic, "file": str(place), "written": is_written, "added": dict(made.added)}
+        told = {"topic": topic, "file": str(place), "written": is_written, "added": added}
         told |= {"records": sample.records, "fields": [field.document for field in sample.fields]}
         unused = [{"place": one.where, "why": one.what} for one in sample.unused]
         show_json({**told, "unused_records": unused, "declaration": line})
     else:
         _print_sample(sample)
-        for name, kind in made.added.items():
+        for name, kind in added.items():
             say(f"added: {name} ({kind})")
-        is_other = f"{place} differs; --force adds the new fields" if made.added else f"{place} is unchanged"
+        is_other = f"{place} differs; --force adds the new fields" if added else f"{place} is unchanged"
         say(f"wrote {place}" if is_written else is_other)
         out().print()
         say(line)
-    if made.added and not is_written:
+    if added and not is_written:
         raise typer.Exit(Exit.CHANGES)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from frazil.declaration import Avro, Debezium, Json, JsonSchema, Pipeline, SchemaFile, Table, Topic, Upsert
 from frazil.declaration.checks.change_effects import Outcome
-from frazil.inference.proposal import proposed
+from frazil.inference.inferred_schema import proposed
 from frazil.inference.record_file import Line
 from frazil.inference.sample import Sample
 from policies.review.data_effects.declared_schemas import declared_schema_effects
@@ -190,7 +190,7 @@ def test_a_property_that_only_changes_its_case_keeps_its_column_and_waiting_reco
 
 def inferred_from(*texts: str, existing: str | None = None) -> str:
     sample = Sample.of(Line("r:1", text) for text in texts)
-    return proposed(sample, "orders", existing.encode() if existing else None, "orders.json").text
+    return proposed(sample, "orders", existing.encode() if existing else None, "orders.json")[0]
 
 
 def test_what_a_second_sample_adds_to_its_schema_file_is_an_effect() -> None:
