@@ -184,15 +184,13 @@ def produce(
     declared = next((one.topic for one in declared_if_any(file) if one.topic.name == topic), None)
     wanted = Wanted(topic=topic, declared=declared, format=value_format, schema=schema, key=key, partitions=partitions)
     services = running(project_folder())
-    bootstrap = services.bootstrap
     lines = read_records(records, sys.stdin.buffer if sys.stdin is not None else None)
-    made = send(wanted, lines, bootstrap=bootstrap, registry_url=lambda: services.registry_url)
+    made = send(wanted, lines, bootstrap=services.bootstrap, registry_url=lambda: services.registry_url)
     if as_json:
         show_json({**asdict(made), "records": len(lines)})
         return
     places = ", ".join(f"{number(count)} in partition {partition}" for partition, count in made.partitions.items())
     what = "1 record" if len(lines) == 1 else f"{number(len(lines))} records"
-    new = "new topic" if made.created else "topic"
-    say(f"produced {what} to the {new} {topic}, format {made.format}: {places}")
+    say(f"produced {what} to the {'new ' * made.created}topic {topic}, format {made.format}: {places}")
     for subject, schema_id in made.schemas.items():
         say(f"schema {schema_id} in subject {subject}")

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 KAFKA_SECONDS, REGISTRY_SECONDS = 5.0, 3.0
 LIST_SECONDS, SAMPLE_SECONDS = 3.0, 10.0
 """Seconds that reading records may take: a few of each topic, or many of one."""
-HIDDEN = "_"
-"""The first character of internal topics: of Kafka, of Connect, of registries."""
 
 
 def topics(
@@ -59,7 +57,7 @@ def topics(
 
     declared = declared_if_any(file)
     kafka, registry = _opened(env)
-    spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith(HIDDEN))
+    spans = kafka.topics(lambda name: name == topic if topic is not None else every or not name.startswith("_"))
     if topic is not None and not spans:
         raise _missing(topic)
     newest = kafka.newest(spans, seconds=LIST_SECONDS)

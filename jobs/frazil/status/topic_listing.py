@@ -129,7 +129,6 @@ def refuse_others(where: str, bodies: Bodies, type_of: TypeOf = lambda _: None) 
         raise InvalidInput(f"the values are {' and '.join(forms)}, and only json is sampled", where=where, do=do)
 
 
-LONGEST_NAME = 100  # of a pipeline, which has the name of its table
 UNKNOWN = "kafka"
 """The namespace of a table if neither the topic nor the declared pipelines name one."""
 
@@ -157,8 +156,7 @@ def listed(topic: TopicSpans, records: list[Record], declared: Iterable[Pipeline
 def guessed_declaration(topic: str, records: list[Record], declared: Iterable[Pipeline], type_of: TypeOf) -> str:
     """Return a line that declares the topic by the guesses, with the columns of its records if they are JSON."""
     value, key = _guesses(records, type_of)
-    is_json = value == (Form.JSON,)
-    columns = sampled_columns(Sample.of(json_lines(topic, records)).found) if is_json else ()
+    columns = sampled_columns(Sample.of(json_lines(topic, records)).found) if value == (Form.JSON,) else ()
     return declaration(topic, _declared(value), key, columns=columns, namespace=namespace_of(declared))
 
 
@@ -195,9 +193,9 @@ def _declarable(columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _as_name(part: str) -> str:
-    """Return a part of a topic's name as that of a table, from which the pipeline has its own."""
+    """Return a part of a topic's name as that of a table. A pipeline's name, which is made of it, has 100 characters."""
     name = re.sub(r"[^a-z0-9_]", "_", part.lower())
-    return (name if name[:1].isalpha() else f"t_{name}")[:LONGEST_NAME]
+    return (name if name[:1].isalpha() else f"t_{name}")[:100]
 
 
 def namespace_of(declared: Iterable[Pipeline]) -> str:

@@ -27,12 +27,10 @@ class Encoder:
 
     encode: Callable[[Line], bytes]
     type: SchemaType | None = None
-    """The language of the schema; None without one."""
     schema: str = ""
     name: str = ""
     """The full name of the records, for subjects by record name."""
     index: tuple[int, ...] | None = None
-    """Protobuf's message index."""
 
 
 def value_encoder(kind: str, topic: str, lines: Sequence[Line], given: Line | None) -> Encoder:

@@ -116,7 +116,7 @@ class Produced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The topic to produce to, as it is declared, if it is, and the choices of the person."""
+    """The topic to produce to, as it is declared, and the choices of the person. `partitions` are those of a new topic."""
 
     topic: str
     declared: Topic | None = None
@@ -125,7 +125,6 @@ class Wanted:
     schema: Path | None = None
     key: str | None = None
     partitions: int = 1
-    """Of a topic that does not exist yet."""
 
     def chosen_format(self) -> str:
         """Return the format of values. Raises `InvalidInput` if it does not go with the schema file."""
