@@ -138,9 +138,7 @@ def test_a_dead_letter_table_that_was_dropped_is_said_to_be_another_one(landed: 
     assert {Flaw.MISMATCH, Flaw.MISSING} == {finding.flaw for finding in landed.verify().findings}
 
 
-def test_a_table_that_was_created_again_does_not_count_the_dead_letters_of_the_first_as_its_own(
-    landed: Landed,
-) -> None:
+def test_a_table_that_was_created_again_does_not_count_the_dead_letters_of_the_first_as_its_own(landed: Landed) -> None:
     identifier, schema = landed.pipeline.table.identifier, landed.table.schema()
     landed.catalog.drop_table(identifier)
     landed.catalog.create_table(identifier, schema)

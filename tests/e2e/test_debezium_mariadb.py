@@ -68,10 +68,7 @@ def test_the_table_is_what_mariadb_selects(
         shop.assert_proven(deep=True)
 
     orders = "shop.orders"
-    source.sql(
-        _rows(1, 40),
-        f"INSERT INTO {orders} (id, customer) VALUES (41, NULL)",
-    )
+    source.sql(_rows(1, 40), f"INSERT INTO {orders} (id, customer) VALUES (41, NULL)")
     source.capture()
     land()
     source.sql(

@@ -110,13 +110,7 @@ def killed(shop: Shop, folder: Path, step: str) -> None:
 # The object store of the REST catalog refuses files that end in `.puffin` in its table buckets: version 3 has its data elsewhere.
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("catalog", "version"),
-    [
-        ("rest_lake", 2),
-        ("rest_lake", 3),
-        ("glue_lake", 2),
-        ("glue_lake", 3),
-    ],
+    ("catalog", "version"), [("rest_lake", 2), ("rest_lake", 3), ("glue_lake", 2), ("glue_lake", 3)]
 )
 def test_a_state_lands_is_fenced_compacted_and_proven(
     shop_of: Callable[..., Shop], catalog: str, version: int, tmp_path: Path

@@ -40,10 +40,7 @@ def event(op: str | None, after: dict | None = None, **more) -> dict:
 
 
 KNOWN = frozenset({*Operation, None}) - {Operation.LACKS_BEFORE}
-OTHERS = (
-    Event(record=event("t"), operation=Operation.TRUNCATE),
-    Event(record=event("m"), operation=Operation.NOTHING),
-)
+OTHERS = (Event(record=event("t"), operation=Operation.TRUNCATE), Event(record=event("m"), operation=Operation.NOTHING))
 WRITE = {"operation": Operation.WRITE, "after": EVE, "time": AT}
 CASES = {
     "plain": Case(
@@ -192,9 +189,7 @@ def test_other_topics_of_a_connector_are_refused(what: str, names: tuple[str, ..
 
 
 @pytest.mark.parametrize(
-    ("name", "of"),
-    [("source", SOURCE), ("before", ROW)],
-    ids=["rows as text, as MongoDB's", "without a source"],
+    ("name", "of"), [("source", SOURCE), ("before", ROW)], ids=["rows as text, as MongoDB's", "without a source"]
 )
 def test_events_of_another_form_are_refused(name: str, of: Type) -> None:
     """Taken as flattened ones, their deletes would be rows."""

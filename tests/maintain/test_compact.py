@@ -164,11 +164,7 @@ def test_other_rows_than_before_are_refused_and_not_committed(stock: Stock, monk
 
 @pytest.mark.long
 def test_rows_are_counted_exactly_though_the_deletes_are_large(
-    spark: SparkSession,
-    iceberg: Iceberg,
-    lake_environment: Environment,
-    name: str,
-    monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, iceberg: Iceberg, lake_environment: Environment, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A delete file of version 2 may name rows of other files; that of a state does."""
     table = KeyedTable(spark, iceberg, lake_environment, f"compact.{name}").create()

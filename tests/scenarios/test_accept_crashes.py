@@ -109,11 +109,7 @@ def _crash(step: str, wanted: str, seen: list[str]) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("event", "steps"),
-    [
-        (REPLAY, ("accept.decided", "finish.removed")),
-        *((event, STEPS) for event in (REPLAY, HOLD)),
-    ],
+    ("event", "steps"), [(REPLAY, ("accept.decided", "finish.removed")), *((event, STEPS) for event in (REPLAY, HOLD))]
 )
 def test_two_operators_who_decide_at_once_decide_once(stock: Ledgers, event: Accepted, steps: Sequence[str]) -> None:
     """The other one decides, a driver goes on and lands, all while the first is at any one step."""

@@ -386,14 +386,7 @@ def rename(shop: Shop, old: str, new: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "evolution",
-    [
-        SchemaEvolution.WIDEN,
-        SchemaEvolution.ADD_COLUMNS,
-        SchemaEvolution.FREEZE,
-    ],
-)
+@pytest.mark.parametrize("evolution", [SchemaEvolution.WIDEN, SchemaEvolution.ADD_COLUMNS, SchemaEvolution.FREEZE])
 def test_a_key_column_of_a_changelog_is_renamed_by_an_alias(shop_of: ShopOf, evolution: SchemaEvolution) -> None:
     shop = shop_of(write=Changelog(key=("order_id", "line")), table={"schema_evolution": evolution})
     lines = Lines(shop, LINE)

@@ -19,17 +19,7 @@ from pyspark.sql import SparkSession
 
 from frazil.audit.verify import verify
 from frazil.clients.secrets import Secrets
-from frazil.declaration import (
-    Changelog,
-    Debezium,
-    Environment,
-    Limits,
-    Order,
-    Pipeline,
-    Spark,
-    Table,
-    Upsert,
-)
+from frazil.declaration import Changelog, Debezium, Environment, Limits, Order, Pipeline, Spark, Table, Upsert
 from frazil.declaration.catalogs import RestCatalog
 from frazil.declaration.documents.document import document, environment_document
 from frazil.declaration.documents.to_json import canonical

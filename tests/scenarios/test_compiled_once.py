@@ -25,8 +25,7 @@ EPOCH_MS = 1_760_000_000_000
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("write", "batches"),
-    [pytest.param(write, 7 if name == "state" else 12, id=name) for name, write in WRITES.items()],
+    ("write", "batches"), [pytest.param(write, 7 if name == "state" else 12, id=name) for name, write in WRITES.items()]
 )
 def test_a_batch_like_the_one_before_compiles_no_code(shop_of: Callable[..., Shop], write: Any, batches: int) -> None:
     """Each batch has keys of its own, changes some of the one before, and deletes one where there are deletes.

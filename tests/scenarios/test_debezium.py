@@ -17,16 +17,7 @@ from frazil.lake.ledger.entries import entry
 from frazil.recovery.apply import accept
 from frazil.recovery.decisions import Accepted
 from tests.scenarios.test_upserts import stored
-from tests.support.debezium_events import (
-    ORDERS,
-    PLACEHOLDER,
-    STARTED_MS,
-    Flattened,
-    Source,
-    column,
-    named,
-    optional,
-)
+from tests.support.debezium_events import ORDERS, PLACEHOLDER, STARTED_MS, Flattened, Source, column, named, optional
 from tests.support.shop import Shop, avro, frame
 from tests.support.variants import first_short
 
@@ -155,12 +146,7 @@ OTHERS = (
     column("parts", optional({"type": "array", "items": ["null", "bytes"]})),
     column("labels", optional({"type": "map", "values": ["null", "string"]})),
 )
-OTHERS_GONE = {
-    "days": OCTETS,
-    "numbers": OCTETS,
-    "parts": [UNAVAILABLE.encode()],
-    "labels": {UNAVAILABLE: UNAVAILABLE},
-}
+OTHERS_GONE = {"days": OCTETS, "numbers": OCTETS, "parts": [UNAVAILABLE.encode()], "labels": {UNAVAILABLE: UNAVAILABLE}}
 
 
 def others(number: int) -> dict[str, Any]:
@@ -420,13 +406,7 @@ def test_a_key_is_what_its_type_means(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("write", "seed"),
-    [
-        (Upsert(), 1),
-        (Upsert(on_tombstone="soft_delete"), 2),
-    ],
-)
+@pytest.mark.parametrize(("write", "seed"), [(Upsert(), 1), (Upsert(on_tombstone="soft_delete"), 2)])
 def test_any_changes_in_any_batches_end_in_the_rows_of_the_source(shop_of: ShopOf, write: Upsert, seed: int) -> None:
     """A source leaves out only what its row has. A deleted row keeps its last values where deletes are soft."""
     chance = random.Random(seed)

@@ -190,10 +190,7 @@ OTHER_TOPICS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
         {"source": {"ts_ms": 1}, "databaseName": "shop", "schemaName": "public", "ddl": "", "tableChanges": []},
     ),
     ({"serverName": "shop"}, {"ts_ms": 1}),
-    (
-        {"prefix": "p"},
-        {"op": "m", "ts_ms": 1, "source": {"ts_ms": 1}, "message": {"prefix": "p", "content": "AA=="}},
-    ),
+    ({"prefix": "p"}, {"op": "m", "ts_ms": 1, "source": {"ts_ms": 1}, "message": {"prefix": "p", "content": "AA=="}}),
 )
 """Keys and values of a connector's topics that have no rows: transactions, schema changes, heartbeats, messages."""
 

@@ -70,14 +70,7 @@ def test_a_key_that_moved_is_found_by_its_partition_in_the_index(shop_of: ShopOf
         shop.drain()
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        Upsert(on_tombstone="soft_delete"),
-        Upsert(order_by="_kafka_timestamp"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("write", [Upsert(on_tombstone="soft_delete"), Upsert(order_by="_kafka_timestamp")], ids=str)
 def test_tables_whose_batches_need_more_than_places_have_no_index(shop_of: ShopOf, write: Upsert) -> None:
     shop = shop_with(shop_of, write=write, table={"partition_by": ("user",)})
     mode = mode_of(shop.pipeline)

@@ -76,10 +76,7 @@ def named(shop: Shop, suffix: str, **changed: Any) -> Pipeline:
 
 
 def pair(shop: Shop, suffix: str, **changed: Any) -> tuple[Pipeline, Pipeline]:
-    return (
-        named(shop, f"state_{suffix}", **changed),
-        named(shop, f"changes_{suffix}", write=Changelog(), **changed),
-    )
+    return (named(shop, f"state_{suffix}", **changed), named(shop, f"changes_{suffix}", write=Changelog(), **changed))
 
 
 def drained(shop: Shop, *pipelines: Pipeline, **overrides: Any) -> Mapping[str, Outcome]:

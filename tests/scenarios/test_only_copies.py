@@ -195,9 +195,7 @@ def test_a_replay_lands_again_what_a_truncation_left(stock: Ledgers) -> None:
 
 
 @pytest.mark.long
-def test_a_dropped_table_is_not_landed_over_dead_letters_that_are_in_no_log(
-    stock: Ledgers,
-) -> None:
+def test_a_dropped_table_is_not_landed_over_dead_letters_that_are_in_no_log(stock: Ledgers) -> None:
     stock.replace_log(kept=4, grown=30)
     letters = stock.letters()
     stock.drop()

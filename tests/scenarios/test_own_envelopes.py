@@ -103,10 +103,7 @@ def test_a_changelog_has_key_and_order_of_deletes(shop_of: ShopOf, monkeypatch: 
 
 @pytest.mark.parametrize(
     ("of", "write", "problem"),
-    [
-        (BY_ID, Upsert(key="id"), "ordered by seq"),
-        (Fields(operation="op", key=("id",)), ORDERED, "offsets order them"),
-    ],
+    [(BY_ID, Upsert(key="id"), "ordered by seq"), (Fields(operation="op", key=("id",)), ORDERED, "offsets order them")],
     ids=["an order that the table has not", "an order that the changes have not"],
 )
 def test_an_order_is_never_ignored(

@@ -211,9 +211,7 @@ def test_an_import_is_resolved_by_reference_whatever_its_name(shop: Shop) -> Non
     register(shop, money, subject=subject)
     schema_id = register(shop, order, Reference("common/money.proto", subject, 1))
     body = protobuf(
-        order,
-        {"orderId": 5, "price": {"units": "7", "currency": "EUR"}},
-        references={"common/money.proto": money},
+        order, {"orderId": 5, "price": {"units": "7", "currency": "EUR"}}, references={"common/money.proto": money}
     )
     shop.produce([framed(schema_id, body)])
     assert shop.drain().written == 1

@@ -238,10 +238,7 @@ def test_a_members_values_stay_in_its_column_whatever_other_members_a_version_ha
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("evolution", "schema", "landed", "rejected"),
-    [
-        (SchemaEvolution.FREEZE, ADDED, 3, {"incompatible_schema": 2}),
-        (SchemaEvolution.ADD_COLUMNS, ADDED, 5, {}),
-    ],
+    [(SchemaEvolution.FREEZE, ADDED, 3, {"incompatible_schema": 2}), (SchemaEvolution.ADD_COLUMNS, ADDED, 5, {})],
 )
 def test_a_table_evolves_only_as_far_as_declared(
     shop_of: ShopOf, evolution: SchemaEvolution, schema: dict[str, Any], landed: int, rejected: dict[str, int]

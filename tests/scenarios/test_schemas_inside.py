@@ -140,11 +140,7 @@ def test_schemas_that_do_not_fit_and_records_without_one_are_dead_letters(shop_o
     value = source.event("c", {"id": 4})
     shop.produce([value], key=record(struct("K", [field("id", "string", optional=False)]), {"id": "4"}), partition=0)
     shop.produce([value], key=b'{"id":4}', partition=0)
-    assert shop.drain().rejected == {
-        "undecodable": 3,
-        "unreadable_schema": 3,
-        "incompatible_schema": 3,
-    }
+    assert shop.drain().rejected == {"undecodable": 3, "unreadable_schema": 3, "incompatible_schema": 3}
     assert [row["customer"] for row in shop.landed()] == ["lands"]
 
 

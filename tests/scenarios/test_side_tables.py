@@ -401,11 +401,7 @@ def test_a_dead_letter_table_without_its_tag_goes_on(stock: Ledgers) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "later",
-    [
-        pytest.param(0, id="at once"),
-        pytest.param(1, id="after a batch without dead letters"),
-    ],
+    "later", [pytest.param(0, id="at once"), pytest.param(1, id="after a batch without dead letters")]
 )
 def test_a_dead_letter_table_that_was_dropped_after_delivery_is_given_up_by_word(stock: Ledgers, later: int) -> None:
     stock.land(later)

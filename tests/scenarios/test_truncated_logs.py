@@ -106,8 +106,7 @@ def test_more_records_between_such_timestamps_than_the_driver_holds_do_not_hinde
 
 
 @pytest.mark.parametrize(
-    "grown",
-    [pytest.param(15, id="past the ledger"), pytest.param(12, id="to the ledger", marks=pytest.mark.long)],
+    "grown", [pytest.param(15, id="past the ledger"), pytest.param(12, id="to the ledger", marks=pytest.mark.long)]
 )
 def test_records_that_replaced_others_are_landed_by_the_operators_word(texts: Shop, grown: int) -> None:
     kafka = truncated(texts, kept=4, grown=grown)

@@ -256,10 +256,7 @@ def test_the_mode_of_a_table_never_changes(shop: Shop) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "made_for"),
-    [
-        ("DROP IDENTIFIER FIELDS _kafka_key", "upsert"),
-        ("SET IDENTIFIER FIELDS order_id", "upsert by order_id"),
-    ],
+    [("DROP IDENTIFIER FIELDS _kafka_key", "upsert"), ("SET IDENTIFIER FIELDS order_id", "upsert by order_id")],
 )
 def test_the_key_is_compared_inside_the_commit(shop: Shop, statement: str, made_for: str) -> None:
     """Another engine names other identifier fields while a driver has staged a batch."""
@@ -542,15 +539,7 @@ def test_verify_finds_a_lost_dead_letter(shop_of: ShopOf) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("is_lost", "kind"),
-    [
-        (True, "delete"),
-        (False, "data"),
-        (True, "data"),
-        (False, "delete"),
-    ],
-)
+@pytest.mark.parametrize(("is_lost", "kind"), [(True, "delete"), (False, "data"), (True, "data"), (False, "delete")])
 def test_verify_names_a_file_that_is_lost_or_spoilt(shop: Shop, kind: str, is_lost: bool) -> None:
     changed(shop)
     shop.drain()

@@ -263,8 +263,7 @@ def test_other_catalogs_have_such_tables_too(shop_of: ShopOf, request: pytest.Fi
 @pytest.mark.parametrize("field", ["partition_by", "sort_by"])
 def test_rows_are_not_partitioned_or_sorted_by_variants(spark: SparkSession, iceberg: Iceberg, field: str) -> None:
     pipeline = Pipeline(
-        topic=Topic("t", value=Json(columns=("a json",))),
-        table=Table("x.refused", **VARIANTS, **{field: ("a",)}),
+        topic=Topic("t", value=Json(columns=("a json",))), table=Table("x.refused", **VARIANTS, **{field: ("a",)})
     )
     with pytest.raises(InvalidInput, match="a is a variant") as refused:
         make_tables(job(iceberg), pipeline, with_variants(declared_type(("a json",))))

@@ -211,10 +211,7 @@ def _avro_text(schema: str) -> str:
 def _json_text(schema: str) -> str:
     definitions = {
         "Point": {"type": "object", "properties": {"x": {"type": "integer"}}},
-        "Tree": {
-            "type": "object",
-            "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/definitions/Tree"}},
-        },
+        "Tree": {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/definitions/Tree"}}},
     }
     return json.dumps({"type": "object", "properties": {"x": json.loads(schema)}, "definitions": definitions})
 

@@ -9,10 +9,7 @@ from frazil.schemas.types import Struct
 
 IMPORTS = "".join(
     f'import "google/{name}.proto";\n'
-    for name in (
-        *(f"protobuf/{n}" for n in ("any", "empty", "struct", "timestamp", "wrappers")),
-        "type/date",
-    )
+    for name in (*(f"protobuf/{n}" for n in ("any", "empty", "struct", "timestamp", "wrappers")), "type/date")
 )
 TYPES = "enum E { Z = 0; A = 1; } message N { int32 a = 1; } message Nothing {} "
 

@@ -585,7 +585,7 @@ def test_each_record_of_a_sample_lands_with_the_schema_of_the_sample(spark: Spar
     found = Sample.of(Line("r", body) for body in bodies).found
     row = json_schema.row_type(json_schema.parse(json.dumps(sampled_schema(found, "Row")), {}))
     assert [str(field.type) for field in row.fields] == [
-        *("timestamptz", "string", "string", "double", "date", "list<struct<x: string>>"),
+        *("timestamptz", "string", "string", "double", "date", "list<struct<x: string>>")
     ]
     landed = decode(spark, row, *bodies)
     assert [each and each[2] for each in landed] == exact

@@ -91,11 +91,7 @@ def test_a_null_of_json_is_no_value(spark: SparkSession, says_null: Step, null: 
         (PLAIN_SCHEMA, [b"null", b" null\n"], [b"{}", b""]),
         (PLAIN_CONNECT, [b"null", b" null", b'{"payload":null}'], [b'{"payload":{}}', b""]),
         (INSIDE, [b"null", b'{"schema":null,"payload":null}'], [b'{"payload":"null"}']),
-        (
-            FRAMED,
-            [FRAME + b"null", FRAME + b" null\n"],
-            [FRAME + b"{}", b"\0\0\0\0\x09null", b"null"],
-        ),
+        (FRAMED, [FRAME + b"null", FRAME + b" null\n"], [FRAME + b"{}", b"\0\0\0\0\x09null", b"null"]),
         (OTHER, [], [b"null", b""]),
     ],
 )

@@ -38,9 +38,7 @@ def noted(spark: SparkSession, ids: int, *, header: str = "00") -> tuple[SeenFra
 def test_all_unknown_frames_are_listed_as_long_as_they_are_not_too_many(spark: SparkSession) -> None:
     values, keys = noted(spark, MOST)
     assert values == SeenFrames(
-        waiting=(prefixed(7, b""),),
-        unknown=tuple(sorted(prefixed(n, b"") for n in range(MOST))),
-        is_all=True,
+        waiting=(prefixed(7, b""),), unknown=tuple(sorted(prefixed(n, b"") for n in range(MOST))), is_all=True
     )
     assert keys == SeenFrames()
     assert not keys

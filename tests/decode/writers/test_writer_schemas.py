@@ -206,12 +206,7 @@ UNREAD = [
     ("protobuf", SchemaType.PROTOBUF, DELIMITED, "Order.line: a group"),
     ("protobuf", SchemaType.PROTOBUF, "message", "protoc refuses it"),
     ("protobuf", SchemaType.PROTOBUF, 'syntax = "proto3"; import "gone.proto"; message M {}', "gone.proto"),
-    (
-        "protobuf",
-        SchemaType.PROTOBUF,
-        'syntax = "proto3"; message Beat {}',
-        "Beat: the message has no fields",
-    ),
+    ("protobuf", SchemaType.PROTOBUF, 'syntax = "proto3"; message Beat {}', "Beat: the message has no fields"),
     ("protobuf", SchemaType.AVRO, json.dumps(ORDER), "it is in avro"),
 ]
 
@@ -228,8 +223,7 @@ def test_one_version_holds_up_no_topic(
     ids = [registry.register(subject, *pair) for pair in (pairs if is_first else reversed(pairs))]
     bad, good = ids if is_first else reversed(ids)
     found = writers(
-        registry,
-        **({"key_format": value_format, "keys": True} if keys else {"value_format": value_format}),
+        registry, **({"key_format": value_format, "keys": True} if keys else {"value_format": value_format})
     )
     found.refresh()
     path = (0,) if value_format == "protobuf" else ()

@@ -40,10 +40,7 @@ def test_nothing_new_is_an_empty_plan() -> None:
     assert planned({0: 3}, {0: (0, 3)}).is_empty
 
 
-@given(
-    st.dictionaries(st.integers(0, 50), st.integers(0, 10**6), min_size=1),
-    st.integers(1, 10**6),
-)
+@given(st.dictionaries(st.integers(0, 50), st.integers(0, 10**6), min_size=1), st.integers(1, 10**6))
 def test_a_limit_is_used_up_and_never_passed(waiting: dict[int, int], limit: int) -> None:
     result = planned(dict.fromkeys(waiting, 0), {p: (0, n) for p, n in waiting.items()}, limit)
     assert result.rows == min(limit, sum(waiting.values()))

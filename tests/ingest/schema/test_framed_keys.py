@@ -30,9 +30,7 @@ class Subjects:
 
 
 def keys(
-    registry: Subjects | None,
-    write: WriteMode | None = None,
-    clock: Callable[[], float] = lambda: 0.0,
+    registry: Subjects | None, write: WriteMode | None = None, clock: Callable[[], float] = lambda: 0.0
 ) -> tuple[FramedKeys, list[Mapping[str, Any]]]:
     events: list[Mapping[str, Any]] = []
     pipeline = Pipeline(topic=Topic("orders", value="avro"), table=Table("shop.orders"), write=write or Upsert())

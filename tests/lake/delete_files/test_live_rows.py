@@ -36,9 +36,7 @@ def table_of(
 
 @pytest.mark.parametrize("version", first_short([2, 3]))
 @pytest.mark.parametrize(
-    "most",
-    [counted.BYTES_AT_MOST, pytest.param(10, marks=pytest.mark.long)],
-    ids=["by the deletes", "by reading"],
+    "most", [counted.BYTES_AT_MOST, pytest.param(10, marks=pytest.mark.long)], ids=["by the deletes", "by reading"]
 )
 def test_live_rows_are_counted_exactly(
     spark: SparkSession,

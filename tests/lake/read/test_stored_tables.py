@@ -151,11 +151,7 @@ def lakes_up() -> Iterator[LocalServices]:
 
 
 @pytest.fixture(
-    params=[
-        "local",
-        pytest.param("rest", marks=pytest.mark.e2e),
-        pytest.param("glue", marks=pytest.mark.e2e),
-    ]
+    params=["local", pytest.param("rest", marks=pytest.mark.e2e), pytest.param("glue", marks=pytest.mark.e2e)]
 )
 def written(request: pytest.FixtureRequest, tmp_path: Path) -> Written:
     """A table of two commits on each catalog, written by PyIceberg's own writer."""

@@ -440,10 +440,7 @@ WRONG: dict[str, tuple[Any, bytes]] = {
     "negative length": ("string", b"\x01"),
     "number too long": ("long", b"\xff" * 10),
     "instant too far away": (logical("long", "timestamp-millis"), written("long", 2**62)),
-    "decimal overflow": (
-        logical("bytes", "decimal", precision=4, scale=2),
-        written("bytes", struct.pack(">i", 10**6)),
-    ),
+    "decimal overflow": (logical("bytes", "decimal", precision=4, scale=2), written("bytes", struct.pack(">i", 10**6))),
     "decimal over 38 digits": (
         logical("bytes", "decimal", precision=64, scale=0),
         written("bytes", (10**38).to_bytes(17, "big")),

@@ -7,10 +7,7 @@ from frazil.schemas.types import Decimal, Kind, Primitive, Scalar, becomes, hold
 from tests.schemas.row_types import DOUBLE, FLOAT, INT, LONG, SCALARS, STRING
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [(INT, LONG), (FLOAT, DOUBLE), (Decimal(9, 2), Decimal(18, 2))],
-)
+@pytest.mark.parametrize(("old", "new"), [(INT, LONG), (FLOAT, DOUBLE), (Decimal(9, 2), Decimal(18, 2))])
 def test_iceberg_widens(old: Scalar, new: Scalar) -> None:
     assert becomes(old, new)
     assert not becomes(new, old)

@@ -126,10 +126,7 @@ def test_a_required_property_is_required_unless_it_may_be_null() -> None:
 
 def test_the_description_is_the_doc_and_the_place_goes_before_the_definition() -> None:
     schema = {
-        "properties": {
-            "a": {"description": " The buyer. ", "$ref": "#/$defs/id"},
-            "b": {"$ref": "#/$defs/id"},
-        },
+        "properties": {"a": {"description": " The buyer. ", "$ref": "#/$defs/id"}, "b": {"$ref": "#/$defs/id"}},
         "$defs": {"id": {"type": "string", "description": "An id."}},
     }
     assert [field.doc for field in read(schema).fields] == ["The buyer.", "An id."]

@@ -76,10 +76,7 @@ STEP = st.one_of(
 def test_any_sequence_of_changes_leaves_the_rows_of_a_dictionary(
     steps: Sequence[tuple[str, object]], in_memory: int, at_once: int
 ) -> None:
-    with (
-        patch.object(index, "LEAST_IN_MEMORY", in_memory),
-        patch.object(sorted_entries, "STEP", at_once),
-    ):
+    with patch.object(index, "LEAST_IN_MEMORY", in_memory), patch.object(sorted_entries, "STEP", at_once):
         oracle = Oracle()
         for name, what in steps:
             if name == "add":

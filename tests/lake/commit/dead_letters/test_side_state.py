@@ -18,15 +18,7 @@ def offsets(at: int, topic_id: str = "T1") -> Offsets:
     return Offsets("orders", topic_id, {0: at})
 
 
-def commit(
-    start: int,
-    end: int,
-    *,
-    number: int = 0,
-    side: bool = False,
-    event: str = "",
-    table: str = TABLE,
-) -> Entry:
+def commit(start: int, end: int, *, number: int = 0, side: bool = False, event: str = "", table: str = TABLE) -> Entry:
     """An entry of the table."""
     summary = {ledger.DECISION: str(number)}
     if event:
