@@ -16,7 +16,7 @@ from typing import Any
 from policies.documents.size import lists, replaced
 from policies.resource_values import Facts
 from policies.resources import Change, Document, Finding, Reviewed, many, statements
-from policies.review.attached_policies import ATTACHMENT, ROLE, AttachedPolicies, HeldPolicy
+from policies.review.attached_policies import ROLE, AttachedPolicies, HeldPolicy
 from policies.rules.new_permissions import policy_widened
 
 _PIECE = re.compile(r"\d+$")
@@ -90,12 +90,7 @@ def _bare(statement: Mapping[str, Any], found: Iterable[tuple[str, ...]]) -> Map
 def with_roles(found: Iterable[Finding], rights: Sequence[RoleRights], facts: Facts) -> list[Finding]:
     """Return the findings of rules, with those on roles instead of those on the single policies of a role."""
     parts = _parts(rights)
-    apart = [
-        each
-        for each in found
-        if each.rule != policy_widened.__name__
-        or not (each.resource in parts or each.resource.startswith(f"{ATTACHMENT}."))
-    ]
+    apart = [each for each in found if each.rule != policy_widened.__name__ or each.resource not in parts]
     of_roles = [
         replace(one, what=f"policy of {each.role}{one.what.removeprefix('policy')}")
         for each in rights

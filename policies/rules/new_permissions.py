@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from policies.resource_values import Facts
-from policies.resources import Change, Document, Finding, Json, Reviewed, blocks, many, policy, principals, statements
+from policies.resources import Document, Finding, Json, Reviewed, blocks, many, policy, principals, statements
 from policies.rules.kafka_permissions import kafka_widened
 
 TYPE = "aws_lakeformation_permissions"
@@ -44,7 +44,7 @@ def _places(values: Json) -> Iterator[str]:
 
 Grant = tuple[str, str, str]
 _POLICIES = ("assume_role_policy", "policy")
-_PART, _ROLE, _ATTACHMENT = "aws_iam_policy", "aws_iam_role", "aws_iam_role_policy_attachment"
+_ROLE = "aws_iam_role"
 _DO = "Have whoever owns the data agree to it; narrow it where you can"
 _LATER = "is known only after it is applied, so its permissions cannot be reviewed"
 _APPLY = "Apply what it depends on first, then plan again"
@@ -64,8 +64,9 @@ _GUARDS = {"aws_s3_bucket_public_access_block", "aws_s3_bucket_policy", "aws_s3_
 def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
     """Report new permissions: no later test would notice them.
 
-    Also reports a policy that is known only after it is applied, because it cannot be reviewed. That happens if a resource
-    that it names is replaced, like the integration whose external id a trust requires.
+    Compares each policy alone; a review compares all policies of a role together, with its attachments. Also reports a policy
+    that is known only after it is applied, because it cannot be reviewed. That happens if a resource that it names is
+    replaced, like the integration whose external id a trust requires.
     """
     for change in reviewed.changes:
         if change.verb not in {"update", "replace"}:
@@ -73,31 +74,11 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
         for name in _POLICIES:
             if name in change.unknown and change.before.get(name):
                 yield Finding("policy_widened", change.address, f"{name} {_LATER}", _APPLY)
-            elif change.type != _PART and change.after.get(name) not in (None, change.before.get(name)):
+            elif change.after.get(name) not in (None, change.before.get(name)):
                 before, after = policy(change.before.get(name)), policy(change.after.get(name))
-                yield from _widened(change.address, name, [before], [after])
-    yield from _parts_widened(reviewed)
-    yield from _attached(reviewed)
+                yield from _widened(change.address, name, before, after)
     yield from _granted(reviewed)
     yield from kafka_widened(reviewed, facts)
-
-
-def _attached(reviewed: Reviewed) -> Iterator[Finding]:
-    """Yield the policies that exist and are attached to a role. The policies of a new role are new, like all their parts."""
-    changes = [change for change in reviewed.changes if change.type == _ATTACHMENT]
-    had = {(change.before.get("role"), change.before.get("policy_arn")) for change in changes}
-    made = {
-        each.address for each in reviewed.changes if (each.type, each.verb) in {(_PART, "create"), (_PART, "replace")}
-    }
-    declared = {each.address: reviewed.named(each.text("policy_arn")) for each in reviewed.of(_ATTACHMENT)}
-    for change in changes:
-        role, arn = change.after.get("role"), change.after.get("policy_arn")
-        if arn and (role, arn) not in had:
-            yield Finding("policy_widened", change.address, f"{role or 'a role'} now has the policy {arn}", _DO)
-        elif "policy_arn" in change.unknown:
-            named = declared.get(change.address)
-            if named is None or named.address not in made:
-                yield Finding("policy_widened", change.address, f"policy_arn {_LATER}", _APPLY)
 
 
 def _granted(reviewed: Reviewed) -> Iterator[Finding]:
@@ -108,33 +89,6 @@ def _granted(reviewed: Reviewed) -> Iterator[Finding]:
             continue
         for permission, where in sorted(grants(change.after) - grants(change.before)):
             yield Finding("policy_widened", change.address, f"Lake Formation now grants {permission} on {where}", _DO)
-
-
-def _parts_widened(reviewed: Reviewed) -> Iterator[Finding]:
-    """Compare the parts of a role's policy together: a permission may move between parts, and a new part adds permissions."""
-    changed: dict[str, list[Change]] = {}
-    for change in reviewed.changes:
-        if change.type == _PART:
-            changed.setdefault(_policy_name(change.after or change.before), []).append(change)
-    for policy_name, changes in changed.items():
-        touched = {change.address for change in changes}
-        unchanged = [
-            policy(each.values.get("policy"))
-            for each in reviewed.of(_PART)
-            if each.is_planned and each.address not in touched and _policy_name(each.values) == policy_name
-        ]
-        before = [policy(change.before.get("policy")) for change in changes] + unchanged
-        after = [policy(change.after.get("policy")) for change in changes] + unchanged
-        if any(document is not None for document in before):
-            for change in changes:
-                if change.verb == "create" and "policy" in change.unknown:
-                    yield Finding("policy_widened", change.address, f"policy {_LATER}", _APPLY)
-            yield from _widened(changes[0].address, "policy", before, after)
-
-
-def _policy_name(values: Mapping[str, object]) -> str:
-    """Return the name of the policy that a part belongs to: the part's name without its number."""
-    return str(values.get("name", "")).rpartition("-")[0]
 
 
 def protection_removed(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
@@ -161,13 +115,11 @@ def _status(values: Mapping[str, object]) -> object:
     return found[0].get("status") if isinstance(found, list) and found else None
 
 
-def _widened(
-    address: str, name: str, before: Sequence[Document | None], after: Sequence[Document | None]
-) -> Iterator[Finding]:
-    """Yield the permissions that policies together add, and the denials that they remove."""
-    if all(document is None for document in after):
+def _widened(address: str, name: str, before: Document | None, after: Document | None) -> Iterator[Finding]:
+    """Yield the permissions that a policy adds, and the denials that it removes."""
+    if after is None:
         return
-    allowed, allows = _all_grants(before, "Allow"), _all_grants(after, "Allow")
+    allowed, allows = _grants(before, "Allow"), _grants(after, "Allow")
     known = {grant for grant, _ in allowed}
     for grant, condition in allows - allowed:
         if any(same == grant and _is_within(condition, other) for same, other in allowed):
@@ -177,13 +129,9 @@ def _widened(
             others = " or ".join(sorted(_on(other) for same, other in allowed if same == grant))
             what = f"{name} allows {_described(grant, condition)}; it was {others}"
         yield Finding("policy_widened", address, what, _DO)
-    for grant, condition in _all_grants(before, "Deny") - _all_grants(after, "Deny"):
+    for grant, condition in _grants(before, "Deny") - _grants(after, "Deny"):
         what = f"{name} no longer denies {_described(grant, condition)}"
         yield Finding("policy_widened", address, what, _DO)
-
-
-def _all_grants(documents: Sequence[Document | None], effect: str) -> set[tuple[Grant, str]]:
-    return {grant for document in documents for grant in _grants(document, effect)}
 
 
 def _grants(document: Document | None, effect: str) -> set[tuple[Grant, str]]:
