@@ -34,6 +34,14 @@ def writer_schemas(
 
     Raises `InvalidInput` as the envelope does for declared schemas, and `UnreadableSchema`.
     """
+    found = _writers(topic, registry, envelope, keys=keys, of_one_type=of_one_type)
+    found.of_topic = registry
+    return found
+
+
+def _writers(
+    topic: Topic, registry: Registry | None, envelope: Envelope, *, keys: bool, of_one_type: bool
+) -> WriterSchemas:
     of = topic.side(is_key=keys)
     if of.columns or of.schema:
         return declared_writers(of, envelope, is_key=keys)

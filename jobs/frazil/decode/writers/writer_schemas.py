@@ -44,6 +44,8 @@ class WriterSchemas(ABC):
 
     def __init__(self, registry: Registry | None, envelope: Envelope, *, is_key: bool) -> None:
         self.registry, self.envelope, self.is_key = registry, envelope, is_key
+        self.of_topic = registry
+        """The registry that describes the topic's keys, or values, also if it describes no writer here."""
         self.types: dict[int, RecordType] = {}  # of each writer, by its number, oldest first
         self.problems: dict[int, str] = {}  # why schemas cannot be read, by their ids, or numbers if they have no ids
         self._of_rows = NO_ENVELOPE if is_key else envelope

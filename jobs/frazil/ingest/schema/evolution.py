@@ -66,7 +66,7 @@ class Evolution:
         if not isinstance(pipeline.topic.key, Bytes):
             of_rows, unfit = self._is_keyed, self._unfit_key
             self._keys = Keys(
-                pipeline.topic, writers.registry, layout, writers.envelope, name_rows=of_rows, unfit=unfit
+                pipeline.topic, writers.of_topic, layout, writers.envelope, name_rows=of_rows, unfit=unfit
             )
         self.may_lack_keys = False
         self._there: Struct | None = None
@@ -74,7 +74,7 @@ class Evolution:
         self._table: Java | None = None
         self._reports = SchemaReports(report)
         self._unfit: tuple[Unfit, Unfit] = {}, {}
-        self.framed_keys = FramedKeys(pipeline, writers.registry, report, job.clock)
+        self.framed_keys = FramedKeys(pipeline, writers.of_topic, report, job.clock)
 
     @property
     def _sides(self) -> tuple[WriterSchemas, ...]:
