@@ -40,8 +40,9 @@ def test_json_that_is_none_is_told_with_its_byte(body: bytes, what: str, at: int
     assert (found.succeeded, found.what, found.at, found.decoded) == (False, what, at, None)
 
 
-def test_json_nested_deeper_than_python_goes_is_told() -> None:
-    assert attempt(b"[" * 100_000 + b"]" * 100_000, json_value).what == "it is nested too deeply"
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+def test_json_nested_deeper_than_spark_or_python_goes_is_told(levels: int) -> None:
+    assert attempt(b"[" * levels + b"]" * levels, json_value).what == "it is nested too deeply"
 
 
 def test_a_number_longer_than_python_reads_is_told() -> None:

@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from frazil.declaration.checks.nesting import bounded
+
 SHOWN_CHARACTERS = 2_000
 VARINT_BYTES = 10  # the longest varint of a 64-bit number
+DEEPEST = 999  # levels of JSON: with one more, no record lands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +102,7 @@ def json_value(body: bytes) -> Any:
     """Decode one JSON value."""
     decoded = text(body)
     try:
-        return json.loads(decoded)
+        return bounded(json.loads(decoded), DEEPEST)
     except json.JSONDecodeError as problem:
         at = len(decoded[: problem.pos].encode())
         raise Undecodable(f"it is no JSON: {problem.msg}, line {problem.lineno}", at) from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from frazil.declaration.checks.constraints import shown
+from frazil.declaration.checks.nesting import bounded
 from frazil.errors import InvalidInput
 
 
@@ -27,7 +28,7 @@ class Line:
         """
         hooks: dict[str, Any] = {"parse_constant": _refuse, "object_pairs_hook": _with_names_once}
         try:
-            value = json.loads(self.text, parse_float=Decimal, **hooks)
+            value = bounded(json.loads(self.text, parse_float=Decimal, **hooks))
             if "\\u" in self.text:
                 json.dumps(value, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:

@@ -185,6 +185,7 @@ def test_whatever_is_read_is_valid_or_refused_as_a_declaration(whole, topic, tab
         (b"", "this is not JSON: Expecting value at line 1, column 1"),
         (b"[" * 100_000, "nested too deep"),
         (b'{"a": ' * 5_000 + b"1" + b"}" * 5_000, "nested too deep"),
+        (b'{"a": ' * 401 + b"1" + b"}" * 401, "nested too deep"),
         (b'{"a": NaN}', "NaN is not JSON"),
         (b"[-Infinity]", "-Infinity is not JSON"),
         (b'{"a": ' + b"9" * 5_000 + b"}", "a number has 5000 digits"),

@@ -279,14 +279,17 @@ class TestRecursion:
 
     def test_deep_nesting_is_cut_to_json(self) -> None:
         schema: Any = {"type": "integer"}
-        for _ in range(200):
+        for _ in range(150):
             schema = {"type": "object", "properties": {"a": schema}}
         assert shown(read(schema)) == {".".join(["a"] * json_schema.NESTING): JSON}
 
     def test_a_schema_nested_beyond_reason_is_refused(self) -> None:
-        for text in ('{"allOf":[' * 5000 + "{}" + "]}" * 5000, '{"allOf":[' * 480 + "{}" + "]}" * 480):
+        chain = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(2000)}
+        nested = ['{"allOf":[' * levels + "{}" + "]}" * levels for levels in (201, 5000)]
+        for text in (*nested, json.dumps({"$ref": "#/$defs/d0", "$defs": {**chain, "d2000": {}}})):
             with pytest.raises(UnreadableSchema, match="nested too deeply"):
                 row_type(json_schema.parse(text, {}))
+        assert row_type(json_schema.parse('{"allOf":[' * 199 + "{}" + "]}" * 199, {}))
 
     def test_a_schema_that_multiplies_without_end_is_refused(self) -> None:
         levels = {f"l{i}": {"properties": {c: {"$ref": f"#/$defs/l{i + 1}"} for c in "abcdefghij"}} for i in range(9)}

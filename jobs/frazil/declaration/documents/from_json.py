@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar, get_args
 
 from frazil.declaration.checks.constraints import below, shown, unknown
+from frazil.declaration.checks.nesting import bounded
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.declaration.checks.validation import Hint, field_problems, hints, root_of, taken_apart, value_problems
 
@@ -27,8 +28,10 @@ def parsed(text: bytes, name: str) -> Any:
         return dict(pairs)
 
     try:
-        value = json.loads(
-            text.decode("utf-8"), object_pairs_hook=unique, parse_constant=_refuse_constant, parse_int=_bounded
+        value = bounded(
+            json.loads(
+                text.decode("utf-8"), object_pairs_hook=unique, parse_constant=_refuse_constant, parse_int=_short
+            )
         )
     except UnicodeDecodeError as error:
         raise _invalid(name, f"byte {error.start} is not UTF-8", "Save it as UTF-8") from None
@@ -52,7 +55,7 @@ def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _bounded(digits: str) -> int:
+def _short(digits: str) -> int:
     if len(digits) > _LONGEST_NUMBER:
         raise ValueError(f"a number has {len(digits)} digits")
     return int(digits)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from frazil.declaration.checks.nesting import bounded
 from frazil.errors import UnreadableSchema
 from frazil.schemas.evolution.column_names import has_half_surrogates
 
@@ -94,7 +95,7 @@ def parse(text: str, references: Mapping[str, str] | None = None) -> JsonSchema:
 
 def _document(text: str, file: str) -> Node:
     try:
-        schema = json.loads(text)
+        schema = bounded(json.loads(text))
     except ValueError as error:
         raise UnreadableSchema(f"not JSON: {error}", where=f"{file}#") from error
     except RecursionError:
