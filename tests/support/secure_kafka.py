@@ -135,18 +135,36 @@ def _settings(folder: Path, plain: int, controller: int, sasl: int, mtls: int) -
 
 def certificates(folder: Path) -> None:
     """Create an authority, its certificates for server and client, and a certificate that it did not sign."""
-    names = "/CN=localhost", "subjectAltName=IP:127.0.0.1,DNS:localhost"
-    _openssl(folder, "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca -keyout ca.key -out ca.crt")
+    _authority(folder, "ca", "-addext keyUsage=critical,keyCertSign,cRLSign")
     for name in ("server", "client"):
-        made = f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj {names[0]} -addext {names[1]} -CA ca.crt -CAkey ca.key"
-        _openssl(folder, f"{made} -keyout {name}.key -out {name}.crt")
-    _openssl(folder, "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=x -keyout stranger.key -out stranger.crt")
+        _signed(folder, name, "ca")
+    _openssl(folder, f"{_SELF_SIGNED} -subj /CN=x -keyout stranger.key -out stranger.crt")
     for name, algorithm in (("client.3des", "-v1 PBE-SHA1-3DES"), ("client.pbes2", "-v2 aes-256-cbc")):
         _openssl(folder, f"pkcs8 -topk8 -in client.key -out {name} {algorithm} -passout", f"pass:{KEY_PASSWORD}")
     _openssl(folder, "rsa -traditional -in client.key -out client.pkcs1")
     (folder / "server.both").write_text((folder / "server.key").read_text() + (folder / "server.crt").read_text())
     for file in folder.iterdir():
         file.chmod(0o600)
+
+
+def careless_certificates(folder: Path) -> None:
+    """Create a server's certificate of an authority without the key usage that RFC 5280 demands, as OpenSSL does unless told."""
+    _authority(folder, "careless-ca", "")
+    _signed(folder, "careless", "careless-ca")
+
+
+_SELF_SIGNED = "req -x509 -newkey rsa:2048 -nodes -days 2"
+
+
+def _authority(folder: Path, name: str, more: str) -> None:
+    _openssl(folder, f"{_SELF_SIGNED} -subj /CN=ca {more} -keyout {name}.key -out {name}.crt")
+
+
+def _signed(folder: Path, name: str, by: str) -> None:
+    names = "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1,DNS:localhost"
+    usage = "-addext basicConstraints=critical,CA:FALSE"
+    made = f"{_SELF_SIGNED} {names} {usage} -CA {by}.crt -CAkey {by}.key"
+    _openssl(folder, f"{made} -keyout {name}.key -out {name}.crt")
 
 
 def _openssl(folder: Path, line: str, *more: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from urllib3.exceptions import HTTPError
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Hosts that are this machine."""
 
+_REASON = re.compile(r"certificate verify failed: (.+?) \(_ssl\.c")
+
 
 def connect(address: str, seconds: float) -> None:
     """Connect to `host:port` and close. Raises `OSError`."""
@@ -21,18 +24,27 @@ def connect(address: str, seconds: float) -> None:
 
 
 def handshake(address: str, ca: str | None, seconds: float) -> tuple[str, datetime | None]:
-    """Shake hands with `host:port` as TLS clients do, host name included; `ca` is a file of authorities.
+    """Shake hands with `host:port` as Kafka's clients do, host name included; `ca` is a file of authorities.
 
     Return the version of TLS, and the end of the certificate. A server that then asks for a client certificate has passed.
     Raises `ssl.SSLError`, or `OSError`.
     """
     context = ssl.create_default_context(cafile=ca)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python's own default from 3.13 on, and no Kafka client's
     host = address.rpartition(":")[0].strip("[]")
     with _connected(address, seconds) as plain, context.wrap_socket(plain, server_hostname=host) as secure:
         certificate = secure.getpeercert() or {}
         until = certificate.get("notAfter")
         expires = datetime.fromtimestamp(ssl.cert_time_to_seconds(until), UTC) if isinstance(until, str) else None
         return secure.version() or "TLS", expires
+
+
+def distrust(error: str) -> str:
+    """Return what to tell of a TLS error if the server's certificate is not trusted, with OpenSSL's reason; else nothing."""
+    if "CERTIFICATE_VERIFY_FAILED" not in error:
+        return ""
+    reason = _REASON.search(error)
+    return f"its certificate is not trusted{f' ({reason[1]})' if reason else ''}"
 
 
 def clock_skew(url: str, ca: str | None, seconds: float, clock: Callable[[], float]) -> float | None:

@@ -18,6 +18,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from frazil.clients.aws_session import LOGIN, unanswered
+from frazil.clients.reachability import distrust
 from frazil.clients.secrets import Redactor, Secrets, references
 from frazil.declaration.secret import OAuth
 from frazil.errors import ServiceUnavailable, TokenRefused, TokenUnavailable
@@ -212,8 +213,8 @@ class TokenEndpoint:
                     response.close()
             except (HTTPError, OSError, ssl.SSLError) as error:
                 text = self._secrets.redactor.redact(str(error))
-                if "CERTIFICATE_VERIFY_FAILED" in text:
-                    raise self._unavailable("its certificate is not trusted", "Check oauth.ca") from None
+                if told := distrust(text):
+                    raise self._unavailable(told, "Check oauth.ca") from None
                 last = type(error).__name__
                 continue
             if response.status in _REFUSALS:

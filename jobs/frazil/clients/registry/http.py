@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 import urllib3
 from urllib3.exceptions import HTTPError, SSLError
 
+from frazil.clients.reachability import distrust
 from frazil.clients.registry.auth import Login, display_address
 from frazil.clients.secrets import Redactor
 from frazil.errors import RegistryRefused, RegistryUnavailable
@@ -287,8 +288,8 @@ class RegistryHttp:
     def _failure(self, error: Exception) -> Exception:
         """Return the error for a failed connection: a passing one, unless TLS does not trust the server."""
         text = self._redactor.redact(str(error))
-        if isinstance(error, SSLError | ssl.SSLError) and "CERTIFICATE_VERIFY_FAILED" in text:
-            return self._unavailable("its certificate is not trusted", "Check registry.url and registry.ca")
+        if isinstance(error, SSLError | ssl.SSLError) and (told := distrust(text)):
+            return self._unavailable(told, "Check registry.url and registry.ca")
         return PassingError(f"{type(error).__name__}, {text[-_MOST_CHARACTERS:]}")
 
     def _unavailable(self, what: str, do: str) -> RegistryUnavailable:
