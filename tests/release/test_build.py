@@ -112,7 +112,7 @@ def test_the_package_is_imported_from_the_zip_and_tells_its_version(
         "from frazil.version import VERSION\n"
         "import frazil.declaration, frazil.schemas.avro.reader_schema, frazil.rollout.steps\n"
         "assert '.zip' in frazil.__file__\n"
-        "startup.check_python(expected())\n"
+        "startup.check_python(expected(), version=(3, 11))\n"
         "print(VERSION, expected().spark)"
     )
     ended = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,12 +16,25 @@ from frazil.release.manifest import Role
 from tests.support import small_release
 from tests.support.variants import first_short
 
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
 
 @pytest.fixture(scope="module")
 def package(root: Path, own_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("entry")
     release = small_release.built(root, own_wheel, folder, folder / "out")
-    return folder / "out" / release.the(Role.PACKAGE).name
+    package = folder / "out" / release.the(Role.PACKAGE).name
+    write_zip(package, made_for(PYTHON, package))
+    return package
+
+
+def made_for(python: str, package: Path) -> dict[str, bytes]:
+    """Return the entries of a package as it would be for that Python."""
+    with zipfile.ZipFile(package) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.namelist()}
+    expected = json.loads(entries["frazil/expected.json"])
+    expected["runtime"]["python"] = python
+    return {**entries, "frazil/expected.json": json.dumps(expected).encode()}
 
 
 def ran(name: str, package: Path, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -39,14 +53,11 @@ def ran(name: str, package: Path, folder: Path, *more: str) -> subprocess.Comple
 
 @pytest.mark.parametrize("name", ["ingest.py", "maintain.py"])
 def test_a_release_for_another_python_ends_at_once_with_its_reason(package: Path, tmp_path: Path, name: str) -> None:
-    with zipfile.ZipFile(package) as archive:
-        entries = {entry: archive.read(entry) for entry in archive.namelist()}
-    other = entries["frazil/expected.json"].replace(b'"python":"3.11"', b'"python":"3.9"')
-    write_zip(tmp_path / "other.zip", {**entries, "frazil/expected.json": other})
+    write_zip(tmp_path / "other.zip", made_for("3.9", package))
     (tmp_path / name).write_bytes((package.parent / name).read_bytes())
     ended = ran(name, tmp_path / "other.zip", tmp_path)
     assert ended.returncode == 1
-    assert "error: start: this is Python 3.11, the release's packages are for 3.9" in ended.stderr
+    assert f"error: start: this is Python {PYTHON}, the release's packages are for 3.9" in ended.stderr
 
 
 @pytest.mark.long
