@@ -40,7 +40,7 @@ def handshake(address: str, ca: str | None, seconds: float) -> tuple[str, dateti
 
 
 def distrust(error: str) -> str:
-    """Return what to tell of a TLS error if the server's certificate is not trusted, with OpenSSL's reason; else nothing."""
+    """Return the message of a TLS error if the server's certificate is not trusted, with OpenSSL's reason; else nothing."""
     if "CERTIFICATE_VERIFY_FAILED" not in error:
         return ""
     reason = _REASON.search(error)
