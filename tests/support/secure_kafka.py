@@ -148,7 +148,7 @@ def certificates(folder: Path) -> None:
 
 
 def careless_certificates(folder: Path) -> None:
-    """Create a server's certificate of an authority without the key usage that RFC 5280 demands, as OpenSSL does unless known."""
+    """Create a server's certificate of an authority without the key usage that RFC 5280 demands, as OpenSSL does unless asked."""
     _authority(folder, "careless-ca", "")
     _signed(folder, "careless", "careless-ca")
 
