@@ -34,7 +34,7 @@ def test_each_line_is_a_record_with_its_place_and_its_own_text() -> None:
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "this is not JSON: the field 'c' is twice in one object"),
         ('{"a": "\\ud800"}', "the record has half a surrogate pair"),
         ("[" * 100_000, "this is not JSON: maximum recursion depth"),
-        ('{"a": ' * 401 + "1" + "}" * 401, "this is not JSON: more than 400 levels"),
+        ('{"a": ' * 201 + "1" + "}" * 201, "this is not JSON: more than 200 levels"),
         ("1" * 5_000, "this is not JSON: Exceeds the limit"),
         ('{"a": 1e999999999999999999999}', "this is not JSON: a number has too large an exponent"),
     ],

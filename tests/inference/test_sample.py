@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from frazil.errors import InvalidInput
-from frazil.inference.inferred_schema import json_schema
-from frazil.inference.record_file import Line
+from frazil.inference.inferred_schema import avro_schema, columns, json_schema
+from frazil.inference.record_file import LEVELS, Line
 from frazil.inference.sample import MOST_NAMES, Place, Sample
 
 
@@ -107,6 +107,15 @@ def test_names_that_differ_in_case_or_are_empty_are_fields_of_their_own() -> Non
         ("", "boolean"),
         ("a\0", "integer"),
     ]
+
+
+@pytest.mark.parametrize(("opening", "closing"), [('{"a": ', "}"), ('{"a": [', "]}")])
+def test_the_deepest_record_has_all_schemas(opening: str, closing: str) -> None:
+    depth = LEVELS // (opening.count("{") + opening.count("["))
+    found = sample(opening * depth + "1" + closing * depth).found
+    assert "integer" in json.dumps(json_schema(found, "Orders"))
+    assert '"long"' in avro_schema(found, "Orders")
+    assert "long" in columns(found)[0]
 
 
 def test_records_that_are_no_objects_are_counted_and_named() -> None:

@@ -12,6 +12,9 @@ from frazil.declaration.checks.constraints import shown
 from frazil.declaration.checks.nesting import bounded
 from frazil.errors import InvalidInput
 
+LEVELS = 200
+"""Objects and arrays within each other in a record; its schema has twice as many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -28,7 +31,7 @@ class Line:
         """
         hooks: dict[str, Any] = {"parse_constant": _refuse, "object_pairs_hook": _with_names_once}
         try:
-            value = bounded(json.loads(self.text, parse_float=Decimal, **hooks))
+            value = bounded(json.loads(self.text, parse_float=Decimal, **hooks), LEVELS)
             if "\\u" in self.text:
                 json.dumps(value, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:

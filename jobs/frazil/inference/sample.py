@@ -56,7 +56,8 @@ class Place:
     def type(self) -> str:
         """The type for people: `integer`, `date-time`, `array of string`; empty if no value shows it."""
         if self.kind == "array":
-            return f"array of {self.items.type}" if self.items is not None and self.items.type else ""
+            inner = self.items.type if self.items is not None else ""  # once: each level would double the work
+            return f"array of {inner}" if inner else ""
         is_empty = self.kind == "object" and not any(place.type for place in self.fields.values())
         return "" if is_empty else self.format or self.kind
 
