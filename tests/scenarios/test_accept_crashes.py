@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -123,7 +124,7 @@ def test_two_operators_who_decide_at_once_decide_once(stock: Ledgers, event: Acc
                 for act in (lambda: stock.accept(event), stock.start, stock.land_with_dead_letters):
                     let(act)
 
-        let(lambda meanwhile=meanwhile: stock.accept(event, failpoint=meanwhile))  # type: ignore[misc]
+        let(partial(stock.accept, event, failpoint=meanwhile))
         stock.start()
         stock.land_with_dead_letters()
         if event is REPLAY:

@@ -27,7 +27,7 @@ HEAD = """<!-- Written from the dataclasses in jobs/frazil/declaration by `pytho
 [Declarations](../declaration.md) explains the fields by example. Arguments are named, except a *first argument*. *Values*
 says what a field takes beyond its type. A choice without fields may be its text, such as `start="latest"`.
 """
-WORDS = {str: "text", int: "whole number", bool: "`True` or `False`", datetime: "`datetime`"}
+WORDS = {str: "text", int: "integer", bool: "`True` or `False`", datetime: "`datetime`"}
 
 
 def page() -> str:

@@ -90,7 +90,7 @@ class Sample:
             try:
                 value = line.value
                 if not isinstance(value, dict):
-                    raise line.wrong("the record is no object, so it has no fields")
+                    raise line.wrong("the record is not an object")
                 used.append((line, value))
             except InvalidInput as error:
                 unused.append(error)

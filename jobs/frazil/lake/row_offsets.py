@@ -122,16 +122,17 @@ def snapshot_rows(iceberg: Iceberg, name: str, table: Java, snapshot_id: int) ->
     take the values of partitions, which are wide, for narrow ones, and fail. Then the table's newest rows are read by its own
     schema. Raises `StageAgain` if they are of another snapshot.
     """
-    schema_id = table.snapshot(snapshot_id).schemaId()
-    then: Java = table.schemas().get(schema_id) if schema_id is not None else table.schema()
-    if not _is_partition_wider(table, then):
+    schema_id, now = table.snapshot(snapshot_id).schemaId(), table.schema()
+    is_present = schema_id is None or int(schema_id) == int(now.schemaId())  # nearly always: then nothing else is asked
+    then: Java = now if is_present else table.schemas().get(schema_id)
+    if is_present or not _is_partition_wider(table, then):
         return iceberg.spark.read.option("versionAsOf", str(snapshot_id)).table(name), then
     rows = iceberg.spark.read.table(name)
     newest = rows._jdf.queryExecution().analyzed().collectLeaves().apply(0).table().table().currentSnapshot()
     if newest is None or int(newest.snapshotId()) != snapshot_id:
         what = f"snapshot {snapshot_id} cannot be read: a column that partitions the table was widened since, and others committed"
         raise StageAgain(what, where=f"table {table.name()}")
-    return rows, table.schema()
+    return rows, now
 
 
 def _is_partition_wider(table: Java, then: Java) -> bool:

@@ -191,6 +191,7 @@ def test_protobuf_and_json_schema_are_framed_too(whole_world: LocalServices, top
         (("--schema", "{}/s.json"), '{"id": 1}\n{"id": "x"}', "stdin:2: $.id: 'x' is not of type 'integer'"),
         (("--schema", "{}/s.proto"), '{"id": 1}\n{"id": "x"}', "stdin:2: it is no R: "),
         (("--key", "id"), '{"id": 1}\n{"i": 1}', "stdin:2: the field 'id', which --key names, is missing or null"),
+        (("--key", "id"), '{"id": 0.12345678901234567890}', "stdin:1: the field 'id' has a number with more digits"),
         (("--key", "id"), '{"id": 1}\n{"id": null}', "stdin:2: the field 'id', which --key names, is missing or null"),
         (("--key", "id"), '{"id": "\\ud800"}', "stdin:1: the record has half a surrogate pair"),
         (

@@ -74,7 +74,7 @@ _OF_STORE = re.compile(
 )
 
 _FORMAT = re.compile("Unsupported file format|Unsupported schema projection|out of range for nanosecond")
-"""What PyIceberg and Arrow say of Avro, and of ORC's times: files that other engines write, and read."""
+"""Words of PyIceberg and Arrow for Avro files, and for times in ORC files: only engines read these."""
 _PATH = re.compile(r"\S*/\S*")
 
 Ints = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""How deep JSON may be nested. A count decides: Python's own limit differs between its versions, and between callers."""
+"""The limit of levels in nested JSON. Python's own limit differs between its versions, and between callers."""
 
 from __future__ import annotations
 

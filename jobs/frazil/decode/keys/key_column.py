@@ -129,12 +129,12 @@ class Keys:
 
     def _shaped(self) -> tuple[list[tuple[int, Struct]], dict[int, IncompatibleSchema]]:
         """Return the versions that have the shape of the oldest and fit, and the others."""
-        fit, unfit = [], {}
+        fit, unfit, is_single = [], {}, self.is_single_value
         for number, of in self.writers.types.items():
-            if of.is_single_value is self.is_single_value:
+            if of.is_single_value is is_single:
                 fit.append((number, of.row))
             else:
-                shape = "a record" if self.is_single_value else "no record"
+                shape = "a record" if is_single else "no record"
                 unfit[number] = incompatible(self._path, f"the key is {shape} here, and the column is for the other")
         refused = {number: self._at_the_column(why) for number, row in fit if (why := self._unfit(row)) is not None}
         if self.there is not None and (there := self._row_in(self.there)) is not None:

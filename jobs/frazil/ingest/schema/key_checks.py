@@ -1,4 +1,4 @@
-"""Whether the columns of a key hold what the record's key has."""
+"""Checks that the columns of a key hold the values of the record's key."""
 
 from __future__ import annotations
 

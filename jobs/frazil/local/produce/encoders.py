@@ -103,7 +103,7 @@ class _Number(float):
 
 @cache
 def _fastavro() -> Any:
-    """Return fastavro, whose logical types take what JSON has for them. Its validation names a value that is none of one."""
+    """Return fastavro with logical types that take JSON's values. Its validation names a value that a type does not hold."""
     import fastavro.validation
     from fastavro.write import LOGICAL_WRITERS
 

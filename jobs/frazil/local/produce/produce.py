@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,10 @@ def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
         value = line.value
         if not isinstance(value, dict) or value.get(field) is None:
             raise line.wrong(f"the field {shown(field)}, which --key names, is missing or null")
-        objects.append(Line(line.place, _json({field: value[field]})))
+        try:
+            objects.append(Line(line.place, _json({field: value[field]})))
+        except ValueError:
+            raise line.wrong(f"the field {shown(field)} has a number with more digits than a double holds") from None
     match of:
         case Text() | Bytes():
             encoder = Encoder(encode=lambda line: _json(line.value[field], is_text=True).encode())
@@ -227,7 +231,15 @@ def _keys(wanted: Wanted, lines: Sequence[Line]) -> tuple[Encoder, list[bytes]]:
 def _json(value: Any, *, is_text: bool = False) -> str:
     if is_text and isinstance(value, str):
         return value
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=float)
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=_double)
+
+
+def _double(number: Decimal) -> float:
+    """Return the double that has the number's digits. Raises `ValueError` if none has: a key must not become another."""
+    made = float(number)
+    if Decimal(repr(made)) != number:
+        raise ValueError(number)
+    return made
 
 
 def _subject(declared: Format | None, topic: str, name: str) -> str:
