@@ -1,1 +1,1 @@
-"""Resources of Confluent Cloud, typed by hand. `resource.py` says how, `cloud`, `kafka` and `tableflow` which."""
+"""Resources of Confluent Cloud; `resource.py` says how they are declared."""

@@ -1,15 +1,15 @@
-"""Typed arguments as resources of the Confluent provider, which has no prebuilt bindings.
+"""Resources of the Confluent provider, which has no prebuilt bindings.
 
-    topic = KafkaTopic(topic_name="orders", partitions_count=6, …).declare(stack, "orders")
+    topic = Declared(stack, "orders", "confluent_kafka_topic", topic_name="orders", partitions_count=6, …)
 
-A dataclass in a field is a nested block, None is omitted. What Confluent computes is read from what `declare` returns.
+The arguments are the provider's, and tests compare each with `provider_schemas/confluent.json`. A mapping is a nested block or a
+map, None is omitted. What Confluent computes is read from the resource.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from infra.tf import (
     MARKER,
@@ -44,37 +44,15 @@ class Provider(TerraformProvider):
         self.add_override("version", None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """A nested block. Its values come from declarations, which are checked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arguments(Block):
-    """The arguments of a resource. `TYPE` is its type in Terraform."""
-
-    TYPE: ClassVar[str]
-
-    def declare(
-        self,
-        scope: Construct,
-        name: str,
-        *,
-        depends_on: Sequence[Any] = (),
-        is_kept: bool = False,
-    ) -> Declared:
-        """Add the resource to a stack. `is_kept`: Terraform refuses to destroy it while it is declared."""
-        return Declared(scope, name, self, depends_on=depends_on, is_kept=is_kept)
-
-    def look_up(self, scope: Construct, name: str, *, depends_on: Sequence[Any] = ()) -> ExistingResource:
-        """Add a data source of the same type: something that exists already, and that this stack does not change."""
-        return ExistingResource(scope, name, self, depends_on=depends_on)
+Credentials = Mapping[str, str]
+"""The block with the `key` and the `secret` of an API key."""
 
 
 class _Filled:
     """The values of a resource that Confluent fills in."""
 
     interpolation_for_attribute: Callable[[str], Any]
+    add_override: Callable[[str, Any], None]
 
     def computed(self, path: str) -> str:
         """Return a value that Confluent fills in: `computed("aws[0].external_id")`."""
@@ -85,23 +63,33 @@ class _Filled:
         """Its id at Confluent."""
         return self.computed("id")
 
+    def _fill(self, arguments: Mapping[str, Any]) -> None:
+        for name, value in plain(arguments).items():
+            self.add_override(name, value)
+
 
 class Declared(_Filled, TerraformResource):
-    """A resource in a stack."""
+    """A resource of a type in a stack. `is_kept`: Terraform refuses to destroy it while it is declared."""
 
     def __init__(
-        self, scope: Construct, name: str, arguments: Arguments, *, depends_on: Sequence[Any], is_kept: bool
+        self,
+        scope: Construct,
+        name: str,
+        kind: str,
+        *,
+        depends_on: Sequence[Any] = (),
+        is_kept: bool = False,
+        **arguments: Any,
     ) -> None:
         super().__init__(
             scope,
             name,
-            terraform_resource_type=arguments.TYPE,
+            terraform_resource_type=kind,
             terraform_generator_metadata=_META,
             depends_on=list(depends_on) or None,
             lifecycle=TerraformResourceLifecycle(prevent_destroy=True) if is_kept else None,
         )
-        for key, value in plain(arguments).items():
-            self.add_override(key, value)
+        self._fill(arguments)
 
     def must_be(self, attribute: str, value: str, message: str) -> None:
         """Have Terraform fail, with this message, if Confluent filled in another value."""
@@ -110,38 +98,11 @@ class Declared(_Filled, TerraformResource):
 
 
 class ExistingResource(_Filled, TerraformDataSource):
-    """Something that exists already."""
+    """A data source of a type: something that exists already, and that this stack does not change."""
 
-    def __init__(self, scope: Construct, name: str, arguments: Arguments, *, depends_on: Sequence[Any]) -> None:
-        super().__init__(
-            scope,
-            name,
-            terraform_resource_type=arguments.TYPE,
-            terraform_generator_metadata=_META,
-            depends_on=list(depends_on) or None,
-        )
-        for key, value in plain(arguments).items():
-            self.add_override(key, value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Id(Block):
-    """A block that names another object."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Empty(Block):
-    """A block that only says which kind of thing this is: `standard {}`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials(Block):
-    """An API key of the cluster, registry or Tableflow that is asked."""
-
-    key: str
-    secret: str
+    def __init__(self, scope: Construct, name: str, kind: str, **arguments: Any) -> None:
+        super().__init__(scope, name, terraform_resource_type=kind, terraform_generator_metadata=_META)
+        self._fill(arguments)
 
 
 def is_token(value: object) -> bool:
@@ -151,13 +112,8 @@ def is_token(value: object) -> bool:
 
 def plain(value: Any) -> Any:
     """Return arguments as Terraform's JSON: no empty arguments, and nothing in a text that Terraform would evaluate."""
-    if is_dataclass(value) and not isinstance(value, type):
-        named = {f.name: plain(getattr(value, f.name)) for f in fields(value)}
-        return {name: part for name, part in named.items() if part is not None}
     if isinstance(value, Mapping):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, tuple):
-        return [plain(part) for part in value]
+        return {name: plain(part) for name, part in value.items() if part is not None}
     if isinstance(value, str) and not is_token(value):
         return value.replace("${", "$${").replace("%{", "%%{")
     return value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from infra.confluent.resource import Arguments, Block, Credentials, Id
+from frazil.declaration import ErrorMode, WriteMode
+from infra.confluent.resource import Credentials, Declared
 from infra.iam_role import ExecutionRole
 from infra.names import Names
 from infra.protection import Protection
@@ -30,11 +30,16 @@ class ConfluentRole(Construct):
     ) -> None:
         """`trust` makes the role's trust policy of Confluent's role ARN and the external id."""
         super().__init__(scope, name)
-        integration = ProviderIntegration(
+        # Any change replaces it, makes another external id, and so changes the role's trust. The role need not exist yet.
+        integration = Declared(
+            self,
+            "integration",
+            "confluent_provider_integration",
+            is_kept=protection.is_kept,
             display_name=names.role(what),
-            environment=Id(id=environment_id),
-            aws=CustomerRole(customer_role_arn=names.role_arn(what)),
-        ).declare(self, "integration", is_kept=protection.is_kept)
+            environment={"id": environment_id},
+            aws={"customer_role_arn": names.role_arn(what)},
+        )
         role = ExecutionRole(
             self,
             "role",
@@ -50,75 +55,80 @@ class ConfluentRole(Construct):
         """What a table must wait for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomerRole(Block):
-    """The role in the account that Confluent assumes. It need not exist yet."""
-
-    customer_role_arn: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderIntegration(Arguments):
-    """Confluent's own role and the external id that the account's role must require of it. Computed: `aws[0].iam_role_arn` and
-    `aws[0].external_id`. Any change replaces it, makes another external id, and so changes that role's trust."""
-
-    TYPE: ClassVar[str] = "confluent_provider_integration"
-
-    display_name: str
-    environment: Id
-    aws: CustomerRole
+_REMEDIES = {
+    "UPSERT": "a state needs a topic with cleanup.policy compact, and changelog.mode upsert of its table in Flink",
+    "APPEND": "append needs a topic with cleanup.policy delete, and changelog.mode append of its table in Flink",
+}
+_MODES = {ErrorMode.SUSPEND: "SUSPEND", ErrorMode.SKIP: "SKIP", ErrorMode.DEAD_LETTER: "LOG"}
+SNAPSHOTS_MS = "604800000"
+"""The time for which snapshots are kept: seven days."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnBucket(Block):
-    """A bucket of the account, in the cluster's region. Empty before the first topic."""
+class TableflowTopic(Construct):
+    """One topic as one table. Confluent looks at the topic, its schema, the role and the role's rights when the table is
+    made, and nothing in its arguments names the last three: so they are named as dependencies."""
 
-    bucket_name: str
-    provider_integration_id: str
+    def __init__(
+        self,
+        scope: Construct,
+        name: str,
+        *,
+        topic: str,
+        cluster_id: str,
+        environment_id: str,
+        bucket: str,
+        integration_id: str,
+        credentials: Credentials,
+        on_error: ErrorMode,
+        write: WriteMode,
+        after: Sequence[Construct],
+        protection: Protection,
+    ) -> None:
+        """`after`: topic, schema, role and rights. Records that cannot be landed go, with LOG, to `<topic>.rejected`.
+
+        Confluent chooses the write mode by the topic, and takes no argument for it: Terraform fails if it is another than `write`.
+        """
+        super().__init__(scope, name)
+        log_target = f"{topic}.rejected" if on_error is ErrorMode.DEAD_LETTER else None
+        self.declared = Declared(
+            self,
+            "table",
+            "confluent_tableflow_topic",
+            depends_on=after,
+            is_kept=protection.is_kept,
+            display_name=topic,
+            kafka_cluster={"id": cluster_id},
+            environment={"id": environment_id},
+            byob_aws={"bucket_name": bucket, "provider_integration_id": integration_id},
+            table_formats=["ICEBERG"],
+            retention_ms=SNAPSHOTS_MS,
+            error_handling={"mode": _MODES[on_error], "log_target": log_target},
+            credentials=credentials,
+        )
+        mode = "UPSERT" if write.replaces_rows else "APPEND"
+        self.declared.must_be("write_mode", mode, f"Confluent lands {topic} in another write mode: {_REMEDIES[mode]}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorHandling(Block):
-    """The treatment of a record that cannot be decoded; `log_target` is the topic of the rejected ones."""
-
-    mode: str
-    log_target: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableflowTopic(Arguments):
-    """A topic as a table. `display_name` is the topic's name. It must depend on topic, schema, role and the role's
-    rights: Confluent looks at all of them when it is made. Computed: `table_path`."""
-
-    TYPE: ClassVar[str] = "confluent_tableflow_topic"
-
-    display_name: str
-    kafka_cluster: Id
-    environment: Id
-    byob_aws: OwnBucket
-    table_formats: tuple[str, ...] = ("ICEBERG",)
-    retention_ms: str = "604800000"
-    """The time for which snapshots are kept: seven days."""
-    error_handling: ErrorHandling | None = None
-    credentials: Credentials
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glue(Block):
-    """The account's Glue catalog; `custom_database` replaces the cluster's id as the database's name."""
-
-    provider_integration_id: str
-    custom_database: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogIntegration(Arguments):
-    """The catalog in which Tableflow publishes a cluster's tables; one a cluster and kind of catalog."""
-
-    TYPE: ClassVar[str] = "confluent_catalog_integration"
-
-    display_name: str
-    kafka_cluster: Id
-    environment: Id
-    aws_glue: Glue
-    credentials: Credentials
+def publish_to_glue(
+    scope: Construct,
+    name: str,
+    *,
+    cluster_id: str,
+    environment_id: str,
+    integration_id: str,
+    database: str,
+    credentials: Credentials,
+    after: Sequence[Construct],
+) -> Declared:
+    """Publish all of a cluster's tables in one Glue database: a cluster has one integration of a kind."""
+    return Declared(
+        scope,
+        name,
+        "confluent_catalog_integration",
+        depends_on=after,
+        display_name=name,
+        kafka_cluster={"id": cluster_id},
+        environment={"id": environment_id},
+        aws_glue={"provider_integration_id": integration_id, "custom_database": database},
+        credentials=credentials,
+    )

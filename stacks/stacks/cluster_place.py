@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from infra.confluent.cloud import (
-    Environment,
-    EnvironmentById,
-    Governance,
-    KafkaCluster,
-    KafkaClusterById,
-    ManagedResource,
-    SchemaRegistry,
-)
-from infra.confluent.resource import Declared, Empty, ExistingResource, Id
+from infra.confluent.resource import Declared, ExistingResource
 from infra.protection import Protection
 from infra.tf import Construct, Fn, Op, TerraformLocal
 from stacks.spec.deployments import ClusterKind, Deployment
@@ -42,21 +35,21 @@ class ClusterPlace:
         """The beginning of CRNs of subjects."""
         return self.registry.computed("resource_name")
 
-    def opened(self, what: str) -> ManagedResource:
+    def opened(self, what: str) -> Mapping[str, Any]:
         """Return what a key opens: `kafka` or `registry`."""
-        return ManagedResource(
-            id=self.cluster.id if what == "kafka" else self.registry.id,
-            kind="Cluster",
-            api_version="cmk/v2" if what == "kafka" else "srcm/v3",
-            environment=Id(id=self.environment.id),
-        )
+        return {
+            "id": self.cluster.id if what == "kafka" else self.registry.id,
+            "kind": "Cluster",
+            "api_version": "cmk/v2" if what == "kafka" else "srcm/v3",
+            "environment": {"id": self.environment.id},
+        }
 
 
 def placed(scope: Construct, deployment: Deployment, protection: Protection) -> ClusterPlace:
     """Look up the deployment's environment and cluster, or declare new ones."""
     environment, cluster = _environment_and_cluster(scope, deployment, protection)
     known = _with_registry(scope, environment, cluster)
-    registry = SchemaRegistry(environment=Id(id=known)).look_up(scope, "registry")
+    registry = ExistingResource(scope, "registry", "confluent_schema_registry_cluster", environment={"id": known})
     return ClusterPlace(environment=environment, cluster=cluster, registry=registry)
 
 
@@ -65,22 +58,33 @@ def _environment_and_cluster(
 ) -> tuple[Declared | ExistingResource, Declared | ExistingResource]:
     wanted, names = deployment.confluent, deployment.names
     if wanted.environment_id and wanted.cluster_id:
-        there = EnvironmentById(id=wanted.environment_id).look_up(scope, "environment")
-        cluster = KafkaClusterById(id=wanted.cluster_id, environment=Id(id=there.id))
-        return there, cluster.look_up(scope, "cluster")
+        there = ExistingResource(scope, "environment", "confluent_environment", id=wanted.environment_id)
+        return there, ExistingResource(
+            scope, "cluster", "confluent_kafka_cluster", id=wanted.cluster_id, environment={"id": there.id}
+        )
     is_kept = protection.is_kept
-    made = Environment(display_name=names.prefix, stream_governance=Governance(package="ESSENTIALS")).declare(
-        scope, "environment", is_kept=is_kept
+    made = Declared(
+        scope,
+        "environment",
+        "confluent_environment",
+        is_kept=is_kept,
+        display_name=names.prefix,
+        stream_governance={"package": "ESSENTIALS"},
     )
-    return made, KafkaCluster(
+    return made, Declared(
+        scope,
+        "cluster",
+        "confluent_kafka_cluster",
+        is_kept=is_kept,
         display_name=names.prefix,
         availability="HIGH" if wanted.is_multi_zone else "LOW",
+        cloud="AWS",
         region=deployment.region,
-        environment=Id(id=made.id),
+        environment={"id": made.id},
         deletion_protection=is_kept,
-        basic=Empty() if wanted.kind is ClusterKind.BASIC else None,
-        standard=Empty() if wanted.kind is ClusterKind.STANDARD else None,
-    ).declare(scope, "cluster", is_kept=is_kept)
+        basic={} if wanted.kind is ClusterKind.BASIC else None,
+        standard={} if wanted.kind is ClusterKind.STANDARD else None,
+    )
 
 
 def _with_registry(

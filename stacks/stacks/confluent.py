@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from frazil.declaration import Pipeline, Spark, Tableflow
-from infra.confluent.cloud import ManagedResource
 from infra.confluent.kafka_topic import Topic
 from infra.confluent.managed_topic import ManagedTopic
 from infra.confluent.resource import Declared
 from infra.confluent.service_account import Account, StoredKeys
-from infra.confluent.tableflow import ConfluentRole
-from infra.confluent.tableflow_topic import TableflowTopic, publish_to_glue
+from infra.confluent.tableflow import ConfluentRole, TableflowTopic, publish_to_glue
 from infra.protection import Protection
 from infra.table_grants import LANDS, TableGrants
 from infra.tf import Construct
@@ -144,7 +142,7 @@ class Confluent(EnvironmentStack):
             ready += grants.ready
         crn = f"{self._place.environment.computed('resource_name')}/provider-integration={role.id}"
         assigns = self._manager.account.bind("integration-owner", "ResourceOwner", crn)
-        flows = ManagedResource(id="tableflow", kind="Tableflow", api_version="tableflow/v1")
+        flows = {"id": "tableflow", "kind": "Tableflow", "api_version": "tableflow/v1"}
         key = self._manager.account.key("tableflow", flows, depends_on=[assigns, *self._manager.rights])
         place = {
             "cluster_id": self._place.cluster.id,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from infra.confluent.kafka_topic import KafkaAccess, RegistryAccess
+from infra.confluent.kafka_topic import Access
 from infra.confluent.managed_topic import ManagedTopic
-from infra.confluent.resource import Credentials, Declared, Id
+from infra.confluent.resource import Credentials, Declared, ExistingResource
 from infra.confluent.service_account import Account, given_keys
 from infra.tf import Construct, DataAwsSecretsmanagerSecretVersion
 from stacks.spec.deployments import Deployment
@@ -48,24 +48,21 @@ class Manager:
         )
 
     @property
-    def kafka(self) -> KafkaAccess:
+    def kafka(self) -> Access:
         """The cluster, opened by the manager's key."""
-        cluster = self._place.cluster
-        return KafkaAccess(
-            cluster=Id(id=cluster.id),
-            rest_endpoint=cluster.computed("rest_endpoint"),
-            credentials=self._opened("kafka"),
-        )
+        return self._access("kafka", "kafka_cluster", self._place.cluster)
 
     @property
-    def registry(self) -> RegistryAccess:
+    def registry(self) -> Access:
         """The registry, opened by the manager's key."""
-        registry = self._place.registry
-        return RegistryAccess(
-            registry=Id(id=registry.id),
-            rest_endpoint=registry.computed("rest_endpoint"),
-            credentials=self._opened("registry"),
-        )
+        return self._access("registry", "schema_registry_cluster", self._place.registry)
+
+    def _access(self, what: str, argument: str, service: Declared | ExistingResource) -> Access:
+        return {
+            argument: {"id": service.id},
+            "rest_endpoint": service.computed("rest_endpoint"),
+            "credentials": self._opened(what),
+        }
 
     def _opened(self, what: str) -> Credentials:
         """Return the key of cluster or registry, made when it is first needed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from frazil.declaration import Pipeline, SubjectStrategy, digest
-from infra.confluent.kafka_topic import KafkaAccess, let_read
+from infra.confluent.kafka_topic import Access, let_read
 from infra.confluent.resource import Declared
 from infra.confluent.service_account import Account
 
@@ -64,7 +64,7 @@ def _pattern(name: str, prefixes: Sequence[str]) -> str:
 
 
 def let_read_topics(
-    reader: Account, pipelines: Sequence[Pipeline], kafka: KafkaAccess, made: Mapping[str, tuple[Declared, ...]]
+    reader: Account, pipelines: Sequence[Pipeline], kafka: Access, made: Mapping[str, tuple[Declared, ...]]
 ) -> None:
     """Let an account read topics: one ACL a topic, and one for all consumer groups. `made`: the topics of this stack."""
     for topic in topics_of(pipelines):
