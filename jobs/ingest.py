@@ -17,7 +17,6 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 from frazil.clients.object_store import ObjectStore
 from frazil.clients.registry.client import Registry
@@ -48,9 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         startup.check_python(expected)
         environment = parse_environment(entry_point.read(chosen.environment))
         pipelines = entry_point.chosen(parse(entry_point.read(chosen.document)), chosen.pipeline, chosen.without)
-        registry = (
-            Registry.of(environment.registry, secrets, cache=chosen.schema_cache) if environment.registry else None
-        )
+        registry = Registry.of(environment.registry, secrets) if environment.registry else None
         with open_job(
             environment,
             secrets,
@@ -99,7 +96,6 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
         "--without", action="append", default=[], metavar="NAME", help="not this one; may be given again"
     )
     parser.add_argument("--run", type=_run_prefix, default="", metavar="PREFIX", help="how the run's name begins")
-    parser.add_argument("--schema-cache", type=Path, help="folder that keeps schemas between runs")
     return parser.parse_args(arguments)
 
 

@@ -6,7 +6,6 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -38,12 +37,11 @@ def record(name: str, *fields: str) -> str:
     return json.dumps({"type": "record", "name": name, "fields": [{"name": field, "type": "int"} for field in fields]})
 
 
-def client(url: str, *, cache: Path | None = None, **others: Any) -> Registry:
+def client(url: str, **others: Any) -> Registry:
     time = FakeTime()
     return Registry.of(
         environment.Registry(url=url),
         Secrets({}),
-        cache=cache,
         clock=time.clock,
         sleep=time.sleep,
         retry=RetryPolicy(attempts=2),
@@ -293,15 +291,3 @@ class TestClient:
         registry.prefetch([*ids, 404])
         server.always = says(500)
         assert [registry.schema(schema_id) is not None for schema_id in ids] == [True] * 9
-
-    def test_the_disk_spares_the_next_process_the_question(self, server: RegistryServer, tmp_path: Path) -> None:
-        schema_id = server.store.register("s", record("A"))
-        schema = client(server.url, cache=tmp_path).schema(schema_id)
-        server.always = says(500)
-        assert client(server.url, cache=tmp_path).schema(schema_id) == schema
-
-    def test_another_registry_has_another_cache(self, server: RegistryServer, tmp_path: Path) -> None:
-        schema_id = server.store.register("s", record("A"))
-        client(server.url, cache=tmp_path).schema(schema_id)
-        with RegistryServer() as other:
-            assert client(other.url, cache=tmp_path).schema(schema_id) is None

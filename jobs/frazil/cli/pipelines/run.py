@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -203,9 +202,6 @@ def run(
     env: EnvironmentChoice = "local",
     master: Master = "local[*]",
     memory: Memory = "2g",
-    schema_cache: Annotated[
-        Path | None, flag("--schema-cache", "Folder that keeps writer schemas between runs.", "FOLDER")
-    ] = None,
     log: Annotated[bool, flag("--log", "Log JSON lines to stderr, also on a terminal.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -240,7 +236,7 @@ def run(
         from frazil.clients.registry.client import Registry
         from frazil.ingest import runner
 
-        registry = Registry.of(place.registry, secrets, cache=schema_cache) if place.registry else None
+        registry = Registry.of(place.registry, secrets) if place.registry else None
         with progress.live(err()) if progress else nullcontext():
             sink = progress or log_lines(secrets.redactor)
             if follow:

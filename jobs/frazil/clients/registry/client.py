@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from random import random as system_random
 from urllib.parse import quote
 
 from frazil.clients.registry.auth import login_of
 from frazil.clients.registry.http import Answer, RegistryHttp, RetryPolicy, several
-from frazil.clients.registry.schema_cache import SchemaCache
 from frazil.clients.registry.schemas import Reference, RegisteredSchema, SubjectVersion, resolved, schema_from
 from frazil.clients.secrets import Secrets
 from frazil.declaration import environment
@@ -37,8 +35,8 @@ class Registry:
     outage, never a verdict about a record. What the registry does not have is None, or nothing in a tuple.
     """
 
-    def __init__(self, http: RegistryHttp, *, files: SchemaCache | None = None) -> None:
-        self._http, self._files = http, files
+    def __init__(self, http: RegistryHttp) -> None:
+        self._http = http
         self._schemas: dict[int, RegisteredSchema] = {}
         self._guids: dict[str, int] = {}
         self._versions: dict[tuple[str, int], SubjectVersion] = {}  # by subject and number
@@ -50,14 +48,13 @@ class Registry:
         settings: environment.Registry,
         secrets: Secrets,
         *,
-        cache: Path | None = None,
         retry: RetryPolicy | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         random: Callable[[], float] = system_random,
     ) -> Registry:
-        """Return the registry that an environment names. `cache` is the folder that keeps schemas between runs, if any."""
+        """Return the registry that an environment names."""
         http = RegistryHttp(
             settings.url,
             login_of(settings, secrets, now=now, sleep=sleep),
@@ -68,7 +65,7 @@ class Registry:
             random=random,
             ca=settings.ca,
         )
-        return cls(http, files=SchemaCache(cache, settings.url) if cache else None)
+        return cls(http)
 
     def __repr__(self) -> str:
         return f"Registry({self._http.where!r})"
@@ -76,21 +73,16 @@ class Registry:
     def schema(self, schema_id: int) -> RegisteredSchema | None:
         """Return the schema of an id; None if the registry has no such id.
 
-        Schemas never change, so the registry is not asked for one in memory or on disk. An unknown id is not remembered.
+        Schemas never change, so the registry is not asked for one in memory. An unknown id is not remembered.
         Raises `UnreadableSchema` for an unknown type of schema.
         """
         if schema_id in self._schemas or not 0 <= schema_id <= LARGEST_ID:
             return self._schemas.get(schema_id)
-        schema = self._files.read(schema_id) if self._files is not None else None
-        if schema is None:
-            answer = self._http.get(f"/schemas/ids/{schema_id}")
-            if answer.error_code == UNKNOWN_SCHEMA:
-                return None
-            schema = schema_of(answer, schema_id)
-            if self._files is not None:
-                self._files.write(schema)
-        self._schemas[schema_id] = schema
-        return schema
+        answer = self._http.get(f"/schemas/ids/{schema_id}")
+        if answer.error_code == UNKNOWN_SCHEMA:
+            return None
+        self._schemas[schema_id] = schema_of(answer, schema_id)
+        return self._schemas[schema_id]
 
     def prefetch(self, schema_ids: Iterable[int]) -> None:
         """Ask for several ids, a few requests at a time, so that `schema` has them in memory.

@@ -66,7 +66,7 @@ class SubjectVersion:
 
 
 def schema_from(answer: Mapping[str, Any], schema_id: int) -> RegisteredSchema:
-    """Return the schema in a registry's answer, or in a file of the cache.
+    """Return the schema in a registry's answer.
 
     Raises `ValueError` if that is no answer of a registry, `UnreadableSchema` if it is, with a type that we do not
     know.
