@@ -30,39 +30,13 @@ from frazil.cli.options import (
 )
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Environment, Pipeline
-from frazil.errors import InvalidInput, KafkaUnavailable, RegistryUnavailable, TopicMissing
+from frazil.errors import InvalidInput
 from frazil.project import declaration_file, environments
 
 if TYPE_CHECKING:
-    from frazil.clients.kafka import Kafka
     from frazil.clients.registry.client import Registry
     from frazil.status.all_pipelines import Services
     from frazil.status.pipeline_status import Commit, PipelineStatus
-
-
-def missing_schema(pipeline: Pipeline, registry: Registry | None, kafka: Kafka) -> str:
-    """Return the sentence that an `idle` event has, with its hint; empty if the topic has a schema or needs none."""
-    from frazil.decode.writers.topic_writers import writer_schemas
-    from frazil.envelopes.chosen_envelope import envelope
-    from frazil.ingest.setup.waiting import waiting
-
-    topic = pipeline.topic
-    writers = writer_schemas(topic, registry, envelope=envelope(pipeline.envelope))
-    try:
-        spans = kafka.offsets(topic.name, pipeline.isolation)
-    except TopicMissing:
-        return ""  # that is said of the lag, and comes before a schema
-    except KafkaUnavailable:
-        spans = {}
-    try:
-        writers.refresh()
-        if writers.versions or writers.may_begin_without:
-            return ""
-    except RegistryUnavailable as error:
-        return str(error)
-    problem = next(iter(writers.problems.values()), "")
-    facts = waiting(pipeline, kafka, {}, spans, now=time.time(), lacks_key=False, problem=problem)
-    return ". ".join(str(facts[key]) for key in ("message", "hint") if key in facts)
 
 
 SECONDS = 5.0
@@ -153,11 +127,7 @@ class _Looking:
         """Return the row of one pipeline, with its details. Raises what reading its table raises."""
         from frazil.status.all_pipelines import one_pipeline
 
-        services = self._services()
-        row = one_pipeline(pipeline, services, self._threads, now=time.time)
-        if row.location is None and not services.stopped:
-            row = replace(row, why=missing_schema(pipeline, self._registry(), self._kafka()) or row.why)
-        return self._shown(row)
+        return self._shown(one_pipeline(pipeline, self._services(), self._threads, now=time.time))
 
     def _services(self) -> Services:
         from frazil.lake.read.stored_tables import Lake
