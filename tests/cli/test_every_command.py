@@ -1,4 +1,4 @@
-"""Each command accepts `--env`; commands about an environment take it as their argument too."""
+"""The help of each command keeps its lines. Commands about an environment take it as argument or option."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ def walk(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
 
 
 LEAVES = {name: command for name, command in walk(application()) if not hasattr(command, "commands")}
-PLACED = [name for name in LEAVES if name != "deploy cost"]  # it is about no environment
 
 
 @pytest.mark.parametrize("name", LEAVES)
@@ -90,25 +89,6 @@ class TestACommandAboutAnEnvironment:
         assert f"no environment is named. Name it: `frazil {' '.join(command)} ENV`, or set FRAZIL_ENV" in ended.stderr
 
 
-@pytest.mark.parametrize("name", PLACED)
-@pytest.mark.parametrize("flags", [("--env", "--env"), ("--env", "--environment")])
-def test_two_different_environments_are_refused(name: str, flags: tuple[str, str]) -> None:
-    ended = frazil(*name.split(), flags[0], "dev", flags[1], "prod")
-    assert ended.exit_code == 2
-    assert "The options name the environments dev and prod. Name one" in ended.stderr
-
-
-def test_a_release_is_built_for_one_environment() -> None:
-    ended = frazil("release", "build", "--for", "dev", "--env", "prod", "--json")
-    assert ended.exit_code == 2
-    assert "The options name the environments dev and prod. Name one" in json.loads(ended.stdout)["error"]["message"]
-
-
-@pytest.mark.usefixtures("folder")
-def test_an_environment_may_be_named_twice() -> None:
-    assert asked(frazil("jobs", "list", "--env", "dev", "--environment", "dev")) == "dev"
-
-
 @pytest.mark.usefixtures("folder")
 def test_with_the_variable_the_argument_of_logs_is_a_run_unless_it_is_an_environment() -> None:
     assert asked(frazil("jobs", "logs", "00f1abc", FRAZIL_ENV="prod")) == "prod"
@@ -122,16 +102,3 @@ def test_with_the_variable_the_argument_of_logs_is_a_run_unless_it_is_an_environ
 def test_with_the_option_the_argument_of_logs_is_a_run() -> None:
     assert asked(frazil("jobs", "logs", "--env", "dev", "00f1abc")) == "dev"
     assert asked(frazil("jobs", "logs", "dev", "00f1abc", "--env", "dev")) == "dev"
-
-
-@pytest.mark.parametrize(
-    "command",
-    [["up"], ["status"], ["jars"], ["down", "--data"], ["produce", "t", "f"]],
-    ids=lambda words: words[0],
-)
-def test_a_local_command_refuses_an_environment_that_is_not_local(command: list[str], folder: Path) -> None:
-    (folder / ".frazil" / "lake").mkdir()
-    ended = frazil("local", *command, "--env", "prod")
-    assert ended.exit_code == 2
-    assert "this command concerns local, not prod. Leave out --env" in ended.stderr
-    assert (folder / ".frazil" / "lake").is_dir()

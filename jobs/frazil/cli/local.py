@@ -12,13 +12,10 @@ from typing import Annotated
 from rich.table import Table
 
 from frazil.cli.console import err, is_watched, note, number, out, say, show_json, table
-from frazil.cli.options import AsJson, LocalEnvironment, PipelinesFile, argument, check_local, declared_if_any, flag
+from frazil.cli.options import AsJson, PipelinesFile, argument, declared_if_any, flag
 from frazil.errors import InvalidInput
 from frazil.project import declaration_file
 from frazil.project.project_file import project_folder, state_folder
-
-ENVIRONMENTS = ("local",)  # `rest` is on the same services
-"""The environments that `frazil local up` writes."""
 
 
 def up(
@@ -29,7 +26,6 @@ def up(
     compatibility: Annotated[
         str | None, flag("--compatibility", "Compatibility level of the registry, like BACKWARD.", "LEVEL")
     ] = None,
-    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
     """Start the local services, and write the environment `local`.
@@ -46,7 +42,6 @@ def up(
     from frazil.local.services import CHANGE_DATA, USUAL, Part, fetch_jars_of
     from frazil.local.services import up as start
 
-    check_local(option, ENVIRONMENTS)
     parts = (*USUAL, *([Part.OBJECT_STORE] if object_store else ()))
     parts += CHANGE_DATA if postgres else ()
     fetch_jars_of(parts)
@@ -64,7 +59,7 @@ def up(
     out().print(shown)
 
 
-def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
+def status(as_json: AsJson = False) -> None:
     """Show the local services that run, and their addresses.
 
     For example: frazil local status
@@ -73,7 +68,6 @@ def status(option: LocalEnvironment = None, as_json: AsJson = False) -> None:
     """
     from frazil.local.services import running
 
-    check_local(option, ENVIRONMENTS)
     found = running(project_folder())
     if as_json:
         show_json({"home": str(found.home), "parts": {name: dict(at) for name, at in found.addresses.items()}})
@@ -95,7 +89,6 @@ def jars(
         Path | None, flag("--out", "Copy the jars into this folder, for FRAZIL_JARS.", "FOLDER")
     ] = None,
     spark: Annotated[bool, flag("--spark", "Leave out the jars of the local services.")] = False,
-    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
     """Fetch the jars of Spark and of the local services.
@@ -111,7 +104,6 @@ def jars(
     from frazil.local.toolchain.jars import copied, purposes
     from frazil.local.toolchain.jars import jars as fetched
 
-    check_local(option, ENVIRONMENTS)
     wanted = ("spark",) if spark else purposes()
     files = {purpose: fetched(purpose, recheck=True) for purpose in wanted}
     if out_folder is not None:
@@ -131,7 +123,6 @@ def jars(
 
 def down(
     data: Annotated[bool, flag("--data", "Delete their data too: topics, schemas, tables.")] = False,
-    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
     """Stop the local services, and their job runs.
@@ -143,7 +134,6 @@ def down(
     from frazil.local.services import down as stop
     from frazil.local.services import running
 
-    check_local(option, ENVIRONMENTS)
     stopped = [str(part) for part in running(project_folder()).addresses]
     stop(project_folder(), data=data)
     if as_json:
@@ -161,7 +151,6 @@ def produce(
     key: Annotated[str | None, flag("--key", "Field that is the record's key.", "FIELD")] = None,
     partitions: Annotated[int, flag("--partitions", "Partitions of a new topic.", min=1, max=1000)] = 1,
     file: PipelinesFile = declaration_file.USUAL,
-    option: LocalEnvironment = None,
     as_json: AsJson = False,
 ) -> None:
     """Produce a file to a topic of the local broker.
@@ -180,7 +169,6 @@ def produce(
     from frazil.local.produce.produce import produce as send
     from frazil.local.services import running
 
-    check_local(option, ENVIRONMENTS)
     declared = next((one.topic for one in declared_if_any(file) if one.topic.name == topic), None)
     wanted = Wanted(topic=topic, declared=declared, format=value_format, schema=schema, key=key, partitions=partitions)
     services = running(project_folder())

@@ -18,7 +18,7 @@ from frazil.cli.console import print_error, show_json
 from frazil.cli.demo import command
 from frazil.cli.deploy import account, fetch, plan, smoke, up
 from frazil.cli.jobs import reconcile, runs
-from frazil.cli.options import FLAGS, command_secrets, flag
+from frazil.cli.options import command_secrets, flag
 from frazil.cli.pipelines import check, dead_letters, maintain, preview, query, run, status, verify
 from frazil.clients.secrets import Secrets
 from frazil.errors import FrazilError
@@ -31,30 +31,11 @@ USUAL = {"2": "invalid input", "3": "a service is unavailable", "5": "not planne
 
 
 class Command(TyperCommand):
-    """A command whose help keeps its lines, and whose `--env` may be repeated only with the same value.
-
-    Of two different environments, the last one would silently count.
-    """
+    """A command whose help keeps its lines."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.help = help_of(self.help or "")
-
-    def make_parser(self, ctx: Any) -> Any:
-        """Return the parser of the command line."""
-        parser: Any = super().make_parser(ctx)
-        option = parser._long_opt.get(FLAGS[0])
-        if option is not None:
-            process = option.process
-
-            def processed(value: str, state: Any) -> None:
-                earlier = state.opts.get(option.dest, value)
-                if earlier != value:
-                    raise UsageError(f"The options name the environments {earlier} and {value}. Name one", ctx)
-                process(value, state)
-
-            option.process = processed
-        return parser
 
 
 DEBUG = "FRAZIL_DEBUG"

@@ -18,8 +18,7 @@ from frazil.errors import FrazilError, InvalidInput
 from frazil.project import declaration_file, environments, project_file
 
 VARIABLE = "FRAZIL_ENV"
-FLAGS = ("--env", "--environment")
-ENV = " ".join(FLAGS)
+ENV = "--env --environment"
 OPTION = "option"
 """The parameter of a command about an environment that holds `--env`."""
 
@@ -107,8 +106,6 @@ EnvironmentOption = Annotated[
     str | None,
     flag(ENV, "Same as ENV.", "NAME|FILE", envvar=VARIABLE, autocompletion=_environment_names, callback=_environment),
 ]
-LocalEnvironment = Annotated[str | None, flag(ENV, "A local environment; any other is refused.", "NAME")]
-"""The environment of a command about the local services, see `check_local`."""
 
 JobName = Annotated[str | None, flag("--job", "Job, by its name in the desired state; default: all.")]
 """The job of a command about job runs. If it is omitted, `jobs_of` finds the deployed ones."""
@@ -151,13 +148,6 @@ def environment_name(env: str | None, option: str | None) -> str:
 def declared_if_any(file: Path) -> tuple[Pipeline, ...]:
     """Return the declared pipelines; none if the file of a default does not exist, for commands that do not need it."""
     return () if _is_omitted("file") and not file.exists() else declaration_file.declared(file)
-
-
-def check_local(option: str | None, names: Sequence[str]) -> None:
-    """Raise `InvalidInput` if an environment is named that a command about local services does not concern."""
-    if option is not None and option not in names:
-        what = f"this command concerns {', '.join(names)}, not {option}"
-        raise InvalidInput(what, where="--env", do="Leave out --env")
 
 
 def _source(parameter: str) -> str:

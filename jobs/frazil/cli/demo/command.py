@@ -16,7 +16,7 @@ from rich.console import Console
 from frazil.cli.console import duration, number, out, say, show_json, table
 from frazil.cli.demo.changes import Captured
 from frazil.cli.demo.land import Landed, fill_and_land, heading
-from frazil.cli.options import AsJson, LocalEnvironment, check_local, command_secrets
+from frazil.cli.options import AsJson, command_secrets
 from frazil.cli.pipelines.run import Memory
 from frazil.declaration import Environment, Pipeline, Table, Topic
 from frazil.exit_codes import Exit
@@ -65,7 +65,7 @@ PIPELINES = (FLIGHTS, WEATHER, PLANES)
 """The demo's pipelines; `stacks/pipelines.py` declares the same."""
 
 
-def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson = False) -> None:
+def demo(memory: Memory = "2g", as_json: AsJson = False) -> None:
     """Land a year of flights, and a database's changes.
 
     For example: frazil local demo
@@ -82,7 +82,6 @@ def demo(memory: Memory = "2g", option: LocalEnvironment = None, as_json: AsJson
     from frazil.local.postgres import why_postgres_cannot_run
     from frazil.local.services import down, world
 
-    check_local(option, (ENVIRONMENT,))
     began = time.monotonic()
     secrets = command_secrets()
     console = Console(quiet=True) if as_json else out()
