@@ -119,10 +119,6 @@ def declares(*after: Pipeline) -> Review:
 
 ID = {"name": "id", "type": "int"}
 TRUST = policy("confluent_trust")
-OPEN_TRUST = {
-    **TRUST,
-    "Statement": [{k: v for k, v in TRUST["Statement"][0].items() if k != "Condition"}, TRUST["Statement"][1]],
-}
 BUCKET = "aws_s3_bucket.tables_bucket"
 TOPIC = "confluent_kafka_topic.topic-flights"
 DEPLOYED = documents([FLIGHTS, PLANES], [FLIGHTS, PLANES])
@@ -132,79 +128,10 @@ def nothing() -> Review:
     return reviewed(plan(DEPLOYED, stays(TOPIC, topic())))
 
 
-def first_deployment() -> Review:
-    return reviewed(
-        plan(
-            documents(None, [FLIGHTS, PLANES]),
-            change(TOPIC, "create", None, topic(), unknown={"id": True}),
-            change("aws_scheduler_schedule.ingest", "create", None, scheduled("ingest", 15)),
-            outputs={"environment_document": "create"},
-        )
-    )
-
-
-def pipeline_added() -> Review:
-    """The ingest role's rights grow with it: expected, and no reason to refuse."""
-    return reviewed(
-        plan(
-            documents([FLIGHTS, PLANES], [FLIGHTS, PLANES, BOATS]),
-            change("aws_iam_policy.ingest", "update", rights("nyc.flights"), rights("nyc.flights", "sea.boats")),
-        )
-    )
-
-
-def pipeline_removed() -> Review:
-    return declares(FLIGHTS)
-
-
 def columns_refused() -> Review:
     frozen = with_table(FLIGHTS, schema_evolution=SchemaEvolution.FREEZE)
     after = avro(ID, {"name": "gate", "type": "string"})
     return reviewed(plan(documents([frozen], [frozen]), change("confluent_schema.flights", "update", avro(ID), after)))
-
-
-def bucket_replaced() -> Review:
-    was, will = {"bucket": "frazil-dev-tables-1"}, {"bucket": "frazil-dev-tables-2"}
-    made_again = change(
-        BUCKET,
-        "replace",
-        was,
-        will,
-        forced=[["bucket"]],
-        unknown={"arn": True},
-        action_reason="replace_because_cannot_update",
-    )
-    return reviewed(plan(DEPLOYED, made_again, *closed("frazil-dev-tables-2")))
-
-
-def kafka_retention_cut() -> Review:
-    late = {"metric_name": "freshness_seconds", "threshold": 2 * 86_400, "dimensions": {"pipeline": "flights"}}
-    return reviewed(
-        plan(
-            DEPLOYED,
-            change(TOPIC, "update", topic(days=7), topic(days=1)),
-            stays("aws_cloudwatch_metric_alarm.late", late),
-        )
-    )
-
-
-def trust_unknown() -> Review:
-    integration = {"display_name": "frazil-dev", "environment": [{"id": "env-1"}]}
-    will = {"name": "frazil-dev-tableflow"}
-    return reviewed(
-        plan(
-            DEPLOYED,
-            change(
-                "confluent_provider_integration.tableflow",
-                "replace",
-                integration,
-                {**integration, "environment": [{"id": "env-2"}]},
-                forced=[["environment", 0, "id"]],
-                unknown={"id": True},
-            ),
-            change("aws_iam_role.tableflow", "update", role(TRUST), will, unknown={"assume_role_policy": True}),
-        )
-    )
 
 
 def forgotten_moved_imported() -> Review:
@@ -296,11 +223,8 @@ def of_the_page() -> Review:
 CASES: dict[str, Callable[[], Review]] = {
     each.__name__: each
     for each in (
-        nothing, first_deployment, pipeline_added, pipeline_removed,
-
-        columns_refused, bucket_replaced, kafka_retention_cut, trust_unknown,
-        forgotten_moved_imported, unfinished, mode_changed,
-        danger_accepted, hostile_names, of_the_page,
+        nothing, columns_refused, forgotten_moved_imported, unfinished,
+        mode_changed, danger_accepted, hostile_names, of_the_page,
     )
 }  # fmt: skip
 LAYOUTS = ("nothing", "of_the_page", "danger_accepted", "unfinished", "hostile_names", "mode_changed")
