@@ -1,4 +1,4 @@
-"""Small stacks and plans, in Terraform's own shapes, to hold against one rule."""
+"""Small stacks in Terraform's own shape, to hold against one rule; `review/planning.py` has plans."""
 
 from __future__ import annotations
 
@@ -21,40 +21,6 @@ def stack(**resources: Mapping[str, Any]) -> dict[str, Any]:
         kind, _, name = address.partition("__")
         made.setdefault(kind, {})[name] = dict(values)
     return {"resource": made, "provider": {}, "terraform": {}}
-
-
-def change(
-    address: str,
-    verb: str,
-    before: Any = None,
-    after: Any = None,
-    *,
-    unknown: tuple[str, ...] = (),
-    forced: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    """One change, as a plan tells it."""
-    actions = {"replace": ["delete", "create"], "update": ["update"], "delete": ["delete"], "create": ["create"]}
-    return {
-        "address": address,
-        "type": address.partition(".")[0],
-        "change": {
-            "actions": actions.get(verb, [verb]),
-            "before": before,
-            "after": after,
-            "after_unknown": dict.fromkeys(unknown, True),
-            "replace_paths": [[path] for path in forced],
-        },
-    }
-
-
-def plan(*changes: dict[str, Any]) -> dict[str, Any]:
-    """A plan of these changes; what stands after it is what they make."""
-    after = [
-        {"address": each["address"], "type": each["type"], "mode": "managed", "values": each["change"]["after"]}
-        for each in changes
-        if each["change"]["after"] is not None
-    ]
-    return {"resource_changes": list(changes), "planned_values": {"root_module": {"resources": after}}}
 
 
 def found(rule: Rule, *documents: Mapping[str, Any], today: date = TODAY) -> list[Finding]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from policies.resources import NothingToReview, Reviewed, policy, read, together
-from tests.policies.reviewing import change, plan, stack
+from tests.policies.review.planning import change, plan
+from tests.policies.reviewing import stack
 
 
 def test_a_reference_finds_its_resource_and_no_other() -> None:

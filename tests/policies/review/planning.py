@@ -21,10 +21,6 @@ PLANES = Pipeline(topic=Topic("planes", value="protobuf"), table=Table("nyc.plan
 
 _ACTIONS = {
     "replace": ["delete", "create"],
-    "update": ["update"],
-    "delete": ["delete"],
-    "create": ["create"],
-    "forget": ["forget"],
     "stay": ["no-op"],
 }
 
@@ -43,7 +39,7 @@ def change(
 ) -> dict[str, Any]:
     """One change, as `terraform show -json` tells it; `secret` marks what is sensitive on either side."""
     told: dict[str, Any] = {
-        "actions": _ACTIONS[verb],
+        "actions": _ACTIONS.get(verb, [verb]),
         "before": before,
         "after": after,
         "after_unknown": dict(unknown or {}),

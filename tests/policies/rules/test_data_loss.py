@@ -6,13 +6,14 @@ import pytest
 
 from policies.resources import HOLDS_DATA
 from policies.rules.retention import data_lost, partitions_lowered
-from tests.policies.reviewing import change, plan, told
+from tests.policies.review.planning import change, plan
+from tests.policies.reviewing import told
 
 
 @pytest.mark.parametrize("kind", sorted(HOLDS_DATA))
 def test_what_holds_data_is_neither_destroyed_nor_replaced(kind: str) -> None:
     gone = change(f"{kind}.x", "delete", {"a": 1})
-    again = change(f"{kind}.y", "replace", {"a": 1}, {"a": 2}, forced=("a",))
+    again = change(f"{kind}.y", "replace", {"a": 1}, {"a": 2}, forced=[["a"]])
     assert told(data_lost, plan(gone, again)) == [
         (f"{kind}.x", f"it is deleted; this loses {HOLDS_DATA[kind]}"),
         (f"{kind}.y", f"it is replaced, forced by a; this loses {HOLDS_DATA[kind]}"),

@@ -11,7 +11,8 @@ import pytest
 from policies.resource_values import DeclaredAccess, Facts
 from policies.resources import read, together
 from policies.rules.new_permissions import policy_widened
-from tests.policies.reviewing import TODAY, change, plan, stack
+from tests.policies.review.planning import change, plan
+from tests.policies.reviewing import TODAY, stack
 
 GOLDEN = Path(__file__).parents[2] / "stacks" / "golden"
 CLUSTER, REGISTRY = "confluent_kafka_cluster.cluster", "data.confluent_schema_registry_cluster.registry"
@@ -164,7 +165,7 @@ def first(golden: str) -> tuple[dict[str, Any], dict[str, Any]]:
     for kind, named in made["resource"].items():
         for name, values in named.items():
             known = {key: value for key, value in values.items() if "${" not in json.dumps(value)}
-            later = tuple(values.keys() - known.keys())
+            later = dict.fromkeys(values.keys() - known.keys(), True)
             changes.append(change(f"{kind}.{name}", "create", None, known, unknown=later))
     return made, plan(*changes)
 

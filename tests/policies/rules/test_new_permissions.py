@@ -9,7 +9,8 @@ import pytest
 
 from policies.rules.new_permissions import policy_widened, protection_removed
 from tests.policies.example import CONFLUENT, policy
-from tests.policies.reviewing import change, plan, told
+from tests.policies.review.planning import change, plan
+from tests.policies.reviewing import told
 
 ROLE = "aws_iam_role.confluent"
 TRUST = policy("confluent_trust")
@@ -95,13 +96,13 @@ def test_a_trust_that_lets_more_in_is_told(more: dict[str, Any]) -> None:
 
 
 def test_a_trust_that_is_known_after_apply_only_is_told() -> None:
-    [(_, what)] = widened(TRUST, None, unknown=("assume_role_policy",))
+    [(_, what)] = widened(TRUST, None, unknown={"assume_role_policy": True})
     assert what == "assume_role_policy is known only after it is applied, so its permissions cannot be reviewed"
 
 
 def test_a_new_roles_trust_widens_nothing() -> None:
     assert widened(None, TRUST, verb="create") == []
-    assert widened(None, None, verb="create", unknown=("assume_role_policy",)) == []
+    assert widened(None, None, verb="create", unknown={"assume_role_policy": True}) == []
 
 
 def test_a_bucket_that_no_longer_denies_is_told() -> None:

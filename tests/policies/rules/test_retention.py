@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from policies.rules.retention import retention_under_lag
-from tests.policies.reviewing import change, plan, stack, told
+from tests.policies.review.planning import change, plan
+from tests.policies.reviewing import stack, told
 
 DAY_MS = 86_400_000
 DOCUMENT = {
