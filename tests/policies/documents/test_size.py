@@ -10,7 +10,6 @@ import pytest
 
 from policies.documents import MANAGED_LIMIT, CannotFill, characters, fill, split
 from tests.policies.example import PLACES, VALUES, policy
-from tests.support.iam_evaluation import Request, evaluate
 
 
 def many_tables(count: int) -> dict[str, Any]:
@@ -69,18 +68,6 @@ def test_sids_are_unique_within_a_part() -> None:
     for part in split(many_tables(60)):
         sids = [statement["Sid"] for statement in part["Statement"]]
         assert len(set(sids)) == len(sids)
-
-
-def test_what_the_whole_allows_the_parts_allow_together() -> None:
-    whole = many_tables(60)
-    last = "arn:aws:s3:::frazil-dev-tables/lake/shop.db/a_table_with_a_long_name_59"
-    for action, resource, is_allowed in (
-        ("s3:DeleteObject", f"{last}/metadata/1.json", True),
-        ("s3:DeleteObject", f"{last}/data/1.parquet", False),
-    ):
-        request = Request(action=action, resource=resource)
-        assert evaluate(request, [whole]).is_allowed is is_allowed
-        assert evaluate(request, split(whole)).is_allowed is is_allowed
 
 
 @pytest.mark.parametrize("name", ["table_bucket", "confluent_trust"])

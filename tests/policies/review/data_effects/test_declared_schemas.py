@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +9,6 @@ import pytest
 
 from frazil.declaration import Avro, Debezium, Json, JsonSchema, Pipeline, SchemaFile, Table, Topic, Upsert
 from frazil.declaration.checks.change_effects import Outcome
-from frazil.inference.inferred_schema import proposed
-from frazil.inference.record_file import Line
-from frazil.inference.sample import Sample
 from policies.review.data_effects.declared_schemas import declared_schema_effects
 from policies.review.data_effects.effects import Effect, effects
 from tests.support.declared_schemas import avsc, descriptors, json_file
@@ -186,27 +182,6 @@ def test_a_property_that_only_changes_its_case_keeps_its_column_and_waiting_reco
     )
     assert added.what == "column note added, string"
     assert "o.orderId (" in lost.what
-
-
-def inferred_from(*texts: str, existing: str | None = None) -> str:
-    sample = Sample.of(Line("r:1", text) for text in texts)
-    return proposed(sample, "orders", existing.encode() if existing else None, "orders.json")[0]
-
-
-def test_what_a_second_sample_adds_to_its_schema_file_is_an_effect() -> None:
-    first = inferred_from('{"id": 1, "at": "2026-01-31T10:00:00Z"}')
-    wider = inferred_from('{"id": 2, "note": "x"}', existing=first)
-    other = wider.replace('"integer"', '"string"')
-    before, added, changed = (
-        pipeline(json_file(json.loads(text), "orders.json"), value_format="json_schema")
-        for text in (first, wider, other)
-    )
-    assert [(effect.what, effect.is_dangerous) for effect in told(before, added)] == [
-        ("column note added, string", False)
-    ]
-    (stops,) = told(added, changed)
-    assert (stops.outcome, stops.is_dangerous) == (Outcome.STOPS, True)
-    assert "id: long cannot become string" in stops.what
 
 
 def test_removed_and_widened_columns_are_named() -> None:
