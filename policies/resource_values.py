@@ -1,4 +1,4 @@
-"""The facts about tables, topics and jobs that rules need, from the reviewed documents and resources."""
+"""The facts about tables and topics that rules need, from the reviewed documents and resources."""
 
 from __future__ import annotations
 
@@ -6,17 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from math import ceil
-from typing import Any
 
 from frazil.declaration import SubjectStrategy
-from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.declaration.checks.validation import FrozenMap
-from frazil.declaration.documents.from_json import from_json
 from frazil.declaration.table import DEAD_LETTERS_SUFFIX
-from frazil.rollout.desired import Worker, Workers
 from policies.resources import TYPE, Json, Reviewed, watch
-from policies.review.data_effects.job_runs import scheduled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +46,6 @@ class Place:
         """Return whether this part and the objects under a prefix of the same bucket have objects in common."""
         own = f"{self.prefix}/" if self.prefix else ""
         return own.startswith(prefix) or prefix.startswith(own)
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The most vCPUs and GB of memory of a job, its driver's included."""
-
-    name: str
-    cores: int
-    memory_gb: int
 
 
 class Facts:
@@ -142,26 +127,6 @@ class Facts:
         }
         return database in published | clusters
 
-    def jobs(self) -> list[Job]:
-        """Return the jobs that desired states and schedules start, each once, by name."""
-        found: dict[str, Job] = {}
-        for job in (*self._desired(), *self._scheduled()):
-            other = found.get(job.name, job)
-            found[job.name] = Job(job.name, max(job.cores, other.cores), max(job.memory_gb, other.memory_gb))
-        return [found[name] for name in sorted(found)]
-
-    def _desired(self) -> Iterator[Job]:
-        for document in self.reviewed.documents:
-            if "workers" in document:
-                workers = _workers(document["workers"])
-                yield Job(str(document["job"]), workers.most_cores, workers.most_memory_gb)
-
-    def _scheduled(self) -> Iterator[Job]:
-        for schedule in self.reviewed.of("aws_scheduler_schedule"):
-            if (run := scheduled(schedule)) is not None:
-                memory_gb = ceil(run.driver.memory_gb) + run.most * ceil(run.executor.memory_gb)
-                yield Job(run.job, run.driver.cores + run.most * run.executor.cores, memory_gb)
-
     def _place(self, location: str) -> Iterator[Place]:
         # A reference contains no slash, so the text between `s3://` and the next slash is the bucket.
         found = _ON_S3.fullmatch(location)
@@ -171,12 +136,3 @@ class Facts:
 
 def _pipeline_name(pipeline: Json) -> str:
     return str(pipeline.get("name") or str(pipeline["table"]["identifier"]).partition(".")[2])
-
-
-def _workers(settings: Any) -> Workers:
-    try:
-        return from_json(Workers, settings, "workers")
-    except InvalidDeclaration:
-        # An invalid size counts as the largest one, so that it does not pass.
-        largest = Worker(cores=16, memory_gb=120)
-        return Workers(driver=largest, executor=largest, least=1, most=1000)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from policies.resource_values import Facts
 from policies.resources import Finding, Reviewed
 from policies.rules.access import trust_without_condition, wildcard_action, wildcard_principal
-from policies.rules.application import application_too_small, label_near_end
+from policies.rules.application import label_near_end
 from policies.rules.buckets import bucket_encryption, bucket_owner, bucket_tls, public_bucket
 from policies.rules.encryption import in_the_clear, unencrypted
 from policies.rules.new_permissions import policy_widened, protection_removed
@@ -34,7 +34,6 @@ RULES: tuple[Rule, ...] = (
     optimizer_on_tables,
     lifecycle_under_tables,
     checkpoint_under_tables,
-    application_too_small,
     label_near_end,
 )
 """All rules; those about data loss first."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from policies.resource_values import Facts, Job, Place
+from policies.resource_values import Facts, Place
 from policies.resources import read, together
 from tests.policies.reviewing import TODAY, stack
 
@@ -80,15 +79,3 @@ def test_a_warehouse_is_a_place(warehouse: str) -> None:
 def test_a_warehouse_on_a_disk_is_none() -> None:
     environment = {"version": 1, "name": "dev", "catalog": {"type": "local", "warehouse": "file:///lake"}}
     assert list(facts(environment).table_places()) == []
-
-
-def test_a_scheduled_jobs_memory_is_heap_and_overhead_of_its_workers() -> None:
-    settings = {
-        "driver.cores": "1", "driver.memory": "1g", "driver.memoryOverhead": "1g",
-        "executor.cores": "2", "executor.memory": "12g", "executor.memoryOverhead": "4096m",
-        "dynamicAllocation.minExecutors": "1", "dynamicAllocation.maxExecutors": "3",
-    }  # fmt: skip
-    sizes = " ".join(f"--conf spark.{name}={value}" for name, value in settings.items())
-    request = {"JobDriver": {"SparkSubmit": {"SparkSubmitParameters": sizes}}}
-    values = {"name": "s", "schedule_expression": "rate(1 hour)", "target": {"input": json.dumps(request)}}
-    assert facts(stack(aws_scheduler_schedule__s=values)).jobs() == [Job("s", 7, 50)]
