@@ -17,15 +17,6 @@ class NotAssumed(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """One price, in the currency of its table. `source` is the page it is from, or a note that it is unverified."""
-
-    amount: Decimal
-    unit: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class Assumption:
     """One number that is not declared anywhere. `is_given`: it is an input of this review instead of the table's."""
 
@@ -36,21 +27,21 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The table of prices. `gb_a_month` overrides the assumption of that name for single pipelines."""
+    """The table of prices, by name. `gb_a_month` overrides the assumption of that name for single pipelines."""
 
     date: str
     region: str
     currency: str
     note: str
     hours: Decimal
-    prices: Mapping[str, Price]
+    prices: Mapping[str, Decimal]
     assumptions: Mapping[str, Assumption]
     not_counted: str
     gb_a_month: Mapping[str, Decimal] = field(default_factory=dict)
 
     def price(self, name: str) -> Decimal:
         """Return the amount of a price."""
-        return self.prices[name].amount
+        return self.prices[name]
 
     def assumed(self, name: str) -> Decimal:
         """Return the value of an assumption."""
@@ -81,9 +72,7 @@ def price_table(given: Mapping[str, Any] | None = None) -> Prices:
         name: Assumption(_number(name, replaced.get(name, each["value"])), each["meaning"], is_given=name in replaced)
         for name, each in table.pop("assumptions").items()
     }
-    prices = {
-        name: Price(Decimal(each["amount"]), each["unit"], each["source"]) for name, each in table.pop("prices").items()
-    }
+    prices = {name: Decimal(each["amount"]) for name, each in table.pop("prices").items()}
     gb_a_month = {str(name): _number(str(name), value) for name, value in volumes.items()}
     hours = Decimal(table.pop("hours_a_month"))
     return Prices(**table, hours=hours, prices=prices, assumptions=assumptions, gb_a_month=gb_a_month)

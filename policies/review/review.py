@@ -159,7 +159,7 @@ def review(
         *(Danger.unread("document of pipelines", problem) for problem in (old_problem, new_problem) if problem),
     ]
     changed = {change.address for change in changes}
-    now, kept = estimate(old_resources, prices), {each.table.identifier for each in new}
+    now, kept = estimate(old_resources, old, prices), {each.table.identifier for each in new}
     left = [each.name for each in old if each.name in now.pipelines and each.table.identifier not in kept]
     form = form_of_cleaned(environment, {each.name: plans.get(each.name) for each in stacks})
     return Review(
@@ -179,7 +179,7 @@ def review(
             *(() if _has_pipelines(new_documents) else (_NO_DOCUMENT,)),
         ),
         cost_before=now,
-        cost_after=estimate(reviewed.resources, prices, left=left),
+        cost_after=estimate(reviewed.resources, new, prices, left=left),
         prices=prices,
         region=region,
         acceptances=tuple(accepted(form.digest)),

@@ -19,12 +19,11 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
 
+from frazil.declaration import parse
 from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.rollout.group_jobs import INGEST, job_name
-from policies.resources import embedded, read
-from policies.review.data_effects.job_runs import pipelines
 from policies.review.markdown.page import markdown
 from policies.review.plan.compared_plans import SHOWN, is_empty
 from policies.review.plan.resource_changes import Verb
@@ -43,7 +42,7 @@ from stacks.workflow.saved_plans import (
     planned,
 )
 from stacks.workflow.terraform_command import NotPlanned, TerraformCommand, program, write_outputs
-from stacks.workflow.terraform_plans import APP, STACKS, plans, synthesise
+from stacks.workflow.terraform_plans import APP, STACKS, declared_pipelines, plans, synthesise
 
 
 def refuse_moves(group: str, folders: Iterable[Path], file: Path | None) -> None:
@@ -58,9 +57,9 @@ def refuse_moves(group: str, folders: Iterable[Path], file: Path | None) -> None
 
 def _declared(folders: Iterable[Path]) -> dict[str, str]:
     """Return the ingest job of each pipeline, as it is declared."""
-    stacks = [json.loads((folder / "cdk.tf.json").read_text("utf-8")) for folder in folders]
-    found = [each for stack in stacks if stack.get("resource") for each in embedded(read(stack).resources)]
-    return {each.name: each.job for each in pipelines(found)}
+    return {
+        each.name: job_name(INGEST, each.group) for document in declared_pipelines(folders) for each in parse(document)
+    }
 
 
 def _moves(own: str, deployed: Mapping[str, Sequence[str]], declared: Mapping[str, str]) -> Iterator[Problem]:

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
 
+from frazil.declaration import Pipeline, Table, Topic
 from frazil.declaration.checks.problems import InvalidDeclaration
 from frazil.exit_codes import Exit
 from frazil.release.manifest import Architecture
 from frazil.rollout.group_jobs import INGEST, MAINTAIN
 from policies.resources import TYPE, Resource
-from policies.review.cost import SERVICES, Estimate, estimate_of, service_lines
-from policies.review.data_effects.job_runs import Landed, run_of
+from policies.review.cost import Estimate, confluent_services, estimate_of, storage
+from policies.review.job_runs import Run
 from policies.review.prices import NotAssumed, Prices, price_table
 from stacks.spec.job_settings import SMALL
 
@@ -44,13 +45,14 @@ def bill(topics: int, gb_a_day: Decimal) -> tuple[Estimate, Estimate, Prices]:
     usual = SMALL.ingest.least + (SMALL.ingest.most - SMALL.ingest.least) * prices.assumed("executor_share")
     workers = SMALL.ingest if needed <= usual else replace(SMALL.ingest, least=needed, most=needed)
     jobs = [
-        run_of(INGEST, workers, every_minutes=SMALL.ingest_minutes),
-        run_of(MAINTAIN, SMALL.maintain, every_minutes=SMALL.maintain_hours * 60),
+        Run(job=INGEST, every_minutes=SMALL.ingest_minutes, workers=workers),
+        Run(job=MAINTAIN, every_minutes=SMALL.maintain_hours * 60, workers=SMALL.maintain),
     ]
-    own = estimate_of(list(_resources()), jobs, [Landed(f"t{n}", None, 10) for n in range(topics)], prices)
+    pipelines = [Pipeline(topic=Topic(f"t{n}", value="avro"), table=Table(f"b.t{n}")) for n in range(topics)]
     flows = [Resource(f"confluent_tableflow_topic.t{n}", "confluent_tableflow_topic", {}) for n in range(topics)]
-    stored = next(line for line in own.lines if line.service == "S3" and "GB in the tables" in line.how)
-    return own, Estimate(lines=(*service_lines(flows, prices), stored)), prices
+    stored = storage((each.name for each in pipelines), prices)
+    flow = Estimate(amounts={"S3": stored, **confluent_services(flows, prices)})
+    return estimate_of(list(_resources()), jobs, pipelines, prices), flow, prices
 
 
 def _resources() -> Iterator[Resource]:
@@ -82,23 +84,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _text(what: str, own: Estimate, flow: Estimate, prices: Prices) -> str:
-    amounts = {each: (own.of(each), flow.of(each)) for each in SERVICES if own.of(each) or flow.of(each)}
-    rows = {**amounts, "total": (own.total, flow.total)}
+    rows = {each: (amount, flow.of(each)) for each, amount in own.amounts.items() if amount or flow.of(each)}
+    rows["total"] = (own.total, flow.total)
     lines = [f"{what}. {prices.currency} a month, by list prices of {prices.region} of {prices.date}", ""]
     lines += [f"{'':<20}{'Frazil':>12}{'Tableflow':>12}"]
     lines += [f"{name:<20}{one:>12,.2f}{other:>12,.2f}" for name, (one, other) in rows.items()]
-    for name, side in (("Frazil", own), ("Tableflow", flow)):
-        lines += ["", f"{name}:", *(f"  {each.service} {each.amount:,.2f}: {each.how}" for each in side.lines)]
-    assumed = (f"  {meaning}: {value}" for meaning, value in _assumed(prices).items())
-    lines += ["", "Assumed:", *assumed, f"  {_OF_TABLEFLOW}"]
-    return "\n".join([*lines, "", prices.note, f"Not counted: {prices.not_counted}."])
-
-
-def _assumed(prices: Prices) -> dict[str, str]:
-    """Return the assumptions of a bill by their meaning: tables are appended to, with a NAT gateway."""
-    used = {name: each for name, each in prices.assumptions.items() if "_state_" not in name and name not in _UNUSED}
-    known = {each.meaning: f"{round(each.value, 2).normalize():f}" for each in used.values()}
-    return {**known, "GB that a vCPU of an executor lands in an hour": f"{GB_A_CORE_HOUR}"}
+    # Tables are appended to, with a NAT gateway.
+    used = [each for name, each in prices.assumptions.items() if "_state_" not in name and name not in _UNUSED]
+    lines += ["", "Assumed:", *(f"  {each.meaning}: {round(each.value, 2).normalize():f}" for each in used)]
+    lines += [f"  GB that a vCPU of an executor lands in an hour: {GB_A_CORE_HOUR}", f"  {_OF_TABLEFLOW}", ""]
+    return "\n".join([*lines, prices.note, f"Not counted: {prices.not_counted}."])
 
 
 if __name__ == "__main__":

@@ -108,8 +108,7 @@ def _sections(review: Review) -> Iterator[str]:
     changes = sorted(review.changes, key=lambda change: order.index(change.verb))
     yield from _folded(f"Resources ({len(changes)})", map(sections.resource, changes))
     yield from _folded(f"Permissions on new tables ({len(following)})", map(sections.policy, following))
-    details = (f"{part}\n" for part in sections.cost_details(now, after, prices, review.region))
-    yield from _folded("Where the estimate comes from", details)
+    yield from _folded("Assumptions of the estimate", [sections.cost_details(now, after, prices, review.region)])
 
 
 def _section(title: str, entries: Iterable[str], intro: str = "") -> Iterator[str]:

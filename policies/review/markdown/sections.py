@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from frazil.declaration.checks.change_effects import Outcome
-from policies.review.cost import SERVICES, Estimate
+from policies.review.cost import Estimate
 from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import MOST_NAMED, shortened
 from policies.review.data_effects.effects import Effect
@@ -87,35 +87,34 @@ def cost_table(before: Estimate, after: Estimate, prices: Prices) -> str:
     """Return the estimate by service: now, after, and the difference; one line if the difference is less than 1."""
     if abs(after.total - before.total) < 1:
         return f"About {_money(after.total)} {prices.currency} a month, as before."
-    rows = [f"| {name} | {_money(before.of(name))} | {_money(after.of(name))} | {_signed(after.of(name) - before.of(name))} |"
-            for name in SERVICES if before.of(name) or after.of(name)]  # fmt: skip
+    rows = [
+        f"| {name} | {_money(before.of(name))} | {_money(amount)} | {_signed(amount - before.of(name))} |"
+        for name, amount in after.amounts.items()
+        if before.of(name) or amount
+    ]
     total = f"| **total** | **{_money(before.total)}** | **{_money(after.total)}** | **{_signed(after.total - before.total)}** |"
     heads = [f"| {prices.currency} a month | now | after | difference |", "|---|--:|--:|--:|"]
     return "\n".join([*heads, *rows, total])
 
 
-def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str) -> list[str]:
-    """Return the arithmetic, every assumption, and the items that are not counted."""
-    details = [f"Prices of {prices.region} on {prices.date}, with their sources: `{_PRICES}`. {prose(prices.note)}"]
+def cost_details(before: Estimate, after: Estimate, prices: Prices, region: str) -> str:
+    """Return the date of the prices, every assumption, and the items that are not counted."""
+    lines = [f"Prices of {prices.region} on {prices.date}, with their sources: `{_PRICES}`. {prose(prices.note)}"]
     if region and region != prices.region:
-        details.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
-    for name, side in (("Now", before), ("After", after)):
-        lines = [f"- {line.service}, {_money(line.amount)}: {prose(line.how)}" for line in side.lines]
-        lines += [f"- ⚠️ not counted, as it could not be understood: {code(missing)}" for missing in side.missing]
-        details.append("\n".join([f"**{name}**", "", *(lines or ["- nothing that costs"])]))
-    used = {*before.pipelines, *after.pipelines}
-    assumed = [
-        f"- {prose(each.meaning)}: {each.value.normalize():f}{' (given)' if each.is_given else ''}"
-        for each in prices.assumptions.values()
+        lines.append(f"⚠️ This environment is in {code(region)}, whose prices differ.")
+    lines += [
+        f"⚠️ Not understood, so not counted: {code(each)}." for each in dict.fromkeys((*before.missing, *after.missing))
     ]
-    assumed += [
-        f"- GB a month of {code(name)}: {gb.normalize():f} (given)"
-        for name, gb in prices.gb_a_month.items()
-        if name in used
-    ]
-    details.append("\n".join(["**Assumed**", "", *assumed]))
-    details.append(f"Not counted: {prose(prices.not_counted)}.")
-    return details
+    lines += ["", *_assumed(prices, {*before.pipelines, *after.pipelines}), ""]
+    return "\n".join([*lines, f"Not counted: {prose(prices.not_counted)}."])
+
+
+def _assumed(prices: Prices, pipelines: Collection[str]) -> Iterator[str]:
+    for each in prices.assumptions.values():
+        yield f"- {prose(each.meaning)}: {each.value.normalize():f}{' (given)' if each.is_given else ''}"
+    for name, gb in prices.gb_a_month.items():
+        if name in pipelines:
+            yield f"- GB a month of {code(name)}: {gb.normalize():f} (given)"
 
 
 def _statement(statement: StatementDiff) -> Iterable[str]:

@@ -228,15 +228,15 @@ CASES: dict[str, Callable[[], Review]] = {
     )
 }  # fmt: skip
 LAYOUTS = ("nothing", "of_the_page", "danger_accepted", "unfinished", "hostile_names", "mode_changed")
-WITH_ARITHMETIC = {"mode_changed"}
+WITH_ASSUMPTIONS = {"mode_changed"}
 
 
 def golden(name: str) -> str:
-    """Return the Markdown of a case. Only one of them shows where the estimate comes from."""
+    """Return the Markdown of a case. Only one of them shows the assumptions of the estimate."""
     text = markdown(CASES[name]())
-    if name in WITH_ARITHMETIC:
+    if name in WITH_ASSUMPTIONS:
         return text
-    head, _, _ = text.partition("\n\n<details><summary>Where the estimate comes from</summary>")
+    head, _, _ = text.partition("\n\n<details><summary>Assumptions of the estimate</summary>")
     return f"{head}\n"
 
 
