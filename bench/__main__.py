@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
-import psutil
-
-from bench import fresh, latency, rounds, small
+from bench import command, fresh, latency, rounds, small
 from bench.contenders.partitions import few_of, small_of
 from bench.environment import OUT, BenchEnvironment, ground, tell
+from bench.figures_page import summary
 from bench.fill import fill, make
 from bench.goals import Results, goals
 from bench.growth import measure
 from bench.plan import (
     ASKED_FOR,
+    CAPTIONS,
     CHANGES,
     COMMITS,
     INITIAL_LOAD,
@@ -32,12 +27,9 @@ from bench.plan import (
     UPSERTS,
     chosen,
 )
-from bench.plot import plot
-from bench.report import CAPTIONS, document, table
 from bench.sessions import Sessions
 from bench.shapes import SHAPES
 from bench.store_requests import count_requests
-from frazil.version import VERSION
 
 COMMIT_ROWS = 20
 COMMIT_SECONDS = 2
@@ -56,6 +48,14 @@ def main() -> None:
     given = _arguments()
     began = time.monotonic()
     results = Results()
+    document: dict[str, Any] = {}
+
+    def keep(**found: Any) -> None:
+        nonlocal results, document
+        results = replace(results, **found)
+        judged = [{**asdict(goal), "verdict": goal.verdict} for goal in goals(results)]
+        document = command.keep(given, {**asdict(results), "goals": judged}, time.monotonic() - began)
+
     with ground(
         seed=given.seed, heap=given.heap, cores=given.cores, out=given.out, format_version=given.format_version
     ) as here:
@@ -67,55 +67,38 @@ def main() -> None:
             races += [race.sized(given.scale, given.rounds) for race in (INITIAL_LOAD, CHANGES) if race not in named]
         with Sessions(here) as sessions:
             for race in races:
-                results = replace(results, races={**results.races, race.shape: rounds.run(here, race, sessions)})
-                _keep(results, given)
+                keep(races={**results.races, race.shape: rounds.run(here, race, sessions)})
         if "follow" in others:
             tell("following")
-            results = replace(results, fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
-            results = replace(results, usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5))
-            _keep(results, given)
+            keep(fast=latency.follow(here, every_ms=200, records=15, idle_seconds=5))
+            keep(usual=latency.follow(here, every_ms=0, records=3, idle_seconds=5))
         if "many" in others:
-            results = replace(results, many=_many(here, max(given.rounds, 1)))
-            _keep(results, given)
+            keep(many=_many(here, max(given.rounds, 1)))
         if "fresh" in others:
-            results = replace(results, fresh=fresh.measure(here, given.rounds or fresh.ROUNDS))
-            _keep(results, given)
+            keep(fresh=fresh.measure(here, given.rounds or fresh.ROUNDS))
         if "small" in others:
-            results = replace(results, small=small.measure(here))
-            _keep(results, given)
+            keep(small=small.measure(here))
         if "upserts" in others:
-            results = replace(
-                results, upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale)
-            )
-            _keep(results, given)
+            keep(upserts=_upserts(here, UPSERTS | (MANY_ROWS if given.many_rows else {}), given.scale))
         if "aging" in others:
             for version in (2, 3):
-                found = _aging(here, version, given.upsert_commits, given.scale)
-                results = replace(results, aging=[*results.aging, found])
-                _keep(results, given)
+                keep(aging=[*results.aging, _aging(here, version, given.upsert_commits, given.scale)])
         if "partitions" in others:
-            results = replace(results, partitions=_partitions(here, given.rounds or 3, given.scale))
-            _keep(results, given)
+            keep(partitions=_partitions(here, given.rounds or 3, given.scale))
         if "requests" in others or "growth" in others:
             for found in count_requests(here, REQUEST_COMMITS):
-                results = replace(results, requests=[*results.requests, found])
-                _keep(results, given)
+                keep(requests=[*results.requests, found])
         if "growth" in others:
-            results = replace(results, growth=measure(here, given.rounds or 3, given.scale))
-            _keep(results, given)
+            keep(growth=measure(here, given.rounds or 3, given.scale))
         if "commits" in others:
-            results = replace(results, commits=_commits(here, given.commits))
-    seconds = time.monotonic() - began
-    _keep(results, given, seconds=seconds)
-    print(f"\n{table(results, goals(results))}\n\n{seconds / 60:.1f} minutes; figures and plot are in {given.out}")
+            keep(commits=_commits(here, given.commits))
+    keep()
+    print(f"\n{summary(document)}\n\nThe figures are in {given.out / 'results.json'}")
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make bench ARGS=…", description=__doc__)
-    parser.add_argument(
-        "--shape", action="append", default=[], choices=[race.shape for race in (*RACES, INITIAL_LOAD, CHANGES)]
-    )
-    parser.add_argument("--way", action="append", default=[], choices=list(CAPTIONS), help="a contender")
+    shapes = [race.shape for race in (*RACES, INITIAL_LOAD, CHANGES)]
+    parser = command.parser("bench", __doc__, shapes=shapes, ways=list(CAPTIONS), out=OUT)
     parser.add_argument(
         "--only",
         action="append",
@@ -123,18 +106,12 @@ def _arguments() -> argparse.Namespace:
         choices=(*OTHERS, *ASKED_FOR),
         help="run one part that is not a race of shapes",
     )
-    parser.add_argument("--scale", type=float, default=1.0, help="times the rows of each topic")
-    parser.add_argument("--rounds", type=int, default=0, help="rounds that count; 0 is each race's own")
     parser.add_argument("--commits", type=int, default=COMMITS, help="with `--only commits`")
     parser.add_argument("--many-rows", action="store_true", help="upserts also on tables of 5 and 20 million rows")
     parser.add_argument("--upsert-commits", type=int, default=30, help="batches of changes before upserts are read")
     parser.add_argument(
         "--format-version", type=int, choices=(2, 3), default=2, help="of the tables of loads and changes"
     )
-    parser.add_argument("--heap", default="3g", help="of each contender's JVM")
-    parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=OUT, help="the folder for figures, plot and logs")
-    parser.add_argument("--seed", type=int, default=20261101)
     return parser.parse_args()
 
 
@@ -205,21 +182,6 @@ def _commits(here: BenchEnvironment, count: int) -> dict[str, Any]:
     here.check(job.table, topic)
     here.drop(job.table)
     return found
-
-
-def _keep(results: Results, given: argparse.Namespace, *, seconds: float | None = None) -> None:
-    machine = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "version": VERSION,
-        "cores": os.cpu_count(),
-        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
-        "python": platform.python_version(),
-        "load": os.getloadavg(),
-        "seconds": seconds,
-        "arguments": {name: value for name, value in vars(given).items() if name != "out"},
-    }
-    (given.out / "results.json").write_text(json.dumps(document(results, goals(results), machine), indent=1))
-    plot(results, given.out / "plot.svg")
 
 
 if __name__ == "__main__":

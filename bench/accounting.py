@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,6 +64,11 @@ class Meter:
     def peak_rss_mb(self) -> dict[str, float]:
         """Return the peak of each process's resident memory, in MB."""
         return {"python": _peak(self.driver.pid), "jvm": _peak(self.jvm.pid)}
+
+
+def without_broker(cpu: Mapping[str, float]) -> float:
+    """Return the CPU-seconds of all processes of a contender."""
+    return sum(seconds for name, seconds in cpu.items() if name != "broker")
 
 
 def _own(process: psutil.Process) -> float:

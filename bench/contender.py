@@ -25,7 +25,6 @@ HOSTS = {  # the module and the function; only the chosen one is imported, so th
     "spike": (f"{_ROOM}.spike", "spike"),
     "ours": (f"{_ROOM}.product", "ours"),
     "ours_as_spike": (f"{_ROOM}.product", "ours_as_spike"),
-    "parts": (f"{_ROOM}.parts", "parts"),
     **{name: (f"{_PEERS}.{name}", name) for name in ("merge_state", "frazil_state", "state_reader")},
 }
 PEERS = {name: (f"{_PEERS}.{name}", name) for name in ("flink", "connect", "flink_state")}

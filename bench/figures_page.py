@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench import growth_page
+from bench.accounting import without_broker
 from bench.goal import Goal
 from bench.goals import counted
 from bench.page_part import PagePart
-from bench.plan import MANY_ROWS
-from bench.report import CAPTIONS
+from bench.plan import CAPTIONS, MANY_ROWS
 from bench.rounds import Figure, middle, of
 from bench.shapes import SHAPES
 
@@ -33,7 +34,7 @@ WAYS = {
 def figures(document: Mapping[str, Any]) -> str:
     """Return the races of one run's document and the goals that it measured."""
     races = {shape: [Figure(**figure) for figure in found] for shape, found in document["races"].items()}
-    rounds = sorted({len(of(found, found[0].way)) for found in races.values()})
+    rounds = sorted({len(of(found, found[0].way)) for found in races.values()}) or [0]
     lines = [
         f"{_introduction(document['machine'])} Medians of {' to '.join(map(str, dict.fromkeys((rounds[0], rounds[-1]))))} counted rounds.",
         "",
@@ -46,6 +47,15 @@ def figures(document: Mapping[str, Any]) -> str:
         *_others(document),
     ]
     return "\n".join(lines).rstrip()
+
+
+def summary(document: Mapping[str, Any]) -> str:
+    """Return all parts of one run: what the bench prints at its end."""
+    parts = [figures(document)]
+    if document["upserts"]:
+        parts.append(upserts(document))
+    parts.append("\n".join([*_asked_for(document), *growth_page.lines(document["requests"], document["growth"])]))
+    return "\n\n".join(parts).rstrip()
 
 
 def upserts(document: Mapping[str, Any]) -> str:
@@ -95,7 +105,7 @@ def _race(shape: str, found: Sequence[Figure]) -> Iterator[str]:
     for way, caption in CAPTIONS.items():
         speed, cpu = (middle(found, way, what) for what in ("rows_a_second", "cpu_a_million"))
         if speed is not None:
-            yield f"| {first}{caption.partition(':')[0]} | {cpu:.2f} | {speed:,.0f} |"
+            yield f"| {first}{caption} | {cpu:.2f} | {speed:,.0f} |"
             first = ""
 
 
@@ -112,8 +122,21 @@ def _others(document: Mapping[str, Any]) -> Iterator[str]:
             f"{last['metadata_files']} files, with the {last['snapshots']} snapshots that are kept."
         )
     if many := document["many"]:
-        said = (f"{one['way']} {one['wall']:.1f} s and {_cpu(one):.1f} CPU-s" for one in many["measured"])
+        said = (
+            f"{one['way']} {one['wall']:.1f} s and {without_broker(one['cpu']):.1f} CPU-s" for one in many["measured"]
+        )
         yield f"- 50 small pipelines: {', '.join(said)}."
+
+
+def _asked_for(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the figures of parts that a page gets by hand."""
+    for found in document["aging"]:
+        reads = (f"{what} {found['aged'][what]:.2f} s (fresh {fresh:.2f})" for what, fresh in found["fresh"].items())
+        yield f"- {len(found['commits']):,} batches of changes, v{found['version']}: {', '.join(reads)}"
+    if partitions := document["partitions"]:
+        for one in (*partitions["batches"], *partitions["landings"]):
+            of_what = f"{one['partitions']:,} partitions" if "partitions" in one else f"a batch, {one['files']} files"
+            yield f"- {of_what}: {without_broker(one['cpu']):.1f} CPU-s, {one['wall']:.1f} s"
 
 
 def _batch(ways: Sequence[str], batches: Sequence[Mapping[str, Any]], table: tuple[int, int]) -> str:
@@ -124,7 +147,7 @@ def _batch(ways: Sequence[str], batches: Sequence[Mapping[str, Any]], table: tup
         if not found:
             cells.append("–")
             continue
-        values = [(_cpu(one), one["wall"], one["bytes"]) for one in found]
+        values = [(without_broker(one["cpu"]), one["wall"], one["bytes"]) for one in found]
         cpu, wall, written = (median(column) for column in zip(*values, strict=True))
         ratio = median(value[1] / ours[one["round"]]["wall"] for value, one in zip(values, found, strict=True))
         said = f"{cpu:.1f}, {wall:.1f}, {written / 1e6:.1f}"
@@ -135,10 +158,6 @@ def _batch(ways: Sequence[str], batches: Sequence[Mapping[str, Any]], table: tup
 
 def _smaller(found: Sequence[Mapping[str, Any]], ours: Mapping[int, Mapping[str, Any]]) -> float:
     return float(median(one["bytes"] / ours[one["round"]]["bytes"] for one in found))
-
-
-def _cpu(used: Mapping[str, Any]) -> float:
-    return float(sum(seconds for name, seconds in used["cpu"].items() if name != "broker"))
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from bench import small
+from bench.accounting import without_broker
 from bench.goal import Goal
 from bench.growth_model import prediction
 from bench.latency import Followed
@@ -58,17 +59,11 @@ def _cost(results: Results) -> Iterator[Goal]:
     orders = results.races.get("nested_avro", ())
     yield Goal(
         "nested Avro orders, CPU: Frazil in the spike's columns / spike",
-        ratio(orders, ["ours_as_spike"], "spike", "cpu"),
+        ratio(orders, "ours_as_spike", "spike", "cpu"),
         1.0,
     )
     yield Goal(
-        "nested Avro orders, CPU: Frazil in the default layout / spike", ratio(orders, ["ours"], "spike", "cpu"), 1.25
-    )
-    yield Goal(
-        "nested Avro orders, CPU: read + decode + write / Frazil",
-        ratio(orders, ["files"], "ours", "cpu"),
-        0.8,
-        is_least=True,
+        "nested Avro orders, CPU: Frazil in the default layout / spike", ratio(orders, "ours", "spike", "cpu"), 1.25
     )
 
 
@@ -83,8 +78,8 @@ def _formats(results: Results) -> Iterator[Goal]:
 def _speed(results: Results) -> Iterator[Goal]:
     for shape, says, least in (("light_json", "light rows", 12.0), ("nested_json", "nested JSON orders", 5.0)):
         found = results.races.get(shape, ())
-        yield Goal(f"{says}, wall: N0 / Frazil", ratio(found, ["n0"], "ours", "wall"), least, is_least=True)
-        yield Goal(f"{says}, wall: N1 / Frazil", ratio(found, ["n1"], "ours", "wall"), 2.5, is_least=True)
+        yield Goal(f"{says}, wall: N0 / Frazil", ratio(found, "n0", "ours", "wall"), least, is_least=True)
+        yield Goal(f"{says}, wall: N1 / Frazil", ratio(found, "n1", "ours", "wall"), 2.5, is_least=True)
 
 
 def _following(results: Results) -> Iterator[Goal]:
@@ -184,9 +179,9 @@ def _upserts(results: Results) -> Iterator[Goal]:
         few, many = (_indexed(batches, rows * 1_000_000, version) for rows in (1, 20))
         yield Goal(f"30,000 changes by an index, v{version}, wall: 20 M / 1 M rows", many and few and many / few, 1.3)
     loads = results.races.get("keyed_avro", ())
-    yield Goal("a topic of new keys, wall: current state / append", ratio(loads, ["state"], "ours", "wall"), 1.3)
+    yield Goal("a topic of new keys, wall: current state / append", ratio(loads, "state", "ours", "wall"), 1.3)
     changes = results.races.get("changes_avro", ())
-    value = ratio(changes, ["state"], "changelog", "wall")
+    value = ratio(changes, "state", "changelog", "wall")
     yield Goal("Debezium's changes, wall: current state / every change", value, 1.6)
     for version in (2, 3):
         found = next((one for one in results.aging if one["version"] == version), None)
@@ -228,5 +223,5 @@ def _of_few(found: Mapping[str, Any] | None) -> float | None:
     """Return the median over the rounds of the ratio of CPU of many partitions to few, without the broker's."""
     if not found:
         return None
-    used = [sum(s for name, s in each["cpu"].items() if name != "broker") for each in found["landings"]]
+    used = [without_broker(each["cpu"]) for each in found["landings"]]
     return median(many / few for few, many in zip(used[::2], used[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""Requests of commits as figures: medians by kind, their price, and how many wait for one another."""
+"""Requests of commits as figures: means by how they are billed, their price, and how many wait for one another."""
 
 from __future__ import annotations
 
@@ -21,13 +21,6 @@ _BILLED = {
     "DELETE": FREE,
     "Glue": GLUE,
 }
-
-
-def of_a_commit(found: Mapping[str, Any]) -> dict[str, float]:
-    """Return the median of each kind of request over the commits that count."""
-    counted = found["commits"][SKIPPED:]
-    names = sorted({name for each in counted for name in each["requests"]})
-    return {name: median(each["requests"].get(name, 0) for each in counted) for name in names}
 
 
 def billed(requests: Mapping[str, float]) -> dict[str, float]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from bench.accounting import without_broker
 from bench.environment import NAMESPACE, BenchEnvironment, Contender, tell
 from bench.sessions import Sessions
 from bench.shapes import SHAPES, Format
 from bench.topics import Topic
 
-PARTS = ("read", "decode", "files")
 WRITE_MODES = ("ours", "state", "changelog")
 PEERS = ("flink", "flink_bare", "connect")
 
@@ -32,12 +32,10 @@ class Race:
     rounds: int
     warm_rows: int = 0
     warm_up: int = 2
-    asked_for: tuple[str, ...] = ()
-    """Contenders that take part only if they are named."""
 
     def only(self, ways: Sequence[str]) -> Race:
-        """Return the race with the named contenders; by default with all but those that are asked for."""
-        return replace(self, ways=tuple(way for way in (*self.ways, *self.asked_for) if way in (ways or self.ways)))
+        """Return the race with the named contenders, all by default."""
+        return replace(self, ways=tuple(way for way in self.ways if way in (ways or self.ways)))
 
     def sized(self, scale: float, rounds: int) -> Race:
         """Return the race with topics `scale` times as large, and with `rounds` rounds if not 0."""
@@ -73,9 +71,7 @@ class Figure:
 
 
 def host(way: str) -> str:
-    """Return the process that a contender runs in. The parts share one, and so do the write modes and the ways of Flink."""
-    if way in PARTS:
-        return "parts"
+    """Return the process that a contender runs in. The write modes share one, and so do the ways of Flink."""
     return "ours" if way in WRITE_MODES else way.removesuffix("_bare")
 
 
@@ -160,8 +156,7 @@ def land(
     used = contender.land(way, topic, table)
     if used["counted"] is not None and used["counted"] != topic.rows:
         raise RuntimeError(f"{way} says it wrote {used['counted']} rows of {topic.rows}")
-    if host(way) != "parts":
-        ground.check(table, topic, state=way == "state")
+    ground.check(table, topic, state=way == "state")
     ground.drop(table)
     used |= used["since_start"] if is_cold else {}
     cpu = dict(used["cpu"])
@@ -170,7 +165,7 @@ def land(
         round=number,
         rows=topic.rows,
         wall=used["wall"],
-        cpu=sum(seconds for name, seconds in cpu.items() if name != "broker"),
+        cpu=without_broker(cpu),
         by_process=cpu,
         peak_rss_mb=used["peak_rss_mb"],
         is_cold=is_cold,
@@ -189,11 +184,9 @@ def middle(figures: Sequence[Figure], way: str, what: str, *, is_cold: bool = Fa
     return float(median(found)) if found else None
 
 
-def ratio(figures: Sequence[Figure], over: Sequence[str], under: str, what: str) -> float | None:
-    """Return the median over the rounds of the ratio of `over` (their sum) to `under`; None if one did not run."""
-    above = [of(figures, way) for way in over]
-    below = of(figures, under)
-    if not below or not all(above):
+def ratio(figures: Sequence[Figure], over: str, under: str, what: str) -> float | None:
+    """Return the median over the rounds of the ratio of `over` to `under`; None if one did not run."""
+    above, below = of(figures, over), of(figures, under)
+    if not (above and below):
         return None
-    by_round = zip(*above, below, strict=True)
-    return float(median(sum(getattr(f, what) for f in row[:-1]) / getattr(row[-1], what) for row in by_round))
+    return float(median(getattr(a, what) / getattr(b, what) for a, b in zip(above, below, strict=True)))

@@ -14,7 +14,7 @@ from bench.contenders.aging import state_of
 from bench.contenders.requests import CASES
 from bench.environment import BenchEnvironment, NotWhatWasProducedError, tell
 from bench.fill import make
-from bench.request_figures import SKIPPED, of_a_commit
+from bench.request_figures import SKIPPED, billed_of_a_commit
 from bench.shapes import SHAPES
 from bench.topics import Topic
 from frazil.clients.secrets import Secrets
@@ -40,7 +40,7 @@ def count_requests(here: BenchEnvironment, commits: int) -> Iterator[dict[str, A
         job = here.job("requests", f"requests_{case.name}", topic, environment_file=file, wants=wants)
         counted = here.run(job)
         _check(_loaded(glue_environment(here.world), job.table), topic, counted["sent"])
-        tell(f"  {case.says}: {of_a_commit(counted)}")
+        tell(f"  {case.says}: {billed_of_a_commit(counted)}")
         here.drop_topics(topic)
         yield counted
 

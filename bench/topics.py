@@ -62,8 +62,6 @@ class Job:
     batch_rows: int = 1_000_000
     format_version: int = 2
     """Iceberg's, of the tables of `state` and `changelog`; the other contenders choose their own."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
     wants: Mapping[str, int] = field(default_factory=dict)
     """Numbers that only this contender knows: how many pipelines, how many rounds."""
 
@@ -76,11 +74,6 @@ class Job:
     def shape(self) -> Shape:
         """The shape of the default topic's records."""
         return self.timed.records
-
-    @property
-    def spark_settings(self) -> dict[str, str]:
-        """The Spark settings of every contender."""
-        return {"spark.driver.memory": self.heap, **self.settings}
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

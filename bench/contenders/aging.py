@@ -10,13 +10,12 @@ from typing import Any
 from pyiceberg.catalog import Catalog, load_catalog
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver
+from bench.contenders.product import declared, driver, timed_commits
 from bench.fill import fill, last_records
 from bench.topics import Job, Topic
 from frazil.clients.secrets import Secrets
 from frazil.declaration import Upsert
 from frazil.decode.writers.topic_writers import writer_schemas
-from frazil.ingest import loop as product
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
 from frazil.lake.catalogs import pyiceberg_properties
@@ -42,25 +41,19 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     The topic holds each key once. `wants["version"]` is the table's format version. `meanwhile` are single reads at each look, by a
     busy machine: of the table as a follower leaves it between two compactions.
     """
-    commits: list[float] = []
     looks: list[Mapping[str, int]] = []
     meanwhile: list[Mapping[str, float]] = []
     events: list[Mapping[str, Any]] = []
-    decide, keys, count = product.decide_and_finish, job.timed.keys, job.wants["commits"]
+    keys, count = job.timed.keys, job.wants["commits"]
 
-    def timed(*arguments: Any, **named: Any) -> Any:
-        began = time.monotonic()
-        try:
-            return decide(*arguments, **named)
-        finally:
-            commits.append(time.monotonic() - began)
-            if len(commits) % EVERY == 0:
-                looks.append(_look(shared.iceberg, job.table, len(commits)))
-                meanwhile.append({what: _seconds(read) for what, read in _readers(catalog, job.table).items()})
+    def look(commits: list[float]) -> None:
+        if len(commits) % EVERY == 0:
+            looks.append(_look(shared.iceberg, job.table, len(commits)))
+            meanwhile.append({what: _seconds(read) for what, read in _readers(catalog, job.table).items()})
 
     catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
     changes = replace(job.timed, rows=count * job.batch_rows)
-    product.decide_and_finish = timed
+    commits = timed_commits(look)
     with driver(job) as (shared, registry):
         for rows in (keys, job.batch_rows):
             if rows != keys:

@@ -11,11 +11,10 @@ from urllib.parse import urlparse
 from pyiceberg.catalog import load_catalog
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver
+from bench.contenders.product import declared, driver, timed_commits
 from bench.topics import Job
 from frazil.clients.secrets import Secrets
 from frazil.decode.writers.topic_writers import writer_schemas
-from frazil.ingest import loop as product
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
 from frazil.job.context import JobContext
@@ -27,17 +26,7 @@ EVERY = 5  # commits between two looks at planning and metadata, in the two hund
 
 def run(job: Job, meter: Meter) -> dict[str, Any]:
     """Land the timed topic in batches of the job's size. Return the cost of each commit, and of looks in between."""
-    commits: list[float] = []
     looks: list[dict[str, float]] = []
-    decide = product.decide_and_finish
-
-    def timed(*arguments: Any, **named: Any) -> Any:
-        began = time.monotonic()
-        try:
-            return decide(*arguments, **named)
-        finally:
-            commits.append(time.monotonic() - began)
-
     wanted = job.timed.rows // job.batch_rows
     with driver(job) as (shared, registry):
         catalog = load_catalog("lake", **pyiceberg_properties(job.environment, Secrets({}).read))
@@ -47,7 +36,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             if event["event"] == "batch_committed" and is_compared and len(commits) % EVERY == 0:
                 looks.append({"commit": len(commits), **_look(shared, catalog, job.table)})
 
-        product.decide_and_finish = timed
+        commits = timed_commits()
         pipeline = declared(job, job.timed, job.table)
         report = Reporter(look, pipeline.name, job.timed.name, shared.run, shared.clock)
         began = time.monotonic()

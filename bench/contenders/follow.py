@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Mapping
 from typing import Any
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver
+from bench.contenders.product import declared, driver, heard
 from bench.topics import Job
 from frazil.ingest import runner
 
@@ -22,7 +21,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 
         def follow() -> None:
             pipeline = declared(job, job.timed, job.table)
-            outcomes = runner.follow([pipeline], shared, registry, _unheard, every_seconds=every, probe=False)
+            outcomes = runner.follow([pipeline], shared, registry, heard, every_seconds=every, probe=False)
             errors.extend(outcome.error for outcome in outcomes.values() if outcome.error)
 
         following = threading.Thread(target=follow)
@@ -34,7 +33,3 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     if errors:
         raise errors[0]
     return {"every_seconds": every, "peak_rss_mb": peak}
-
-
-def _unheard(event: Mapping[str, Any]) -> None:
-    pass

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver
+from bench.contenders.product import declared, driver, heard
 from bench.fill import fill
 from bench.topics import Job, Topic
 from frazil.ingest import runner
@@ -30,7 +30,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
     with driver(job) as (shared, registry):
 
         def drained(chosen: list[Any]) -> int:
-            outcomes = runner.drain(chosen, shared, registry, _unheard, probe=False)
+            outcomes = runner.drain(chosen, shared, registry, heard, probe=False)
             for outcome in outcomes.values():
                 if outcome.error:
                     raise outcome.error
@@ -61,7 +61,3 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             "rows_each": given,
             "peak_rss_mb": meter.peak_rss_mb(),
         }
-
-
-def _unheard(event: Mapping[str, Any]) -> None:
-    pass

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
 from bench.accounting import Meter
-from bench.contenders.product import declared, driver
+from bench.contenders.product import declared, driver, heard
 from bench.fill import PARTITIONS, fill
 from bench.topics import Job, Topic
 from frazil.decode.writers.topic_writers import writer_schemas
@@ -35,7 +35,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 
         def ingestion(topic: Topic, table: str) -> Ingestion:
             pipeline = declared(job, topic, table)
-            report = Reporter(_unheard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+            report = Reporter(heard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
             made = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
             assert made._ready(), "the topic has no schema"
             return made
@@ -71,7 +71,3 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
 def _all_of(ingestion: Ingestion) -> None:
     while ingestion.poll():
         pass
-
-
-def _unheard(event: Mapping[str, Any]) -> None:
-    pass

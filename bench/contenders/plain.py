@@ -27,7 +27,7 @@ def session(job: Job) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         **class_path.LOCAL_FILES,
         **spark_options(job.environment, lambda secret: ""),
-        **job.spark_settings,
+        "spark.driver.memory": job.heap,
     }
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -31,6 +32,7 @@ from frazil.declaration import Topic as DeclaredTopic
 from frazil.decode.writers.topic_writers import writer_schemas
 from frazil.decode.writers.writer_schemas import WriterSchemas
 from frazil.envelopes.chosen_envelope import envelope
+from frazil.ingest import loop
 from frazil.ingest.batch.staging import Staging
 from frazil.ingest.loop import Ingestion
 from frazil.ingest.reporting.events import Reporter
@@ -92,9 +94,25 @@ def landing(ingestion: Ingestion) -> Callable[[], int]:
     return land
 
 
+def timed_commits(behind: Callable[[list[float]], None] = lambda seconds: None) -> list[float]:
+    """Return a list that gets the seconds of each commit of this process; `behind` is called with it after each."""
+    decide, seconds = loop.decide_and_finish, list[float]()
+
+    def timed(*arguments: Any, **named: Any) -> Any:
+        began = time.monotonic()
+        try:
+            return decide(*arguments, **named)
+        finally:
+            seconds.append(time.monotonic() - began)
+            behind(seconds)
+
+    loop.decide_and_finish = timed
+    return seconds
+
+
 def reporter(shared: JobContext, pipeline: Pipeline) -> Reporter:
     """Return the reporter of a pipeline, which raises if a batch was done again."""
-    return Reporter(_silent, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
+    return Reporter(heard, pipeline.name, pipeline.topic.name, shared.run, shared.clock)
 
 
 class _FourColumns(Staging):
@@ -138,7 +156,7 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
         keys, more = {"key": "avro"}, {**more, "envelope": Debezium()}
     return Pipeline(
         topic=DeclaredTopic(topic.name, value=topic.records.value_format, **keys),
-        table=Table(table, format_version=job.format_version, properties=dict(job.properties)),
+        table=Table(table, format_version=job.format_version),
         engine=Spark(limits=Limits(max_rows=job.batch_rows, first_rows=job.batch_rows, target_seconds=PATIENT)),
         **more,
     )
@@ -148,7 +166,7 @@ def declared(job: Job, topic: Topic, table: str, **more: Any) -> Pipeline:
 def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
     """Start Frazil's driver like `frazil run`, with the bench's heap and registry."""
     environment, secrets = job.environment, Secrets(os.environ)
-    settings = {**settings_here(job.heap), **job.spark_settings}
+    settings = {**settings_here(job.heap), "spark.driver.memory": job.heap}
     assert environment.registry is not None
     with class_path.of_new_jvms(jars_here(environment)):
         begun = open_job(environment, secrets, master=f"local[{job.cores}]", settings=settings, **more)
@@ -156,6 +174,7 @@ def driver(job: Job, **more: Any) -> Iterator[tuple[JobContext, Registry]]:
             yield shared, Registry.of(environment.registry, secrets)
 
 
-def _silent(event: Mapping[str, Any]) -> None:
+def heard(event: Mapping[str, Any]) -> None:
+    """Hear a run's event. Raises if a batch was done again, whose figures would count twice."""
     if event["event"] == "batch_retried":
         raise RuntimeError(f"a batch was done again: {event}")

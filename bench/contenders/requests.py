@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from bench.accounting import Meter
 from bench.bodies import pool
-from bench.contenders.product import declared, driver
+from bench.contenders.product import declared, driver, heard
 from bench.counting_proxy import Asked, CountingProxy, counting
 from bench.fill import produce
 from bench.shapes import SHAPES
@@ -84,7 +84,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             counted = _Counted(proxy)
 
             def drained() -> None:
-                for outcome in runner.drain([pipeline], shared, registry, _heard, probe=False).values():
+                for outcome in runner.drain([pipeline], shared, registry, heard, probe=False).values():
                     if outcome.error:
                         raise outcome.error
 
@@ -94,7 +94,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
                 "first": counted.of(drained),
                 "idle": counted.of(drained),
             }
-            report = Reporter(_heard, pipeline.name, job.timed.name, shared.run, shared.clock)
+            report = Reporter(heard, pipeline.name, job.timed.name, shared.run, shared.clock)
             ingestion = Ingestion(pipeline, shared, writer_schemas(pipeline.topic, registry), report)
 
             def poll() -> None:
@@ -153,8 +153,3 @@ def _through(environment: Environment, proxy: CountingProxy, folder: Path) -> st
 def _pipeline(job: Job, case: Case) -> Pipeline:
     pipeline = declared(job, job.timed, job.table, write=case.write)
     return replace(pipeline, table=replace(pipeline.table, partition_by=case.partition_by))
-
-
-def _heard(event: Mapping[str, Any]) -> None:
-    if event["event"] == "batch_retried":
-        raise RuntimeError(f"a batch was done again: {event}")

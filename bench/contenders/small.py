@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-from bench.accounting import Meter, Usage
+from bench.accounting import Meter, Usage, without_broker
 from bench.contenders.product import driver, reporter
 from bench.topics import Job
 from frazil.clients.registry.client import Registry
@@ -60,11 +60,7 @@ def run(job: Job, meter: Meter) -> dict[str, Any]:
             batches.append(meter.read().since(before))
         total = ingestion.total
         assert total.read == wants["batches"] * wants["rows"], total
-    return {"kind": kind, "cpu": [_cpu(batch) for batch in batches], "wall": [b.wall for b in batches]}
-
-
-def _cpu(used: Usage) -> float:
-    return sum(seconds for name, seconds in used.cpu.items() if name != "broker")
+    return {"kind": kind, "cpu": [without_broker(batch.cpu) for batch in batches], "wall": [b.wall for b in batches]}
 
 
 def _pipeline(job: Job, kind: str, table: str) -> Pipeline:
@@ -152,7 +148,7 @@ def trickling(
             stopping.set()
         counted = [name for when, name in commits if at <= when < until]
         first = {name: min(when for when, of in commits if of == name) - began for name in {of for _, of in commits}}
-        cpu, seconds = _cpu(used), until - at
+        cpu, seconds = without_broker(used.cpu), until - at
         return {
             "cpu_a_minute": cpu / seconds * 60,
             "commits": len(counted),

@@ -10,7 +10,7 @@ from frazil.schemas import avro
 from frazil.schemas.json import documents as json_documents
 from frazil.schemas.json import json_schema
 from frazil.schemas.metadata import metadata_fields
-from frazil.schemas.types import Decimal, Field, Kind, ListOf, MapOf, Primitive, Struct, Type
+from frazil.schemas.types import Field, Kind, ListOf, Primitive, Struct, Type
 
 COORDINATES = ("topic", "partition", "offset", "timestamp")
 """The metadata columns that each peer can write."""
@@ -18,12 +18,8 @@ FLINK_TYPES = {
     Kind.BOOLEAN: "BOOLEAN",
     Kind.INT: "INT",
     Kind.LONG: "BIGINT",
-    Kind.FLOAT: "FLOAT",
     Kind.DOUBLE: "DOUBLE",
     Kind.STRING: "STRING",
-    Kind.BINARY: "BYTES",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP(6)",
     Kind.TIMESTAMPTZ: "TIMESTAMP_LTZ(3)",
 }
 
@@ -74,12 +70,10 @@ def _type(of: Type, *, required: bool) -> str:
     match of:
         case Primitive(kind=kind):
             return FLINK_TYPES[kind] + null
-        case Decimal(precision=precision, scale=scale):
-            return f"DECIMAL({precision}, {scale}){null}"
         case ListOf(element=element, element_required=element_required):
             return f"ARRAY<{_type(element, required=element_required)}>{null}"
-        case MapOf(key=key, value=value, value_required=value_required):
-            return f"MAP<{_type(key, required=True)}, {_type(value, required=value_required)}>{null}"
         case Struct(fields=fields):
             members = ", ".join(f"`{f.name}` {_type(f.type, required=f.required)}" for f in fields)
             return f"ROW<{members}>{null}"
+        case _:
+            raise ValueError(f"no shape has a column of {of}")

@@ -15,6 +15,7 @@ from urllib.parse import urlparse
 
 from pyiceberg.exceptions import NoSuchTableError
 
+from bench.accounting import without_broker
 from bench.environment import BenchEnvironment, Contender, tell
 from bench.fill import PARTITIONS, make
 from bench.peers.other_reader import ENGINES, CannotReadError, read
@@ -86,7 +87,7 @@ def _steps(
     found.append(replace(land(BATCH, wanted.batch), way=way, round=number))
     contender.land("end", topic, table)
     scanned = up["state_reader"].land("scan", topic, table)
-    found.append(StateFigure(way, SPARK, number, scanned["wall"], _cpu(scanned)))
+    found.append(StateFigure(way, SPARK, number, scanned["wall"], without_broker(scanned["cpu"])))
     if is_last:  # DuckDB takes minutes of CPU for some hundred thousand equality deletes
         found += (replace(one, way=way, round=number) for one in _others(here, table, (wanted.live, wanted.ids)))
     here.drop(table, staging_of(table))
@@ -106,7 +107,7 @@ def _land(
     if used["counted"] != wanted:
         raise RuntimeError(f"{table}, {step}: {used['counted']} records are counted, not {wanted}")
     written = sum(size for file, size in _files(here, table).items() if file not in before)
-    return StateFigure("", step, 0, used["wall"], _cpu(used), written, _deletes(here, table))
+    return StateFigure("", step, 0, used["wall"], without_broker(used["cpu"]), written, _deletes(here, table))
 
 
 def _deletes(here: BenchEnvironment, table: str) -> int:
@@ -115,10 +116,6 @@ def _deletes(here: BenchEnvironment, table: str) -> int:
     assert snapshot is not None
     assert snapshot.summary is not None
     return sum(int(snapshot.summary[f"total-{kind}-deletes"] or 0) for kind in ("equality", "position"))
-
-
-def _cpu(used: Mapping[str, Any]) -> float:
-    return float(sum(seconds for name, seconds in used["cpu"].items() if name != "broker"))
 
 
 def _files(here: BenchEnvironment, table: str) -> dict[Path, int]:

@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import boto3
 import pytest
 
 from bench.counting_proxy import CountingProxy, Kind, classified, counting
-from frazil.local.seaweedfs import BUCKET, REGION, key_files
-from frazil.local.services import Part, world
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Odd:  kept \r\n\r\nok"
 
@@ -84,20 +81,3 @@ def test_the_bytes_of_each_request_arrive_unchanged_on_one_connection() -> None:
         counted = proxy.counted()
     assert received == sent
     assert counted == {(Kind.PUT, "data"): 1, (Kind.PUT, "metadata"): 1, (Kind.GET, "metadata"): 1}
-
-
-@pytest.mark.e2e
-@pytest.mark.long
-def test_a_store_that_checks_signatures_accepts_what_comes_through() -> None:
-    with world(parts=[Part.OBJECT_STORE]) as running, counting(running.address(Part.OBJECT_STORE)["s3"]) as proxy:
-        keys = key_files(running.home).credentials()
-        s3 = boto3.client(
-            "s3",
-            endpoint_url=proxy.address,
-            region_name=REGION,
-            aws_access_key_id=keys.access_key,
-            aws_secret_access_key=keys.secret_key,
-        )
-        s3.put_object(Bucket=BUCKET, Key="t/data/a", Body=b"content")
-        assert s3.get_object(Bucket=BUCKET, Key="t/data/a")["Body"].read() == b"content"
-        assert proxy.counted() == {(Kind.PUT, "data"): 1, (Kind.GET, "data"): 1}

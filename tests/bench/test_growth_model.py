@@ -20,7 +20,7 @@ from bench.growth_model import (
     rows_in,
     tableflow,
 )
-from bench.request_figures import billed, billed_of_a_commit, in_series, of_a_commit, price
+from bench.request_figures import billed, billed_of_a_commit, in_series, price
 from policies.review.prices import price_table
 
 PARTS = Parts(record_bytes=100, tasks=7e-6, fixed=0.3, waiting=0.2)
@@ -128,11 +128,6 @@ FOUND: dict[str, Any] = {
     "delayed": [{"wall": 1.5, "requests": {}}, {"wall": 1.0, "requests": {}}, {"wall": 3.0, "requests": {}}],
     "delay_seconds": 0.05,
 }
-
-
-def test_the_first_commits_do_not_count_and_the_median_is_of_each_kind() -> None:
-    wanted = {"PUT data": 1, "GET metadata": 3, "Glue GetTable": 2, "LIST other": 0, "DELETE metadata": 0}
-    assert of_a_commit(FOUND) == wanted
 
 
 def test_a_bill_has_the_mean_and_deletes_are_free() -> None:

@@ -1,19 +1,13 @@
-"""What the tables of batches must hold, and the check of it."""
+"""The batches of random changes, and what a table must hold after them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from bench.contenders.keyed_rows import BATCH, Changes, Held, rows
-from bench.contenders.upserts import NotWhatWasChangedError, check
+from bench.contenders.keyed_rows import BATCH, Changes, Held
 from frazil.upsert.resolver_protocol import IS_DELETE
 
 
@@ -52,31 +46,3 @@ def test_a_batch_is_updates_inserts_and_deletes_of_random_rows(tmp_path: Path) -
         assert not changes.alive[deleted].any()
         assert changes.alive[written].all()
         assert set(changes.version[written]) == {number}
-
-
-@pytest.mark.long
-@pytest.mark.spark
-@pytest.mark.parametrize(
-    ("ids", "of_four", "is_right"), [(9, 2, True), (9, 1, False), (10, 2, False)], ids=["right", "stale", "not gone"]
-)
-def test_a_table_with_a_row_of_an_older_version_is_not_what_was_changed(
-    spark: SparkSession, name: str, ids: int, of_four: int, is_right: bool
-) -> None:
-    version = F.when(F.col("id") == 3, 1).when(F.col("id") == 4, of_four).otherwise(0)
-    rows(spark.range(ids), 0).withColumn("version", version).createOrReplaceTempView(name)
-    shared: Any = SimpleNamespace(spark=_Views(spark), iceberg=SimpleNamespace(name="lake"))
-    if is_right:
-        check(shared, name, held())
-        return
-    with pytest.raises(NotWhatWasChangedError):
-        check(shared, name, held())
-
-
-class _Views:
-    """A session whose tables are views."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-
-    def table(self, name: str) -> Any:
-        return self._spark.table(name.rpartition(".")[2])
