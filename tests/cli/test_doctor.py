@@ -37,11 +37,9 @@ def by_name(ended: Result) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in json.loads(ended.stdout)["checks"]}
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.py")
-    return tmp_path
 
 
 def write(folder: Path, name: str, environment: Any, **changes: Any) -> None:

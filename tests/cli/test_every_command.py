@@ -38,17 +38,15 @@ def test_the_lines_of_help_are_not_joined(name: str) -> None:
 
 # ── ENV and --env ───────────────────────────────────────────────────────────────────────────────
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(folder: Path) -> Path:
     """A folder whose environments `dev` and `prod` have no artifact bucket, which the error of a command names."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FRAZIL_ENV", raising=False)
-    environments = tmp_path / ".frazil" / "environments"
+    environments = folder / ".frazil" / "environments"
     environments.mkdir(parents=True)
     for name in ("dev", "prod"):
         catalog = LocalCatalog(path="/x/c.db", warehouse="file:///x")
         document = environment_document(Environment(name=name, kafka=Kafka(bootstrap="k:9092"), catalog=catalog))
         (environments / f"{name}.json").write_text(json.dumps(document))
-    return tmp_path
+    return folder
 
 
 def frazil(*arguments: str, **variables: str) -> Result:
@@ -65,31 +63,24 @@ def asked(ended: Result) -> str:
 ASKING = [["jobs", "list"], ["jobs", "logs"], ["jobs", "reconcile"], ["release", "upload"]]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("project")
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)
-class TestACommandAboutAnEnvironment:
-    def test_takes_it_as_argument_or_option(self, command: list[str]) -> None:
-        assert asked(frazil(*command, "dev")) == "dev"
-        assert asked(frazil(*command, "--env", "dev")) == "dev"
-        assert asked(frazil(*command, "dev", "--env", "dev")) == "dev"
-
-    def test_refuses_two_different_ones(self, command: list[str]) -> None:
-        ended = frazil(*command, "dev", "--env", "prod")
-        assert ended.exit_code == 2
-        assert "the argument names dev, the option names prod. Name one environment" in ended.stderr
-
-    def test_takes_that_of_the_shell_only_without_another(self, command: list[str]) -> None:
-        assert asked(frazil(*command, FRAZIL_ENV="prod")) == "prod"
-        assert asked(frazil(*command, "dev", FRAZIL_ENV="prod")) == "dev"
-        assert asked(frazil(*command, "--env", "dev", FRAZIL_ENV="prod")) == "dev"
-
-    def test_without_one_tells_how_to_name_it(self, command: list[str]) -> None:
-        ended = frazil(*command)
-        assert ended.exit_code == 2
-        assert f"no environment is named. Name it: `frazil {' '.join(command)} ENV`, or set FRAZIL_ENV" in ended.stderr
+def test_a_command_about_an_environment_takes_it_as_argument_or_option_before_that_of_the_shell(
+    command: list[str],
+) -> None:
+    for arguments in (["dev"], ["--env", "dev"], ["dev", "--env", "dev"]):
+        assert asked(frazil(*command, *arguments)) == "dev"
+        assert asked(frazil(*command, *arguments, FRAZIL_ENV="prod")) == "dev"
+    assert asked(frazil(*command, FRAZIL_ENV="prod")) == "prod"
+    two = frazil(*command, "dev", "--env", "prod")
+    assert two.exit_code == 2
+    assert "the argument names dev, the option names prod. Name one environment" in two.stderr
+    none = frazil(*command)
+    assert none.exit_code == 2
+    assert f"no environment is named. Name it: `frazil {' '.join(command)} ENV`, or set FRAZIL_ENV" in none.stderr
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("project")
 def test_with_the_variable_the_argument_of_logs_is_a_run_unless_it_is_an_environment() -> None:
     assert asked(frazil("jobs", "logs", "00f1abc", FRAZIL_ENV="prod")) == "prod"
     assert asked(frazil("jobs", "logs", "dev", FRAZIL_ENV="prod")) == "dev"
@@ -98,7 +89,7 @@ def test_with_the_variable_the_argument_of_logs_is_a_run_unless_it_is_an_environ
     assert "environment 00f1abc: it does not exist" in frazil("jobs", "logs", "00f1abc").stderr
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("project")
 def test_with_the_option_the_argument_of_logs_is_a_run() -> None:
     assert asked(frazil("jobs", "logs", "--env", "dev", "00f1abc")) == "dev"
     assert asked(frazil("jobs", "logs", "dev", "00f1abc", "--env", "dev")) == "dev"

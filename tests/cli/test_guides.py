@@ -37,8 +37,6 @@ def terminal(
     local_world: LocalServices, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., Terminal]]:
     """Open a terminal in an empty folder. A project in it has the services of the tests, and a lake of its own."""
-    for variable in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
-        monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
 
     def opened(project: str | None = None) -> Terminal:

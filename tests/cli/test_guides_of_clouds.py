@@ -38,10 +38,8 @@ def test_the_command_lines_of_a_guide_are_those_of_the_application(page: str) ->
         parse(command)
 
 
-def test_each_project_file_of_a_guide_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("folder")
+def test_each_project_file_of_a_guide_is_valid() -> None:
     checked = []
     for page in PAGES:
         for one in blocks(page):

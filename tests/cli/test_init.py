@@ -16,14 +16,6 @@ from frazil.cli.main import app
 from frazil.errors import InvalidInput
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def frazil(*arguments: str, **variables: str) -> Result:
     return CliRunner(env=variables).invoke(app, arguments)
 
@@ -127,7 +119,6 @@ def test_the_order_is_option_then_variable_then_project_file() -> None:
     ]:
         ended = frazil("jobs", "list", *arguments, **variables)
         assert (ended.exit_code, f"environment {wanted}: it has no artifact_bucket" in ended.stderr) == (2, True)
-    assert "environment dev: it has no artifact_bucket" in frazil("jobs", "logs", "00f1abc").stderr
     assert "environment dev: it has no artifact_bucket" in frazil("jobs", "stop", "orders").stderr
 
 

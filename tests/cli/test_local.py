@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,16 +16,12 @@ from frazil.local.process import noted
 from frazil.local.services import down
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    down(tmp_path)
-
-
 @pytest.mark.e2e
 @pytest.mark.long
-def test_postgresql_is_started_shown_and_stopped_by_its_own_option(folder: Path) -> None:
+def test_postgresql_is_started_shown_and_stopped_by_its_own_option(
+    folder: Path, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(lambda: down(folder))
     ended = CliRunner().invoke(app, ["local", "up", "--postgres"])
     assert ended.exit_code == 0, ended.output
     pids = {process.name: process.pid for process in noted(folder / ".frazil")}
@@ -50,6 +45,7 @@ def test_postgresql_is_started_shown_and_stopped_by_its_own_option(folder: Path)
     assert not (folder / ".frazil" / "postgres").exists()
 
 
-def test_status_names_the_command_that_starts_what_does_not_run(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_status_names_the_command_that_starts_what_does_not_run() -> None:
     ended = CliRunner().invoke(app, ["local", "status"])
     assert (ended.exit_code, ended.stdout) == (0, "no local service of this folder runs; start them: frazil local up\n")

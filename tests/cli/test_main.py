@@ -19,27 +19,8 @@ from frazil.errors import CatalogUnavailable, CommitRefused, InvalidInput, JvmEn
 
 
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
-    monkeypatch.chdir(tmp_path)
-    for name in ("FRAZIL_DEBUG", "FRAZIL_PIPELINES", "FRAZIL_ENV"):
-        monkeypatch.delenv(name, raising=False)
+def cli(folder: Path) -> CliRunner:
     return CliRunner()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["check"], "stacks/pipelines.py: the file does not exist"),
-        (["run", "orders", "--once", "--follow"], "--once and --follow exclude each other"),
-        (["dead-letters", "show", "orders", "4711"], "'4711' is no place of a record"),
-    ],
-)
-def test_an_error_is_one_line_on_stderr(cli: CliRunner, arguments: list[str], said: str) -> None:
-    ended = cli.invoke(app, arguments)
-    assert (ended.exit_code, ended.stdout) == (2, "")
-    assert ended.stderr.startswith("error: ")
-    assert ended.stderr.count("\n") == 1
-    assert said in ended.stderr
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:

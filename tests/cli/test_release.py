@@ -49,16 +49,14 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(folder: Path) -> Project:
     """A project that commits the manifest; the files of the release are elsewhere."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FRAZIL_ENV", raising=False)
-    release = built(tmp_path / "dist")
-    (tmp_path / "release").mkdir()
-    (tmp_path / "release" / "manifest.json").write_bytes((tmp_path / "dist" / "manifest.json").read_bytes())
-    (tmp_path / "frazil.toml").touch()
-    (tmp_path / "infra_app.py").write_text(PROGRAM)
-    made = Project(tmp_path, release)
+    release = built(folder / "dist")
+    (folder / "release").mkdir()
+    (folder / "release" / "manifest.json").write_bytes((folder / "dist" / "manifest.json").read_bytes())
+    (folder / "frazil.toml").touch()
+    (folder / "infra_app.py").write_text(PROGRAM)
+    made = Project(folder, release)
     made.declare()
     return made
 
@@ -125,7 +123,6 @@ def test_an_environment_that_is_not_declared_is_2(project: Project) -> None:
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)

@@ -20,11 +20,8 @@ FIRST = '{"id": 1, "at": "2026-01-31T10:00:00Z", "price": 1}\n{"id": 2, "price":
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FRAZIL_PIPELINES", raising=False)
-    (tmp_path / "frazil.toml").write_text('pipelines = "pipelines.py"\n')
-    return tmp_path
+def project(folder: Path) -> None:
+    (folder / "frazil.toml").write_text('pipelines = "pipelines.py"\n')
 
 
 def infer(*arguments: str, code: int = 0, stdin: str = "") -> Result:

@@ -25,9 +25,7 @@ pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture
-def place(local_world: LocalServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalServices:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FRAZIL_PIPELINES", raising=False)
+def place(local_world: LocalServices, folder: Path) -> LocalServices:
     return local_world
 
 
@@ -120,9 +118,8 @@ def test_a_broker_that_does_not_run_is_named_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_two_hundred_topics_are_listed_within_five_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with world(tmp_path, parts=(Part.KAFKA,)) as place:
+def test_two_hundred_topics_are_listed_within_five_seconds(folder: Path) -> None:
+    with world(folder, parts=(Part.KAFKA,)) as place:
         fill(place.bootstrap, {f"t{n}": [(b"k", b'{"a": 1}')] * 6 for n in range(200)}, partitions=3)
         began = time.monotonic()
         told = json.loads(topics(place, "--json").stdout)

@@ -41,14 +41,11 @@ def environment(folder: Path, **changed: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(folder: Path) -> Path:
     """A project of one pipeline and one environment, whose broker and catalog are not there."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("FRAZIL_DEBUG", "FRAZIL_PIPELINES", "FRAZIL_ENV"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "mine.py").write_text(GOOD)
-    (tmp_path / "mine.json").write_text(json.dumps(environment(tmp_path)))
-    return tmp_path
+    (folder / "mine.py").write_text(GOOD)
+    (folder / "mine.json").write_text(json.dumps(environment(folder)))
+    return folder
 
 
 def frazil(command: str, *more: str, pipeline: str = "orders", file: str = "mine.py", env: str = "mine.json") -> Result:
@@ -64,43 +61,45 @@ def is_one_line(ended: Result, code: int) -> str:
     return ended.stderr
 
 
+def broken(folder: Path) -> None:
+    """Write files of which each has one mistake."""
+    (folder / "identifier.py").write_text(GOOD.replace("shop.orders", "Shop Orders"))
+    (folder / "syntax.py").write_text("pipelines = [")
+    (folder / "port.json").write_text(json.dumps(environment(folder, kafka={"bootstrap": "no port"})))
+    (folder / "none.json").write_text("{")
+
+
 @pytest.mark.parametrize("command", ON_A_PIPELINE)
-class TestEveryCommandOnAPipeline:
-    def test_an_unknown_pipeline_is_told_with_those_that_are_declared(self, folder: Path, command: str) -> None:
-        line = is_one_line(frazil(command, pipeline="nobody"), 2)
-        assert "the pipeline nobody does not exist. Name one of orders" in line
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"pipeline": "nobody"}, "the pipeline nobody does not exist. Name one of orders"),
+        (
+            {"env": "nowhere"},
+            "environment nowhere: it does not exist. Write [environments.nowhere] into frazil.toml, or .frazil",
+        ),
+        ({"file": "other.py"}, "other.py: the file does not exist. Run in the project's folder"),
+        ({"file": "identifier.py"}, "identifier.py:4: table.identifier"),
+        ({"file": "syntax.py"}, "syntax.py:1: this is not Python"),
+        ({"env": "port.json"}, "port.json: kafka.bootstrap"),
+        ({"env": "none.json"}, "none.json"),
+    ],
+)
+def test_every_command_on_a_pipeline_tells_what_is_wrong_and_where(
+    project: Path, command: str, wrong: dict[str, str], said: str
+) -> None:
+    broken(project)
+    assert said in is_one_line(frazil(command, **wrong), 2)
 
-    def test_an_unknown_environment_is_told_with_how_to_have_one(self, folder: Path, command: str) -> None:
-        line = is_one_line(frazil(command, env="nowhere"), 2)
-        assert (
-            "environment nowhere: it does not exist. Write [environments.nowhere] into frazil.toml, or .frazil" in line
-        )
 
-    def test_a_missing_file_of_pipelines_is_named(self, folder: Path, command: str) -> None:
-        line = is_one_line(frazil(command, file="other.py"), 2)
-        assert "other.py: the file does not exist. Run in the project's folder" in line
-
-    def test_a_broken_declaration_is_told_with_its_line(self, folder: Path, command: str) -> None:
-        (folder / "mine.py").write_text(GOOD.replace("shop.orders", "Shop Orders"))
-        assert "mine.py:4: table.identifier" in is_one_line(frazil(command), 2)
-
-    def test_a_file_that_is_not_python_is_told_with_its_line(self, folder: Path, command: str) -> None:
-        (folder / "mine.py").write_text("pipelines = [")
-        assert "mine.py:1: this is not Python" in is_one_line(frazil(command), 2)
-
-    def test_a_broken_environment_is_told_with_the_path_in_it(self, folder: Path, command: str) -> None:
-        (folder / "mine.json").write_text(json.dumps(environment(folder, kafka={"bootstrap": "no port"})))
-        assert "mine.json: kafka.bootstrap" in is_one_line(frazil(command), 2)
-
-    def test_an_environment_that_is_no_json_is_told(self, folder: Path, command: str) -> None:
-        (folder / "mine.json").write_text("{")
-        assert "mine.json" in is_one_line(frazil(command), 2)
+def test_options_that_exclude_each_other_are_refused(project: Path) -> None:
+    assert "--once and --follow exclude each other" in is_one_line(frazil("run", "--follow"), 2)
 
 
 @pytest.mark.parametrize(
     "place", ["0", "0:", ":1", "-1:0", "0:1:2", "a:1", "\u0663:1", "0:" + "9" * 5000, "9999999999:1", f"0:{2**63}"]
 )
-def test_what_is_no_place_of_a_record_is_told(folder: Path, place: str) -> None:
+def test_what_is_no_place_of_a_record_is_told(project: Path, place: str) -> None:
     words = ["dead-letters", "show", "orders", "--pipelines", "mine.py", "--env", "mine.json", "--", place]
     assert "is no place of a record. Write PARTITION:OFFSET" in is_one_line(CliRunner().invoke(app, words), 2)
 
@@ -109,7 +108,7 @@ def test_what_is_no_place_of_a_record_is_told(folder: Path, place: str) -> None:
     "time", ["", "now", "2026-13-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "9" * 5000]
 )
 @pytest.mark.parametrize("option", ["--since", "--until"])
-def test_what_is_no_time_is_told(folder: Path, option: str, time: str) -> None:
+def test_what_is_no_time_is_told(project: Path, option: str, time: str) -> None:
     assert f"{option}: {time!r} is not a time" in is_one_line(frazil("dead-letters list", option, time), 2)
 
 
@@ -117,20 +116,20 @@ def test_what_is_no_time_is_told(folder: Path, option: str, time: str) -> None:
     ("command", "option", "value"),
     [("run", "--every", "inf"), ("run", "--every", "nan"), ("dead-letters list", "--partition", "9" * 30)],
 )
-def test_a_number_beyond_the_bounds_of_its_option_is_told(folder: Path, command: str, option: str, value: str) -> None:
+def test_a_number_beyond_the_bounds_of_its_option_is_told(project: Path, command: str, option: str, value: str) -> None:
     ended = frazil(command, option, value)
     assert (ended.exit_code, f"Invalid value for '{option}'" in ended.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "dead-letters list", "dead-letters show"])
-def test_a_catalog_that_is_no_catalog_is_unavailable(folder: Path, command: str) -> None:
-    (folder / "catalog.db").write_bytes(b"this is no database, only some text that fills a page" * 100)
+def test_a_catalog_that_is_no_catalog_is_unavailable(project: Path, command: str) -> None:
+    (project / "catalog.db").write_bytes(b"this is no database, only some text that fills a page" * 100)
     line = is_one_line(frazil(command), 3)
     assert "Check the catalog's and the object store's settings" in line
 
 
 def test_a_stopped_local_broker_costs_status_the_lag_only_and_is_found_at_once(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frazil.clients.kafka.Kafka.offsets", lambda *_: pytest.fail("the client would retry"))
     ended = frazil("status", "--json")
@@ -163,9 +162,9 @@ def test_a_stopped_local_broker_costs_status_the_lag_only_and_is_found_at_once(
     ids=["broker", "secret"],
 )
 def test_run_tells_what_is_away_and_no_client_of_kafka_chatters(
-    folder: Path, changed: dict[str, Any], said: str
+    project: Path, changed: dict[str, Any], said: str
 ) -> None:
-    (folder / "mine.json").write_text(json.dumps(environment(folder, **changed)))
+    (project / "mine.json").write_text(json.dumps(environment(project, **changed)))
     command = [str(Path(sys.executable).parent / "frazil"), "run", "orders", "--once", "--master", "local[1]"]
     ended = subprocess.run(
         [*command, "--pipelines", "mine.py", "--env", "mine.json"],
@@ -184,9 +183,9 @@ def test_run_tells_what_is_away_and_no_client_of_kafka_chatters(
         assert line in errors or json.loads(line)["event"]  # nothing but the error and the log's own lines
 
 
-def test_check_reports_every_problem_of_an_object_with_its_line(folder: Path) -> None:
+def test_check_reports_every_problem_of_an_object_with_its_line(project: Path) -> None:
     two = GOOD.replace("pipelines = [", "bad = Topic('a b', value='txt')\npipelines = [")
-    (folder / "mine.py").write_text(two)
+    (project / "mine.py").write_text(two)
     ended = CliRunner().invoke(app, ["check", "mine.py"])
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert all(line.startswith("error: ") for line in ended.stderr.splitlines())
@@ -194,7 +193,7 @@ def test_check_reports_every_problem_of_an_object_with_its_line(folder: Path) ->
     assert "mine.py:4: topic.value" in ended.stderr
 
 
-def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(folder: Path) -> None:
+def test_check_of_a_file_that_is_not_there_or_for_no_environment_is_one_line(project: Path) -> None:
     assert "other.py: the file does not exist" in is_one_line(CliRunner().invoke(app, ["check", "other.py"]), 2)
     ended = CliRunner().invoke(app, ["check", "mine.py", "--env", "nowhere"])
     assert "environment nowhere: it does not exist" in is_one_line(ended, 2)

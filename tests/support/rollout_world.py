@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frazil.clients.emr import Emr, Run
-from frazil.declaration import Pipeline, Table, Topic, canonical
+from frazil.declaration import Environment, GlueCatalog, Kafka, Pipeline, Table, Topic, canonical
 from frazil.declaration.documents.document import document
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime, manifest
 from frazil.release.upload import document_key
@@ -25,6 +25,12 @@ from tests.support.fake_store import FakeStore
 from tests.support.fake_time import FakeTime
 
 BUCKET, JOB = "artifacts", "orders"
+DEV = Environment(
+    name="dev",
+    kafka=Kafka(bootstrap="k:9092"),
+    catalog=GlueCatalog(region="eu-central-1", warehouse="s3://frazil-dev-tables/lake"),
+    artifact_bucket=BUCKET,
+)
 PIPELINES = [Pipeline(topic=Topic(name, value="text"), table=Table(f"shop.{name}")) for name in (JOB, "users")]
 WRITTEN = canonical(document(PIPELINES))
 DOCUMENT = document_key(WRITTEN)

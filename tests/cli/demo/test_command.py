@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from frazil.cli.demo.command import ELSEWHERE, NEXT, next_steps
 
 
-def test_without_the_command_the_first_step_puts_it_on_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    python = tmp_path / ".venv" / "bin" / "python"
+def test_without_the_command_the_first_step_puts_it_on_the_path(folder: Path) -> None:
+    python = folder / ".venv" / "bin" / "python"
     assert next_steps("/usr/bin/frazil", python) == ELSEWHERE
     assert {words.split(" --pipelines ")[1] for words, _ in ELSEWHERE} == {".frazil/demo/pipelines.json"}
-    (tmp_path / "stacks").mkdir()
-    (tmp_path / "stacks" / "pipelines.py").touch()  # a checkout
+    (folder / "stacks").mkdir()
+    (folder / "stacks" / "pipelines.py").touch()  # a checkout
     assert next_steps("/usr/bin/frazil", python) == NEXT
     assert next_steps(None, python) == (("source .venv/bin/activate", "puts frazil on the PATH"), *NEXT)
     assert next_steps(None, Path("/elsewhere/bin/python"))[0][0] == "source /elsewhere/bin/activate"

@@ -60,19 +60,14 @@ class Empty:
 
 
 @pytest.fixture
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Empty]:
-    monkeypatch.chdir(tmp_path)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    for name in ("FRAZIL_ENV", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "frazil.toml").touch()
-    (tmp_path / "infra_app.py").write_text(PROGRAM)
-    (tmp_path / "described.json").write_text(json.dumps(described(DEV, "none")))
+def empty(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Empty]:
+    (folder / "frazil.toml").touch()
+    (folder / "infra_app.py").write_text(PROGRAM)
+    (folder / "described.json").write_text(json.dumps(described(DEV, "none")))
     patch_s3()
     monkeypatch.setattr(Account, "cores", lambda account: 4.0)  # moto has no quotas of EMR Serverless
     with mock_aws():
-        yield Empty(tmp_path)
+        yield Empty(folder)
 
 
 def test_an_empty_account_is_prepared_and_a_second_command_changes_nothing(empty: Empty) -> None:

@@ -13,26 +13,18 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
-from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
+from frazil.declaration import canonical, environment_document
 from frazil.exit_codes import Exit
 from frazil.project.environments import environment
+from tests.support.rollout_world import BUCKET, DEV
 
-BUCKET, KEY = "frazil-dev-artifacts", "documents/abc.json"
+KEY = "documents/abc.json"
 ADDRESS = f"s3://{BUCKET}/{KEY}"
-DEV = Environment(
-    name="dev",
-    kafka=Kafka(bootstrap="k:9092"),
-    catalog=GlueCatalog(region="eu-central-1", warehouse="s3://frazil-dev-tables/lake"),
-    artifact_bucket=BUCKET,
-)
 
 
 @pytest.fixture
-def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def s3(folder: Path) -> Iterator[Any]:
     """S3 with the document of `DEV`, as a shell with credentials finds it; the working directory is empty."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     with mock_aws():
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)
@@ -92,8 +84,7 @@ def test_a_file_that_holds_no_outputs_is_told(content: str | None, said: str) ->
     if content is not None:
         Path("outputs.json").write_text(content)
     result = fetched("outputs.json")
-    assert result.exit_code == Exit.INVALID_INPUT
-    assert said in result.output
+    assert (result.exit_code, said in result.output) == (Exit.INVALID_INPUT, True)
 
 
 def test_an_object_that_is_no_environment_leaves_what_is_known(s3: Any) -> None:

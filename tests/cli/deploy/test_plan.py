@@ -51,8 +51,7 @@ def test_without_credentials_nothing_is_taken_that_needs_a_plan(asked: dict[str,
         assert (ended.exit_code, "--offline: it has no plan of Terraform" in ended.stderr) == (2, True)
 
 
-def test_the_environment_is_an_option_too(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FRAZIL_ENV", raising=False)
+def test_the_environment_is_an_option_too(asked: dict[str, Any]) -> None:
     assert ran("--env", "dev").exit_code == 0
     assert asked["command"][3:] == ["--", "dev"]
     for wrong in (("dev", "--env", "prod"), ()):
@@ -98,8 +97,8 @@ def test_it_ends_as_the_review_ends(asked: dict[str, Any], status: int, wanted: 
     assert ran("dev").exit_code == wanted
 
 
-def test_outside_of_a_checkout_it_is_invalid_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("folder")
+def test_outside_of_a_checkout_it_is_invalid_input() -> None:
     told = ran("dev")
     assert told.exit_code == 2
     assert "no deployment is declared here" in told.stderr

@@ -21,10 +21,9 @@ from frazil.cli.deploy.account import remaining
 from frazil.cli.jobs import aws, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
-from frazil.declaration import Environment, GlueCatalog, Kafka
 from frazil.project.environments import environment
 from frazil.rollout.desired import desired_document, desired_key
-from tests.support.rollout_world import BUCKET, JOB, World, desired
+from tests.support.rollout_world import BUCKET, DEV, JOB, World, desired
 
 SECRET, REGION = "frazil/dev/confluent-reader", "eu-central-1"
 PROGRAM = """
@@ -80,22 +79,11 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    monkeypatch.chdir(tmp_path)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
+def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    for name in ("FRAZIL_RELEASE", "FRAZIL_ENV", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    (tmp_path / "frazil.toml").touch()
-    (tmp_path / "infra_app.py").write_text(PROGRAM)
-    place = Environment(
-        name="dev",
-        kafka=Kafka(bootstrap="k:9092"),
-        catalog=GlueCatalog(region=REGION, warehouse="s3://frazil-dev-tables/lake"),
-        artifact_bucket=BUCKET,
-    )
-    monkeypatch.setattr("frazil.project.environments.environment", lambda name: place)
+    (folder / "frazil.toml").touch()
+    (folder / "infra_app.py").write_text(PROGRAM)
+    monkeypatch.setattr("frazil.project.environments.environment", lambda name: DEV)
     world = World()
     world.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
@@ -106,7 +94,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)
         boto3.client("secretsmanager", region_name=REGION).create_secret(Name=SECRET, SecretString="{}")
-        made = Shop(tmp_path, world, client)
+        made = Shop(folder, world, client)
         made.describe()
         yield made
 

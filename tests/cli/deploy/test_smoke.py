@@ -16,19 +16,14 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.deploy import smoke
 from frazil.cli.main import app
-from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
+from frazil.declaration import canonical, environment_document
 from frazil.errors import AccountUnavailable
 from frazil.smoke import probes
 from frazil.smoke.probe import Answer, Probe, Subject
 from stacks.spec.deployments import DEPLOYMENTS
 from stacks.workflow.describe import described
+from tests.support.rollout_world import DEV
 
-DEV = Environment(
-    name="dev",
-    kafka=Kafka(bootstrap="k:9092"),
-    catalog=GlueCatalog(region="eu-central-1", warehouse="s3://frazil-dev-tables/lake"),
-    artifact_bucket="artifacts",
-)
 PROGRAM = """
 import pathlib, sys
 if sys.argv[1:] != ["describe", "dev"]:
@@ -44,17 +39,13 @@ def unavailable() -> Answer:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The answers by subject, each a list of rounds; and what the probes were given."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FRAZIL_ENV", raising=False)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    (tmp_path / ".frazil" / "environments").mkdir(parents=True)
-    (tmp_path / ".frazil" / "environments" / "dev.json").write_bytes(canonical(environment_document(DEV)))
-    (tmp_path / "frazil.toml").touch()
-    (tmp_path / "infra_app.py").write_text(PROGRAM)
-    (tmp_path / "described.json").write_text(json.dumps(described(DEPLOYMENTS["dev"], "none")))
+    (folder / ".frazil" / "environments").mkdir(parents=True)
+    (folder / ".frazil" / "environments" / "dev.json").write_bytes(canonical(environment_document(DEV)))
+    (folder / "frazil.toml").touch()
+    (folder / "infra_app.py").write_text(PROGRAM)
+    (folder / "described.json").write_text(json.dumps(described(DEPLOYMENTS["dev"], "none")))
     found: dict[str, Any] = {"answers": {}, "publish": [], "slept": 0.0, "names": []}
 
     def listed(services: Any, *, is_published: bool) -> list[Probe]:

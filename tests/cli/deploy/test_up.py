@@ -24,7 +24,7 @@ from frazil.cli.deploy import up as deploy
 from frazil.cli.jobs import aws, reconcile
 from frazil.cli.main import app
 from frazil.clients.emr import Emr
-from frazil.declaration import Environment, GlueCatalog, Kafka, canonical, environment_document
+from frazil.declaration import canonical, environment_document
 from frazil.errors import FrazilError
 from frazil.project.environments import environment
 from frazil.release.installed import Installed
@@ -35,19 +35,13 @@ from frazil.rollout.group_jobs import ingest_jobs
 from frazil.rollout.readiness import Readiness
 from frazil.smoke.probe import Answer, Probe, Subject, results
 from tests.support.fake_emr import refused
-from tests.support.rollout_world import BUCKET, JOB, World, desired
+from tests.support.rollout_world import BUCKET, DEV, JOB, World, desired
 from tests.support.rollout_world import release as described
 
 HEALTHY = Probe(subject=Subject.RUN, of=JOB, ask=lambda: Answer.shown("run 1 is RUNNING"))
 HIDDEN = Probe(subject=Subject.METRICS, of=JOB, ask=lambda: Answer.not_here("nothing makes metrics"))
 BROKEN = Probe(subject=Subject.ALARMS, ask=lambda: Answer.failed("no alarm exists", "Deploy again"))
 
-DEV = Environment(
-    name="dev",
-    kafka=Kafka(bootstrap="k:9092"),
-    catalog=GlueCatalog(region="eu-central-1", warehouse="s3://frazil-dev-tables/lake"),
-    artifact_bucket=BUCKET,
-)
 PROGRAM = """
 import json, pathlib, sys
 import os
@@ -146,19 +140,14 @@ def passing(world: World, seconds: float) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
-    monkeypatch.chdir(tmp_path)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    for name in ("FRAZIL_RELEASE", "FRAZIL_ENV", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    release = built(tmp_path / "dist")
-    (tmp_path / "frazil.toml").touch()
-    (tmp_path / "infra_app.py").write_text(PROGRAM)
+def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    release = built(folder / "dist")
+    (folder / "frazil.toml").touch()
+    (folder / "infra_app.py").write_text(PROGRAM)
     declared = {"label": release.label, "architecture": release.architecture, "release": "none"}
     described_file = {**declared, "artifact_bucket": BUCKET, "trusted_keys": [], "region": "eu-central-1"}
     described_file["given"] = {"buckets": {}, "key": None, "databases": {}, "networks": []}
-    (tmp_path / "described.json").write_text(json.dumps(described_file))
+    (folder / "described.json").write_text(json.dumps(described_file))
     world = World()
     world.store.bucket = BUCKET  # type: ignore[attr-defined]
     monkeypatch.setattr(aws, "artifact_store", lambda place, secrets: world.store)
@@ -170,7 +159,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
         client = boto3.client("s3", region_name="us-east-1")
         client.create_bucket(Bucket=BUCKET)
         client.put_object(Bucket=BUCKET, Key="documents/e.json", Body=canonical(environment_document(DEV)))
-        made = Shop(tmp_path, world, client, tmp_path / "dist" / "manifest.json")
+        made = Shop(folder, world, client, folder / "dist" / "manifest.json")
         monkeypatch.setattr(deploy, "probed", lambda place, declared, secrets: list(results(made.probes)))
         yield made
 
@@ -196,15 +185,10 @@ def test_an_attempt_that_failed_anywhere_is_finished_by_the_next_one(shop: Shop,
     shop.fail(stack)
     assert shop.deploy("--yes").exit_code == 6
     assert shop.stacks()[-1] == stack
+    assert len(shop.uploaded()) == 1, "the release is there before the function that runs it"
     assert shop.world.emr.active() == []
     assert shop.deploy("--yes").exit_code == 0
     assert len(shop.world.emr.active()) == 1
-
-
-def test_the_release_is_uploaded_before_the_function_that_runs_it(shop: Shop) -> None:
-    shop.fail("ingestion")
-    shop.deploy("--yes")
-    assert len(shop.uploaded()) == 1
 
 
 def test_all_stacks_are_planned_at_once_but_for_a_bucket_that_does_not_exist_and_for_a_group(shop: Shop) -> None:

@@ -63,13 +63,12 @@ def made(environment: Environment) -> None:
 
 
 @pytest.fixture
-def ask(environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+def ask(environment: Environment, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Runs `frazil history orders …` in an empty folder."""
     topic = Topic("orders", value="avro", key="avro")
     pipeline = Pipeline(topic=topic, table=Table("shop.orders"), write=Changelog())
-    (tmp_path / "pipelines.json").write_bytes(canonical(document([pipeline])))
-    (tmp_path / "here.json").write_bytes(canonical(environment_document(environment)))
-    monkeypatch.chdir(tmp_path)
+    (folder / "pipelines.json").write_bytes(canonical(document([pipeline])))
+    (folder / "here.json").write_bytes(canonical(environment_document(environment)))
     monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.json")
     monkeypatch.setenv("FRAZIL_ENV", "here.json")
     return lambda *more: CliRunner().invoke(app, ["history", "orders", *more])

@@ -70,7 +70,7 @@ def needs_trino(test: Test) -> Test:
     """Mark a test that runs where Trino was fetched."""
     why = f"Trino is not there: {trino_server.COMMAND} fetches it"
     skips = pytest.mark.skipif(not trino_server.is_installed(), reason=why)
-    return run_here(pytest.mark.long(pytest.mark.timeout(900)(skips(test))))
+    return run_here(pytest.mark.timeout(900)(skips(test)))
 
 
 def environment_of(catalog: Catalog) -> Environment:
@@ -184,11 +184,8 @@ def install_extensions(folder: Path) -> None:
 
 # ── Run here ────────────────────────────────────────────────────────────────────────────────────
 @run_here
-@pytest.mark.long
 def test_frazil_query_runs_the_commands(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project.folder)
-    for name in ("FRAZIL_ENV", "FRAZIL_PIPELINES"):
-        monkeypatch.delenv(name, raising=False)
     (block,) = blocks(PAGE, "`frazil query`", "")
     printed = []
     for line in block.splitlines():
@@ -246,7 +243,6 @@ def test_spark_runs_the_sql(project: Project, spark: SparkSession, version: int)
     check_sql([[tuple(row) for row in rows] for rows in ran])
 
 
-@pytest.mark.long
 @run_here
 def test_a_spark_session_of_ones_own_runs_the_code(project: Project) -> None:
     (code,) = blocks(PAGE, "Spark SQL", "python")
@@ -356,11 +352,6 @@ def test_sql_of_other_engines_is_of_their_grammar(heading: str, dialect: str) ->
             assert not isinstance(parsed, sqlglot.exp.Command), statement
             for value in (SNAPSHOT, TIME, "snapshots"):
                 assert (value in statement) == (value in parsed.sql(dialect)), statement
-
-
-def test_duckdb_parses_its_own_sql() -> None:
-    for block in blocks(PAGE, "DuckDB", "sql"):
-        assert len(duckdb.extract_statements(block)) == len(statements(block))
 
 
 DUCKDB_READS = re.compile(r"iceberg_\w+\(|^ATTACH\b", re.MULTILINE)

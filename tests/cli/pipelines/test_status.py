@@ -35,19 +35,18 @@ pipelines = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one landed pipeline of two, whose broker does not run."""
-    landed = Landed(tmp_path)
+    landed = Landed(folder)
     landed.land({0: 100, 1: 50}, rejected=[(0, 7)])
-    (tmp_path / "pipelines.py").write_text(DECLARED)
-    (tmp_path / "env.json").write_text(json.dumps(environment_document(landed.environment)))
-    monkeypatch.chdir(tmp_path)
+    (folder / "pipelines.py").write_text(DECLARED)
+    (folder / "env.json").write_text(json.dumps(environment_document(landed.environment)))
     monkeypatch.setenv("FRAZIL_PIPELINES", "pipelines.py")
     monkeypatch.setenv("FRAZIL_ENV", "env.json")
-    return tmp_path
+    return folder
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("project")
 def test_each_pipeline_is_a_row_and_the_last_row_is_their_sum() -> None:
     ended = CliRunner().invoke(app, ["status"])
     assert ended.exit_code == 0, ended.output
@@ -63,8 +62,8 @@ def test_each_pipeline_is_a_row_and_the_last_row_is_their_sum() -> None:
     assert found["states"] == {"unknown": 1}
 
 
-def test_rows_that_another_engine_deleted_are_noted_with_the_command_that_counts(folder: Path) -> None:
-    document = json.loads((folder / "env.json").read_text())
+def test_rows_that_another_engine_deleted_are_noted_with_the_command_that_counts(project: Path) -> None:
+    document = json.loads((project / "env.json").read_text())
     lake = Lake(parse_environment(document), Secrets({}).read)
     stored = lake.table("shop.orders")
     assert stored is not None
@@ -75,25 +74,25 @@ def test_rows_that_another_engine_deleted_are_noted_with_the_command_that_counts
     assert found["pipelines"][0]["foreign_commits"] == 1
 
 
-def test_a_secret_that_is_missing_is_the_reason_of_rows_and_none_is_printed(folder: Path) -> None:
-    document = json.loads((folder / "env.json").read_text())
+def test_a_secret_that_is_missing_is_the_reason_of_rows_and_none_is_printed(project: Path) -> None:
+    document = json.loads((project / "env.json").read_text())
     secured = {"security": "SASL_SSL", "mechanism": "PLAIN", "username": {"env": "NO_U"}, "password": {"env": "NO_P"}}
     document["kafka"] = {"bootstrap": "kafka.example:9", **secured}
-    (folder / "env.json").write_text(json.dumps(document))
+    (project / "env.json").write_text(json.dumps(document))
     ended = CliRunner().invoke(app, ["status", "--json"])
     assert ended.exit_code == 0, ended.output
     first = json.loads(ended.stdout)["pipelines"][0]
     assert (first["state"], first["why"], first["rows"]) == ("unknown", "secret env NO_U: it is not set", 149)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("project")
 def test_watching_off_a_terminal_needs_json() -> None:
     ended = CliRunner().invoke(app, ["status", "--watch"])
     assert ended.exit_code == 2
     assert "Give --json, for one line a look" in ended.stderr
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("project")
 def test_watching_prints_a_json_line_a_look_until_it_is_interrupted() -> None:
     command = [sys.executable, "-m", "frazil.cli.main", "status", "--watch", "--json", "--every", "0.5"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as watching:
@@ -148,9 +147,9 @@ def test_stale_keys_are_printed_by_status_and_verify(tmp_path: Path, monkeypatch
     assert (row["rows"], row["topic"], row["partitions"][0]["lag"], len(row["commits"])) == (35, "orders", None, 4)
 
 
-def test_dead_letters_say_that_the_pipeline_is_stopped(folder: Path) -> None:
+def test_dead_letters_say_that_the_pipeline_is_stopped(project: Path) -> None:
     stop = Stop(error="RejectedRecords", message="cause. Run `frazil accept orders rejected-records --reason …`")
-    landed = Lake(parse_environment((folder / "env.json").read_bytes()), Secrets({}).read).table("shop.orders")
+    landed = Lake(parse_environment((project / "env.json").read_bytes()), Secrets({}).read).table("shop.orders")
     assert landed is not None
     text = json.dumps(asdict(stop))
     landed.iceberg.transaction().set_properties({property_name("orders"): text}).commit_transaction()
