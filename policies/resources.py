@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from policies.resource_changes import Change, changes_of
+
 TYPE = "aws_cloudwatch_metric_alarm"
 _QUERY = re.compile(
     r"SELECT [A-Z]+\((?P<metric>\w+)\) FROM SCHEMA\([^)]*\)(?: WHERE \"group\" = '(?P<group>[^']*)')?(?P<by> GROUP BY )?"
@@ -112,19 +114,6 @@ class Resource:
         """Return an argument as text; empty if it is absent."""
         value = self.values.get(name)
         return "" if value is None else str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a plan. `verb` is create, update, replace or delete; `unknown` lists arguments known only after apply."""
-
-    address: str
-    type: str
-    verb: str
-    before: Json
-    after: Json
-    unknown: frozenset[str]
-    forced_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +265,7 @@ def _plan(document: Json) -> Reviewed:
         for each in _modules(document.get("planned_values", {}).get("root_module", {}))
         if each.get("mode", "managed") == "managed"
     )
-    changes = tuple(_change(each) for each in document.get("resource_changes", ()) if _verb(each["change"]["actions"]))
+    changes = tuple(each for each in changes_of(document) if each.is_changed)
     return Reviewed(resources=resources, changes=changes, documents=tuple(embedded(resources)))
 
 
@@ -302,26 +291,6 @@ def embedded(resources: Iterable[Resource]) -> Iterator[Json]:
         found = policy(each.values.get("content")) if each.type == "aws_s3_object" else None
         if found and "version" in found:
             yield found
-
-
-def _verb(actions: list[str]) -> str:
-    if set(actions) == {"create", "delete"}:
-        return "replace"
-    return "" if actions[0] in {"no-op", "read"} else actions[0]
-
-
-def _change(change: Json) -> Change:
-    planned = change["change"]
-    unknown = planned.get("after_unknown") or {}
-    return Change(
-        address=change["address"],
-        type=change["type"],
-        verb=_verb(planned["actions"]),
-        before=planned.get("before") or {},
-        after=planned.get("after") or {},
-        unknown=frozenset(name for name, is_unknown in unknown.items() if is_unknown is True),
-        forced_by=tuple(sorted({".".join(map(str, path)) for path in planned.get("replace_paths", ())})),
-    )
 
 
 def blocks(value: Any) -> list[Json]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from policies.resource_changes import Change, Place
 from policies.resources import Document, policy
 from policies.review.danger import Danger
-from policies.review.plan.resource_changes import Place, Planned
 
 ROLE, ATTACHMENT, MANAGED = "aws_iam_role", "aws_iam_role_policy_attachment", "aws_iam_policy"
 _NUMBERED = re.compile(r"-\d+$")
@@ -40,7 +40,7 @@ class HeldPolicy:
 class AttachedPolicies:
     """The policies of plans, each with its roles. Roles are names."""
 
-    def __init__(self, resources: Sequence[Planned]) -> None:
+    def __init__(self, resources: Sequence[Change]) -> None:
         roles = [each for each in resources if each.type == ROLE]
         self._names = {each.place: str(each.after.get("name") or "") for each in roles}
         self.new_roles = {self._names[each.place] for each in roles if not each.before}
@@ -72,7 +72,7 @@ class AttachedPolicies:
         """Return whether a plan has the policy."""
         return arn in self._by_arn
 
-    def _attach(self, each: Planned) -> None:
+    def _attach(self, each: Change) -> None:
         old, new = str(each.before.get("role") or ""), self._role_after(each)
         if held := self._by_arn.get(str(each.before.get("policy_arn"))):
             held.roles_before.add(old)
@@ -87,19 +87,19 @@ class AttachedPolicies:
         elif each.after and not new:
             self.unclear.append((each.place, f"it gives its policy to a role that is {_LATER}"))
 
-    def _role_after(self, each: Planned) -> str:
+    def _role_after(self, each: Change) -> str:
         found = _ROLE_NAME.fullmatch(str(each.expressions.get("role")))
         if found and not each.after.get("role"):
             return self._names.get((each.place[0], found[1]), "")
         return str(each.after.get("role") or "")
 
-    def _referred(self, each: Planned) -> HeldPolicy | None:
+    def _referred(self, each: Change) -> HeldPolicy | None:
         """Return the policy that an attachment refers to; None if it is not evident."""
         found = _POLICY.fullmatch(str(each.expressions.get("policy_arn")))
         return self._managed.get((each.place[0], found[1])) if found and each.is_later("policy_arn") else None
 
 
-def attachment_dangers(resources: Iterable[Planned], attached: AttachedPolicies) -> Iterator[Danger]:
+def attachment_dangers(resources: Iterable[Change], attached: AttachedPolicies) -> Iterator[Danger]:
     """Yield the permissions that cannot be reviewed: no plan has the policy, it is not evident, or Frazil does not compare it."""
     for (stack, address), what in attached.unclear:
         do = "Refer to the role and the policy that this stack declares, or apply what it depends on first"
@@ -119,7 +119,7 @@ def attachment_dangers(resources: Iterable[Planned], attached: AttachedPolicies)
             yield Danger(rule="policy_widened", where=address, what=what, do=do, stack=stack)
 
 
-def _held(each: Planned) -> HeldPolicy:
+def _held(each: Change) -> HeldPolicy:
     texts = [side.get("policy") for side in (each.before, each.after)]
     read = [[] if (document := policy(text)) is None else [document] for text in texts]
     is_unread = any(text and not documents for text, documents in zip(texts, read, strict=True))

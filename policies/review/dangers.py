@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from frazil.declaration import Pipeline
+from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
-from policies.resources import HOLDS_DATA, Change, Finding
+from policies.resources import HOLDS_DATA, Finding
 from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import touched
 from policies.review.data_effects.effects import Effect
-from policies.review.plan.resource_changes import Planned, Verb
 from policies.review.policy_diff import PolicyChange, follows_from
 
 _WIDENED, _LOST, _LOWERED = "policy_widened", "data_lost", "partitions_lowered"
@@ -21,7 +21,7 @@ _MOVE = "Declare another application, and run frazil deploy move-application bef
 
 def change_dangers(
     findings: Sequence[Finding],
-    changes: Sequence[Planned],
+    changes: Sequence[Change],
     policies: Iterable[PolicyChange],
     deployed: Sequence[Pipeline],
 ) -> Iterator[Danger]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from policies.resource_changes import Change
 from policies.resource_values import DeclaredAccess
 from policies.resources import Document, many, policy, statements
 from policies.review.danger import Danger
-from policies.review.plan.resource_changes import Planned
 
 _INTEGRATION = r"\$\{(confluent_provider_integration\.[A-Za-z0-9_-]+)\.aws\[0\]\."
 _CONFLUENT, _CONFLUENTS_ID = re.compile(_INTEGRATION + r"iam_role_arn\}"), re.compile(_INTEGRATION + r"external_id\}")
@@ -16,7 +16,7 @@ _SUBJECT = "token.actions.githubusercontent.com:sub"
 _DO = "Declare the principal in the deployment, with its external id if it is of another company"
 
 
-def trust_dangers(resources: Iterable[Planned], access: DeclaredAccess) -> Iterator[Danger]:
+def trust_dangers(resources: Iterable[Change], access: DeclaredAccess) -> Iterator[Danger]:
     """Yield the principals that new roles let in and the deployment does not declare.
 
     The rules about trusts check services and everybody (`policies/rules/access.py`).

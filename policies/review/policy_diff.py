@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
-from policies.resources import Change, Document, Reviewed, many, policy, statements
+from policies.resources import Document, Reviewed, many, policy, statements
 from policies.review.attached_policies import MANAGED
-from policies.review.plan.resource_changes import Planned, Verb
 from policies.review.role_permissions import RoleRights
 from policies.rules import new_permissions as lake_grants
 from policies.rules.new_permissions import policy_widened
@@ -44,7 +44,7 @@ class PolicyChange:
     is_unknown: bool = False
 
 
-def policy_changes(change: Planned) -> Iterator[PolicyChange]:
+def policy_changes(change: Change) -> Iterator[PolicyChange]:
     """Yield the changed policies of a resource. Of a new or deleted resource, yields all statements."""
     if change.type == MANAGED:
         return  # `rights_change` compares a role's policies together

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from frazil.declaration import InvalidDeclaration, Pipeline, parse
+from policies.resource_changes import Change, Verb, changes_of
 from policies.resource_values import NONE_DECLARED, DeclaredAccess, Facts
 from policies.resources import Finding, Resource, Reviewed, embedded, read, together
 from policies.review.acceptance import Acceptance
@@ -23,8 +24,7 @@ from policies.review.data_effects.effects import Effect, effects
 from policies.review.new_trusts import trust_dangers
 from policies.review.plan.compared_plans import NormalForm, form_of_cleaned
 from policies.review.plan.masking import cleaned
-from policies.review.plan.plan_gaps import StackPlan, changed_outputs, unreviewed
-from policies.review.plan.resource_changes import Planned, Verb, as_declared, planned
+from policies.review.plan.plan_gaps import StackPlan, as_declared, changed_outputs, unreviewed
 from policies.review.policy_diff import PolicyChange, policy_changes, rights_change
 from policies.review.prices import Prices
 from policies.review.role_permissions import explainable, role_rights, with_roles
@@ -54,7 +54,7 @@ class Review:
     environment: str
     stacks: tuple[str, ...]
     form: NormalForm
-    changes: tuple[Planned, ...]
+    changes: tuple[Change, ...]
     outputs: tuple[str, ...]
     dangers: tuple[Danger, ...]
     unchanged: tuple[Finding, ...]
@@ -118,7 +118,7 @@ def review(
         ]
     )
     facts = Facts(reviewed, today, access)
-    everything = [each for name, plan in plans.items() for each in planned(plan, name, synthesised.get(name))]
+    everything = [each for name, plan in plans.items() for each in changes_of(plan, name, synthesised.get(name))]
     changes = tuple(each for each in everything if each.verb is not Verb.STAY)
     old_resources = _before(plans.values())
     old_documents, new_documents = (list(embedded(each)) for each in (old_resources, reviewed.resources))

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.documents.size import lists, replaced
+from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
-from policies.resources import Change, Document, Finding, Reviewed, many, statements
+from policies.resources import Document, Finding, Reviewed, many, statements
 from policies.review.attached_policies import ROLE, AttachedPolicies, HeldPolicy
 from policies.rules.new_permissions import policy_widened
 
@@ -142,10 +143,10 @@ class RoleRights:
         return Change(
             address=self.addresses[0],
             type="aws_iam_role_policy",
-            verb="update",
+            verb=Verb.UPDATE,
             before={"policy": json.dumps(self.own if self.is_new else self.before)},
             after={"policy": json.dumps(self.after)},
-            unknown=frozenset({"policy"}) if self.is_unknown and not self.is_new else frozenset(),
+            unknown={"policy": self.is_unknown and not self.is_new},
         )
 
 

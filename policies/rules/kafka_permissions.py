@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from policies.resource_changes import Change
 from policies.resource_values import Facts
-from policies.resources import Change, Finding, Json, Reviewed, blocks
+from policies.resources import Finding, Json, Reviewed, blocks
 
 BINDING, ACL = "confluent_role_binding", "confluent_kafka_acl"
 _IDENTITY = {

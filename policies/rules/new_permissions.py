@@ -72,7 +72,7 @@ def policy_widened(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:
         if change.verb not in {"update", "replace"}:
             continue
         for name in _POLICIES:
-            if name in change.unknown and change.before.get(name):
+            if change.is_unknown(name) and change.before.get(name):
                 yield Finding("policy_widened", change.address, f"{name} {_LATER}", _APPLY)
             elif change.after.get(name) not in (None, change.before.get(name)):
                 before, after = policy(change.before.get(name)), policy(change.after.get(name))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from policies.resource_changes import Change
 from policies.resource_values import Facts
-from policies.resources import HOLDS_DATA, Change, Finding, Reviewed
+from policies.resources import HOLDS_DATA, Finding, Reviewed
 
 
 def data_lost(reviewed: Reviewed, facts: Facts) -> Iterator[Finding]:

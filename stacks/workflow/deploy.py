@@ -24,9 +24,9 @@ from frazil.declaration.checks.problems import InvalidDeclaration, Problem
 from frazil.errors import InvalidInput
 from frazil.exit_codes import Exit
 from frazil.rollout.group_jobs import INGEST, job_name
+from policies.resource_changes import Verb
 from policies.review.markdown.page import markdown
 from policies.review.plan.compared_plans import SHOWN, is_empty
-from policies.review.plan.resource_changes import Verb
 from policies.review.review import Review
 from stacks.spec.deployments import DEPLOYMENTS, Deployment
 from stacks.spec.reader_keys import VARIABLE

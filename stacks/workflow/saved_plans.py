@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frazil.release.archives import sha256
+from policies.resource_changes import Verb, changes_of
 from policies.review.plan.compared_plans import NormalForm, normal_form
 from policies.review.plan.masking import hidden
-from policies.review.plan.plan_gaps import StackPlan
-from policies.review.plan.resource_changes import Verb, is_complete
-from policies.review.plan.resource_changes import planned as resources_of
+from policies.review.plan.plan_gaps import StackPlan, is_complete
 from stacks.workflow.terraform_command import PLAN, TerraformCommand
 from stacks.workflow.terraform_plans import plans
 
@@ -112,7 +111,7 @@ def apply_saved(
 
 def _changes(stack: StackPlan) -> bool:
     plan = stack.plan or {}
-    is_changed = any(each.verb is not Verb.STAY for each in resources_of(plan, stack.name))
+    is_changed = any(each.verb is not Verb.STAY for each in changes_of(plan))
     return is_changed or changes_outputs(stack)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from frazil.declaration import Pipeline
+from policies.resource_changes import Change
 from policies.resources import HOLDS_DATA, NAMED_BY
-from policies.review.plan.resource_changes import Planned
 
 _NAMED_BY = {**NAMED_BY, "aws_kms_key": "description"}
 MOST_NAMED = 5
@@ -20,7 +20,7 @@ def shortened(names: Sequence[str], most: int = MOST_NAMED) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def touched(change: Planned, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
+def touched(change: Change, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
     """Return the data behind a resource: its name, and the pipelines and tables that use it.
 
     `pipelines` are the deployed ones. Empty for a resource that holds no data.
@@ -35,13 +35,13 @@ def touched(change: Planned, pipelines: Sequence[Pipeline]) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _name(change: Planned) -> str:
+def _name(change: Change) -> str:
     values: Any = change.before or change.after
     partitions = f", {values['partitions_count']} partitions" if values.get("partitions_count") else ""
     return f"{values.get(_NAMED_BY.get(change.type, 'name')) or ''}{partitions}"
 
 
-def _concerns(change: Planned, name: str, pipeline: Pipeline) -> bool:
+def _concerns(change: Change, name: str, pipeline: Pipeline) -> bool:
     match change.type:
         case "aws_s3_bucket":
             return "-tables-" in name

@@ -16,14 +16,14 @@ from frazil.schemas.json import json_schema
 from frazil.schemas.json_columns import with_variants
 from frazil.schemas.reasons import Reason
 from frazil.schemas.types import Struct
+from policies.resource_changes import Change, Verb
 from policies.review.data_effects.effects import Effect
 from policies.review.data_effects.landed_columns import Landed
-from policies.review.plan.resource_changes import Planned, Verb
 
 _SUBJECT_OF = "{topic}-value"
 
 
-def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) -> Iterator[Effect]:
+def column_effects(planned: Iterable[Change], pipelines: Iterable[Pipeline]) -> Iterator[Effect]:
     """Yield the effects of changed schemas on the tables of these pipelines: columns added, widened, or refused."""
     readers: dict[str, list[Pipeline]] = {}
     for pipeline in pipelines:
@@ -37,7 +37,7 @@ def column_effects(planned: Iterable[Planned], pipelines: Iterable[Pipeline]) ->
                 yield from _of(pipeline, change)
 
 
-def _of(pipeline: Pipeline, change: Planned) -> Iterator[Effect]:
+def _of(pipeline: Pipeline, change: Change) -> Iterator[Effect]:
     try:
         old, new = (_row(pipeline, str(side.get("schema") or "")) for side in (change.before, change.after))
     except (FrazilError, _NotReadHere) as unread:

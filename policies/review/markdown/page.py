@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from policies.resource_changes import Verb
 from policies.review.acceptance import Acceptance
 from policies.review.markdown import sections
 from policies.review.markdown.escaping import code, prose
 from policies.review.plan.compared_plans import SHOWN
-from policies.review.plan.resource_changes import Verb
 from policies.review.policy_diff import PolicyChange
 from policies.review.review import Review, Verdict
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from frazil.declaration.checks.change_effects import Outcome
+from policies.resource_changes import Change
 from policies.review.cost import Estimate
 from policies.review.danger import Danger
 from policies.review.data_effects.affected_data import MOST_NAMED, shortened
 from policies.review.data_effects.effects import Effect
 from policies.review.markdown.escaping import cell, code, prose
-from policies.review.plan.resource_changes import Planned
 from policies.review.policy_diff import PolicyChange, StatementDiff
 from policies.review.prices import Prices
 
@@ -71,7 +71,7 @@ def policy(change: PolicyChange) -> str:
     return "\n".join([head, *(line for statement in change.statements for line in _statement(statement))])
 
 
-def resource(change: Planned) -> str:
+def resource(change: Change) -> str:
     """Return a changed resource, with the attributes that force its replacement."""
     forced = f", forced by {', '.join(map(code, change.forced_by))}" if change.forced_by else ""
     return f"- {code(change.stack)}: {change.verb} {code(change.address)}{forced}"

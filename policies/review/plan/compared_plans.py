@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from policies.resource_changes import is_marked
 from policies.review.plan.masking import cleaned
-from policies.review.plan.resource_changes import is_complete, is_marked
+from policies.review.plan.plan_gaps import is_complete
 
 Json = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""The gaps of a review: stacks without a complete plan."""
+"""The stacks of a review with their plans, and the gaps: stacks without a complete plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.review.danger import Danger
-from policies.review.plan.resource_changes import is_complete
 
 Json = Mapping[str, Any]
 
@@ -40,3 +39,27 @@ def unreviewed(stacks: Iterable[StackPlan], plans: Mapping[str, Json]) -> list[D
 def changed_outputs(plan: Json) -> list[str]:
     """Return the names of the outputs that a plan changes."""
     return [name for name, each in plan["output_changes"].items() if set(each["actions"]) - {"no-op"}]
+
+
+def is_complete(plan: Json) -> bool:
+    """Return whether the plan is complete: one that ended in an error or deferred changes is not."""
+    return not plan.get("errored") and plan.get("complete", True) is not False
+
+
+def as_declared(plan: Json, synthesised: Json | None) -> Json:
+    """Return a cleaned plan with the planned values of its resources, of declared arguments only.
+
+    Values that a service fills in are omitted: each review would find the open policy that AWS gives an endpoint or a topic.
+    """
+    declared = {
+        f"{kind}.{name}": values
+        for kind, named in (synthesised or {}).get("resource", {}).items()
+        for name, values in named.items()
+    }
+    kept = []
+    for each in plan["resource_changes"]:
+        after = each["change"]["after"]
+        if isinstance(after, Mapping):
+            known = declared.get(each["address"], after)
+            kept.append({**each, "values": {name: value for name, value in after.items() if name in known}})
+    return {**plan, "planned_values": {"root_module": {"resources": kept}}}

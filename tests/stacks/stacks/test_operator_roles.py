@@ -9,8 +9,9 @@ import pytest
 
 from frazil.declaration import InvalidDeclaration, Pipeline, Table, Topic
 from frazil.rollout.state import kept_key, state_key
+from policies.resource_changes import Change, Verb
 from policies.resource_values import Facts
-from policies.resources import Change, Reviewed
+from policies.resources import Reviewed
 from policies.review.policy_diff import follows_from
 from policies.rules.new_permissions import policy_widened
 from policies.table_resources import Scope
@@ -173,9 +174,7 @@ def test_a_further_pipeline_gives_a_reader_no_more_than_its_tables(scope: Scope)
         for each in resources(stack, "aws_iam_policy").values()
         if each["name"] == f"frazil-dev-{role}-1"
     )
-    change = Change(
-        address="aws_iam_policy.it", type="aws_iam_policy", verb="update", before=was, after=will, unknown=frozenset()
-    )
+    change = Change(address="aws_iam_policy.it", type="aws_iam_policy", verb=Verb.UPDATE, before=was, after=will)
     facts = Facts(Reviewed(), TODAY)
     assert list(policy_widened(Reviewed(changes=(change,)), facts))
     assert follows_from(change, {"sea.boats", "sea.boats__dead_letters"}, {"sea"}, facts)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from frazil.declaration import Pipeline, SchemaEvolution, SubjectStrategy, Upsert
+from policies.resource_changes import changes_of
 from policies.review.data_effects.columns import column_effects
 from policies.review.data_effects.effects import Effect
 from policies.review.plan.masking import cleaned
-from policies.review.plan.resource_changes import planned
 from tests.policies.review.cases import ID, avro, with_table, with_topic
 from tests.policies.review.planning import FLIGHTS, change, plan
 
@@ -21,7 +21,7 @@ NOTE = {"name": "note", "type": ["null", "string"], "default": None}
 
 def told(before: dict[str, Any], after: dict[str, Any], *pipelines: Pipeline, **more: Any) -> list[Effect]:
     made = plan(change("confluent_schema.s", "update", before, after, **more))
-    return list(column_effects(planned(cleaned(made), "dev-confluent"), pipelines or (FLIGHTS,)))
+    return list(column_effects(changes_of(cleaned(made)), pipelines or (FLIGHTS,)))
 
 
 def test_a_field_that_is_new_is_a_column_that_is_added() -> None:

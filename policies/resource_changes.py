@@ -1,9 +1,9 @@
-"""Terraform's change of each resource, read from a cleaned plan."""
+"""Terraform's change of each resource, read from a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -28,29 +28,33 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """A managed resource of a plan, with both sides.
+class Change:
+    """A managed resource of a plan, with both sides. `unknown` has the arguments that are known only after the apply.
 
     `forced_by` are the attributes that force its replacement, `expressions` its arguments as its stack declares them.
-    `is_changed`: an apply changes the object itself. `is_deposed`: it is the remainder of an earlier replacement.
+    `is_deposed`: it is the remainder of an earlier replacement.
     """
 
-    stack: str
     address: str
     type: str
     verb: Verb
     before: Json
     after: Json
-    unknown: Json
-    expressions: Json
-    forced_by: tuple[str, ...]
-    is_changed: bool
-    is_deposed: bool
+    unknown: Json = field(default_factory=dict)
+    expressions: Json = field(default_factory=dict)
+    forced_by: tuple[str, ...] = ()
+    stack: str = ""
+    is_deposed: bool = False
 
     @property
     def place(self) -> Place:
         """Its stack and its address."""
         return self.stack, self.address
+
+    @property
+    def is_changed(self) -> bool:
+        """True if an apply changes the object itself."""
+        return self.verb not in {Verb.STAY, Verb.MOVE, Verb.IMPORT}
 
     def is_unknown(self, argument: str) -> bool:
         """Return whether an argument or a part of it is known only after the apply."""
@@ -66,18 +70,15 @@ class Planned:
         return self.is_later(argument) or bool(after and after != self.before.get(argument))
 
 
-def planned(plan: Json, stack: str, synthesised: Json | None = None) -> tuple[Planned, ...]:
-    """Return the managed resources of a plan, the unchanged ones too."""
-    return tuple(_resources(plan, stack, (synthesised or {}).get("resource", {})))
-
-
-def _resources(plan: Json, stack: str, declared: Json) -> Iterator[Planned]:
+def changes_of(plan: Json, stack: str = "", synthesised: Json | None = None) -> Iterator[Change]:
+    """Yield the managed resources of a plan, the unchanged ones too. `synthesised` is their stack."""
+    declared = (synthesised or {}).get("resource", {})
     for each in plan.get("resource_changes", ()):
         if each.get("mode", "managed") != "managed":
             continue
         change, address, kind = each["change"], str(each.get("address", "")), str(each.get("type", ""))
         unknown = change.get("after_unknown")
-        yield Planned(
+        yield Change(
             stack=stack,
             address=address,
             type=kind,
@@ -87,7 +88,6 @@ def _resources(plan: Json, stack: str, declared: Json) -> Iterator[Planned]:
             unknown=unknown if isinstance(unknown, Mapping) else {},
             expressions=declared.get(kind, {}).get(address.partition(".")[2]) or {},
             forced_by=tuple(sorted({_path(path) for path in change.get("replace_paths") or ()})),
-            is_changed=bool(set(change["actions"]) - {"no-op", "read"}),
             is_deposed=bool(each.get("deposed")),
         )
 
@@ -97,11 +97,6 @@ def is_marked(mark: Any) -> bool:
     if isinstance(mark, Mapping | list):
         return any(map(is_marked, mark.values() if isinstance(mark, Mapping) else mark))
     return bool(mark)
-
-
-def is_complete(plan: Json) -> bool:
-    """Return whether the plan is complete: one that ended in an error or deferred changes is not."""
-    return not plan.get("errored") and plan.get("complete", True) is not False
 
 
 def _verb(resource: Json) -> Verb:
@@ -121,22 +116,3 @@ def _verb(resource: Json) -> Verb:
 def _path(steps: Any) -> str:
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     return text.removeprefix(".")
-
-
-def as_declared(plan: Json, synthesised: Json | None) -> Json:
-    """Return a cleaned plan with the planned values of its resources, of declared arguments only.
-
-    Values that a service fills in are omitted: each review would find the open policy that AWS gives an endpoint or a topic.
-    """
-    declared = {
-        f"{kind}.{name}": values
-        for kind, named in (synthesised or {}).get("resource", {}).items()
-        for name, values in named.items()
-    }
-    kept = []
-    for each in plan["resource_changes"]:
-        after = each["change"]["after"]
-        if isinstance(after, Mapping):
-            known = declared.get(each["address"], after)
-            kept.append({**each, "values": {name: value for name, value in after.items() if name in known}})
-    return {**plan, "planned_values": {"root_module": {"resources": kept}}}

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from policies.resource_changes import Verb, changes_of
 from policies.review.plan.masking import cleaned
-from policies.review.plan.resource_changes import Verb, is_complete, planned
+from policies.review.plan.plan_gaps import is_complete
 from tests.policies.review.planning import change, plan
 
 
 def told(*changes: dict[str, Any], **more: Any) -> list[tuple[str, Verb]]:
-    found = planned(cleaned(plan(*changes, **more)), "s")
+    found = changes_of(cleaned(plan(*changes, **more)))
     return [(each.address, each.verb) for each in found if each.verb is not Verb.STAY]
 
 
@@ -53,7 +54,7 @@ def test_what_moves_or_is_imported_without_a_change_is_told_as_such() -> None:
 
 def test_what_forces_a_replacement_is_told_with_its_place() -> None:
     one = change("a.b", "replace", {"x": 1}, {"x": 2}, forced=[["byob_aws", 0, "bucket_name"]])
-    [found] = planned(cleaned(plan(one)), "s")
+    [found] = changes_of(cleaned(plan(one)))
     assert found.forced_by == ("byob_aws[0].bucket_name",)
 
 
