@@ -1,6 +1,6 @@
 """What we rely on in EMR Serverless, asked of each stand-in by boto3's own calls: the fake in memory, and the local AWS.
 
-The local AWS's runs only pretend here; `tests/local/aws/test_spark_run.py` has those that run.
+The local AWS's runs only pretend here; `tests/standin/aws/test_spark_run.py` has those that run.
 """
 
 from __future__ import annotations

@@ -175,14 +175,6 @@ def test_a_failure_is_tried_again_and_each_attempt_is_told(cloud: Cloud) -> None
 
 
 @pytest.mark.long
-def test_what_was_not_uploaded_fails_the_run_with_its_reason(cloud: Cloud) -> None:
-    run = cloud.start("", {"spark.jars": f"s3://{BUCKET}/not-there.jar"})
-    ended = cloud.ended(run)
-    assert ended["state"] == "FAILED"
-    assert "404" in ended["stateDetails"]
-
-
-@pytest.mark.long
 def test_a_cancelled_run_is_asked_to_end_and_leaves_no_process(cloud: Cloud) -> None:
     run = cloud.start(HEEDS, mode="STREAMING")
     cloud.until(lambda: cloud.has_said(run, "up"))
