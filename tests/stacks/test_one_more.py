@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,60 +132,3 @@ def test_names_that_differ_by_a_character_are_different_resources() -> None:
     assert len(resources(stack, "confluent_kafka_acl")) == 6, "one for each topic, and one for groups"
     for kind in stack["resource"].values():
         assert all(re.fullmatch("[A-Za-z_][A-Za-z0-9_-]*", address) for address in kind)
-
-
-def test_a_path_gets_the_name_that_the_cdk_gives_it() -> None:
-    stack = synthesised(DEV)["confluent"]
-    assert unique_name("reader", "topic-flights-read") in resources(stack, "confluent_kafka_acl")
-    assert unique_name("manager", "kafka") in resources(stack, "confluent_api_key")
-    assert unique_name("cluster") in resources(stack, "confluent_kafka_cluster")
-
-
-# ── No id is a number of a place in a list ──────────────────────────────────────────────────────
-EXCUSED = {
-    "infra/iam_role.py": "IAM bounds a policy's size; its parts are numbered, and change in place",
-    "stacks/workflow/monthly_bill.py": "it estimates a price, and deploys nothing",
-}
-
-
-FORMER = {"Problem"}
-"""Calls whose texts name a place in a declaration."""
-
-
-def numbered_ids(source: str) -> Iterator[int]:
-    """Lines in which a text is made of a place in a list, but for texts that name a place in a declaration."""
-    tree = ast.parse(source)
-    counted = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
-            name = node.iter.func.id if isinstance(node.iter.func, ast.Name) else ""
-            target = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
-            if name in {"enumerate", "range"} and isinstance(target, ast.Name):
-                counted.add(target.id)
-    former = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in FORMER
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        if isinstance(node, ast.JoinedStr) and node not in former and counted & used:
-            yield node.lineno
-
-
-def test_no_id_is_numbered(root: Path) -> None:
-    for module in sorted((*root.glob("infra/**/*.py"), *root.glob("stacks/**/*.py"))):
-        name = str(module.relative_to(root))
-        assert not list(numbered_ids(module.read_text())) or name in EXCUSED, name
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "for i, email in enumerate(emails):\n    Subscription(self, f'email-{i}')",
-        "[Topic(self, f't{n}') for n in range(9)]",
-    ],
-)
-def test_a_numbered_id_is_found(source: str) -> None:
-    assert len(list(numbered_ids(source))) == 1
