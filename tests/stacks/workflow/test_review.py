@@ -244,22 +244,6 @@ def test_a_review_that_is_ended_leaves_no_plan_behind(root: Path, tmp_path: Path
 
 
 # ── Plans by Terraform itself, of resources that need no provider ───────────────────────────────
-@pytest.fixture
-def stack(tmp_path: Path) -> Callable[..., dict[str, Path]]:
-    """Folders of stacks that have these contents; their state stays."""
-
-    def made(**contents: Any) -> dict[str, Path]:
-        folders = {}
-        for name, content in contents.items():
-            folder = tmp_path / "out" / "stacks" / name
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "cdk.tf.json").write_text(json.dumps(content))
-            folders[name] = folder
-        return folders
-
-    return made
-
-
 def settings() -> dict[str, str]:
     return {**os.environ, "TF_LOG": "trace", "TF_LOG_PATH": "terraform.log"}
 
@@ -329,11 +313,6 @@ def test_a_provider_that_cannot_be_had_is_an_error_in_terraforms_words(stack: Ca
     wanted = {"terraform": {"required_providers": {"x": {"source": "127.0.0.1:9/none/such"}}}, "provider": {"x": {}}}
     with pytest.raises(NotPlanned, match="one: "):
         planned(stack(one=wanted))
-
-
-def test_an_unknown_environment_is_invalid_input(capsys: pytest.CaptureFixture[str]) -> None:
-    assert review.main(["nosuch"], {}, TODAY) == 2
-    assert "the environment nosuch does not exist. Name one of dev" in capsys.readouterr().err
 
 
 def test_a_review_names_its_plan_and_writes_the_normal_form(ended: Ended, tmp_path: Path) -> None:

@@ -22,22 +22,6 @@ pytestmark = pytest.mark.skipif(not TERRAFORM, reason="terraform is not installe
 SETTINGS = dict(os.environ)
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> Callable[..., dict[str, Path]]:
-    """Folders of stacks that have these contents; their state stays."""
-
-    def made(**contents: Any) -> dict[str, Path]:
-        found = {}
-        for name, content in contents.items():
-            folder = tmp_path / "out" / "stacks" / name
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "cdk.tf.json").write_text(json.dumps(content))
-            found[name] = folder
-        return found
-
-    return made
-
-
 def data(value: str, **more: Any) -> dict[str, Any]:
     return {"resource": {"terraform_data": {"a": {"input": value}}}, **more}
 
@@ -58,8 +42,8 @@ def state(folder: Path) -> Any:
     return [each["instances"][0]["attributes"]["input"]["value"] for each in managed]
 
 
-def test_the_saved_plans_are_applied_in_order_and_then_nothing_is_left(folders: Callable[..., dict[str, Path]]) -> None:
-    made = folders(one=data("x"), two=data("y"))
+def test_the_saved_plans_are_applied_in_order_and_then_nothing_is_left(stack: Callable[..., dict[str, Path]]) -> None:
+    made = stack(one=data("x"), two=data("y"))
     seen: list[str] = []
     saved = plan_of(made)
     found = apply_saved(saved, SETTINGS, TERRAFORM, digest=saved.form.digest, on_stack=seen.append)
@@ -70,56 +54,56 @@ def test_the_saved_plans_are_applied_in_order_and_then_nothing_is_left(folders: 
     assert (again.stacks, dict(again.left)) == ((), {})
 
 
-def test_what_was_planned_is_applied_whatever_is_declared_by_then(folders: Callable[..., dict[str, Path]]) -> None:
-    made = folders(one=data("reviewed"))
+def test_what_was_planned_is_applied_whatever_is_declared_by_then(stack: Callable[..., dict[str, Path]]) -> None:
+    made = stack(one=data("reviewed"))
     saved = plan_of(made)
-    folders(one=data("changed after the review"))
+    stack(one=data("changed after the review"))
     applied(saved)
     assert state(made["one"]) == ["reviewed"]
 
 
-def test_another_digest_applies_nothing(folders: Callable[..., dict[str, Path]]) -> None:
-    made = folders(one=data("x"))
+def test_another_digest_applies_nothing(stack: Callable[..., dict[str, Path]]) -> None:
+    made = stack(one=data("x"))
     reviewed = plan_of(made).form.digest
-    saved = plan_of(folders(one=data("y")))
+    saved = plan_of(stack(one=data("y")))
     with pytest.raises(PlanDiffers, match="the digest of the plan"):
         applied(saved, reviewed)
     assert state(made["one"]) is None
 
 
-def test_a_saved_plan_that_was_exchanged_is_refused(folders: Callable[..., dict[str, Path]]) -> None:
-    made = folders(one=data("x"))
-    other = plan_of(folders(one=data("evil")))
+def test_a_saved_plan_that_was_exchanged_is_refused(stack: Callable[..., dict[str, Path]]) -> None:
+    made = stack(one=data("x"))
+    other = plan_of(stack(one=data("evil")))
     shutil.copy(other.folders["one"] / PLAN, made["one"] / "evil")
-    saved = plan_of(folders(one=data("x")))
+    saved = plan_of(stack(one=data("x")))
     shutil.copy(made["one"] / "evil", made["one"] / PLAN)
     with pytest.raises(PlanDiffers, match="one: the saved plan was changed"):
         applied(saved)
     assert state(made["one"]) is None
 
 
-def test_terraform_refuses_a_plan_of_an_older_state(folders: Callable[..., dict[str, Path]]) -> None:
-    made = folders(one=data("x"))
+def test_terraform_refuses_a_plan_of_an_older_state(stack: Callable[..., dict[str, Path]]) -> None:
+    made = stack(one=data("x"))
     saved = plan_of(made)
     subprocess.run([TERRAFORM, "apply", "-auto-approve"], cwd=made["one"], check=True, capture_output=True)
     found = applied(saved)
     assert (found.failed, found.errors) == ("one", "Saved plan is stale")
 
 
-def test_a_failure_ends_the_deployment_and_shows_headings_only(folders: Callable[..., dict[str, Path]]) -> None:
+def test_a_failure_ends_the_deployment_and_shows_headings_only(stack: Callable[..., dict[str, Path]]) -> None:
     check = {
         "postcondition": [{"condition": "${self.output == self.input && false}", "error_message": "no: hunter2-secret"}]
     }
     failing = data("x")
     failing["resource"]["terraform_data"]["a"]["lifecycle"] = check
-    made = folders(one=failing, two=data("y"))
+    made = stack(one=failing, two=data("y"))
     found = applied(plan_of(made))
     assert (found.stacks, found.failed, found.errors) == ((), "one", "Resource postcondition failed")
     assert state(made["two"]) is None
 
 
 def test_a_stack_whose_inputs_change_is_left_for_another_review(
-    folders: Callable[..., dict[str, Path]], tmp_path: Path
+    stack: Callable[..., dict[str, Path]], tmp_path: Path
 ) -> None:
     """Its plan was made with the outputs of before, so it is not what a new plan would be."""
     place = tmp_path / "out" / "stacks" / "one" / "terraform.tfstate"
@@ -127,7 +111,7 @@ def test_a_stack_whose_inputs_change_is_left_for_another_review(
 
     def stacks(value: str) -> dict[str, Path]:
         first = data(value, output={"o": {"value": "${terraform_data.a.output}"}})
-        return folders(one=first, two={**data("${data.terraform_remote_state.r.outputs.o}"), "data": remote})
+        return stack(one=first, two={**data("${data.terraform_remote_state.r.outputs.o}"), "data": remote})
 
     first = applied(plan_of(stacks("x")))
     assert first.stacks == ("one",)
