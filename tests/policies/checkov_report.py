@@ -31,17 +31,11 @@ class Verdict:
     address: str
     claim: str
 
-    @property
-    def kind(self) -> str:
-        """The resource's type."""
-        return self.address.partition(".")[0]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What checkov says of one stack."""
 
-    passed: frozenset[Verdict]
     failed: frozenset[Verdict]
     resources: int
 
@@ -117,7 +111,6 @@ def report(python: Path, stack: Mapping[str, Any], folder: Path) -> Report:
     assert not results["parsing_errors"]
     assert not results["skipped_checks"]
     return Report(
-        passed=frozenset(_verdicts(results["passed_checks"])),
         failed=frozenset(_verdicts(results["failed_checks"])),
         resources=told["summary"]["resource_count"],
     )
