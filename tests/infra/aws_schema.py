@@ -27,10 +27,12 @@ def trimmed(whole: dict[str, Any], used: set[str]) -> dict[str, Any]:
     return {
         "source": "hashicorp/aws",
         "version": VERSION,
-        "provider": {"block": _block(_provider_block(aws["provider"]["block"]))},
-        "resource_schemas": {name: {"block": _block(aws["resource_schemas"][name]["block"])} for name in sorted(used)},
+        "provider": {"block": without_prose(_provider_block(aws["provider"]["block"]))},
+        "resource_schemas": {
+            name: {"block": without_prose(aws["resource_schemas"][name]["block"])} for name in sorted(used)
+        },
         "data_source_schemas": {
-            name: {"block": _block(aws["data_source_schemas"][name]["block"])} for name in sorted(READ)
+            name: {"block": without_prose(aws["data_source_schemas"][name]["block"])} for name in sorted(READ)
         },
     }
 
@@ -47,14 +49,15 @@ def _provider_block(block: dict[str, Any]) -> dict[str, Any]:
     return {**block, "block_types": {name: each for name, each in block["block_types"].items() if name in ours}}
 
 
-def _block(block: dict[str, Any]) -> dict[str, Any]:
+def without_prose(block: dict[str, Any]) -> dict[str, Any]:
+    """A block as it is kept: no descriptions, no versions."""
     return {
         "attributes": {
             name: {key: value for key, value in each.items() if key in KEPT}
             for name, each in block.get("attributes", {}).items()
         },
         "block_types": {
-            name: {**{k: v for k, v in each.items() if k != "block"}, "block": _block(each["block"])}
+            name: {**{k: v for k, v in each.items() if k != "block"}, "block": without_prose(each["block"])}
             for name, each in block.get("block_types", {}).items()
         },
     }

@@ -15,12 +15,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic, Upsert
+from frazil.declaration import ErrorMode, Pipeline, Table, Tableflow, Topic
 from frazil.release.emr_labels import NEWEST
 from frazil.release.manifest import Architecture, File, Release, Role, Runtime
-from infra.confluent.managed_topic import Cleanup, ManagedTopic, SchemaFormat, ValueSchema
+from infra.confluent.managed_topic import ManagedTopic, SchemaFormat, ValueSchema
 from infra.tf import App
-from stacks.spec.deployments import DEPLOYMENTS, Access, Application, Deployment, Emr, Existing, Workgroup, dev
+from stacks.spec.deployments import DEPLOYMENTS, Access, Deployment, Existing, Workgroup, dev
 from stacks.stacks.compose import compose
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -30,10 +30,6 @@ FLOWING = "flowing"
 """Not an environment: dev with pipelines that Tableflow lands, which the example has none of."""
 GOVERNED = "governed"
 """Not an environment: dev with what an account may prescribe or wish: tags, a path in IAM, grants, a workgroup, flow logs."""
-MOVING = "moving"
-"""Not an environment: dev while its jobs move to another application."""
-ADMINISTERED = "administered"
-"""Not an environment: prod with an administrator of its cluster of others, and tables that Tableflow lands there."""
 
 AVRO_TEXT = '{"type":"record","name":"Click","fields":[{"name":"at","type":"long"},{"name":"note","type":"string","default":"${x}"}]}'
 
@@ -66,12 +62,6 @@ GOVERNED_DEV = replace(
 )
 
 
-MOVING_DEV = replace(dev, emr=Emr(application="b", former=(Application(capacity=dev.runs.capacity),)))
-ADMINISTERED_PROD = replace(DEPLOYMENTS["prod"], confluent=replace(DEPLOYMENTS["prod"].confluent, is_administered=True))
-STATE_PIPELINES = (replace(FLOWING_PIPELINES[0], write=Upsert()), FLOWING_PIPELINES[1])
-STATE_TOPICS = (ManagedTopic("clicks", cleanup=Cleanup.COMPACT), *EXAMPLE_TOPICS)
-
-
 def release(architecture: Architecture) -> Release:
     """A release that nobody built."""
     roles = (Role.PACKAGE, Role.ENVIRONMENT, Role.INGEST, Role.MAINTAIN, Role.JAR, Role.BILL, Role.RECONCILER)
@@ -99,13 +89,13 @@ def release(architecture: Architecture) -> Release:
     )
 
 
-def synthesised(
+def every_stack(
     deployment: Deployment,
     pipelines: Sequence[Pipeline] = EXAMPLE,
     topics: Sequence[ManagedTopic] = EXAMPLE_TOPICS,
     **more: Any,
 ) -> dict[str, dict[str, Any]]:
-    """The JSON of each stack, by its name without the environment's."""
+    """The JSON of all stacks, also of the owner's, by their names without the environment's."""
     arguments = {
         "today": TODAY,
         "text_of": lambda file: AVRO_TEXT,
@@ -116,10 +106,14 @@ def synthesised(
         app = App(outdir=folder)
         compose(app, deployment, pipelines, topics, **arguments)
         app.synth()
-        prefix = f"{deployment.name}-"
-        files = sorted(Path(folder).glob(f"stacks/{prefix}*/cdk.tf.json"))
-        found = {file.parent.name.removeprefix(prefix): json.loads(file.read_text()) for file in files}
-        return {what: found[what] for what in (*STACKS, *(each for each in found if each.startswith("ingestion-")))}
+        files = sorted(Path(folder).glob("stacks/*/cdk.tf.json"))
+        return {file.parent.name.removeprefix(f"{deployment.name}-"): json.loads(file.read_text()) for file in files}
+
+
+def synthesised(deployment: Deployment, *given: Any, **more: Any) -> dict[str, dict[str, Any]]:
+    """The JSON of each stack of an environment, in the order of their deployment."""
+    found = every_stack(deployment, *given, **more)
+    return {what: found[what] for what in (*STACKS, *(each for each in found if each.startswith("ingestion-")))}
 
 
 @cache
@@ -132,10 +126,6 @@ def stacks_of(name: str) -> dict[str, dict[str, Any]]:
         return synthesised(DEPLOYMENTS["dev"], (*EXAMPLE, *FLOWING_PIPELINES), (*EXAMPLE_TOPICS, *FLOWING_TOPICS))
     if name == GOVERNED:
         return synthesised(GOVERNED_DEV, (*EXAMPLE, *FLOWING_PIPELINES), (*EXAMPLE_TOPICS, *FLOWING_TOPICS))
-    if name == MOVING:
-        return synthesised(MOVING_DEV)
-    if name == ADMINISTERED:
-        return synthesised(ADMINISTERED_PROD, (*EXAMPLE, *STATE_PIPELINES), STATE_TOPICS)
     return synthesised(DEPLOYMENTS[name])
 
 
@@ -145,8 +135,6 @@ ALL = [(name, what) for name in (*DEPLOYMENTS, FLOWING) for what in STACKS]
 GOLDENS = [(name, what) for name, what in ALL if (name, what) != (FLOWING, "ingestion")]
 """Tableflow has no part in ingestion."""
 GOLDENS += [(GOVERNED, what) for what in STACKS]
-LISTED = [*GOLDENS, *((name, what) for name in (MOVING, ADMINISTERED) for what in STACKS)]
-"""The stacks that a stack from elsewhere is compared with: the goldens, and others that have further expressions."""
 
 
 def canonical(stack: Any) -> Any:

@@ -12,8 +12,7 @@ from frazil.rollout.desired import Mode
 from infra.names import Names, is_supported, partition_of
 from stacks.spec.deployments import Access, Deployment, GitHub, Monitoring, dev
 from stacks.workflow.describe import described
-from tests.stacks.existing_lake import every_stack
-from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES
+from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, every_stack
 
 GROUPED = Pipeline(topic=Topic("x", value="avro"), table=Table("pay.x"), group="pay")
 VENDOR = "role/vendor"

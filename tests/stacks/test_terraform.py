@@ -13,7 +13,7 @@ import pytest
 
 from infra.confluent import resource
 from stacks.spec.deployments import AlarmsOf, Monitoring
-from tests.infra.aws_schema import VERSION, trimmed, used_resources
+from tests.infra.aws_schema import VERSION, trimmed, used_resources, without_prose
 from tests.infra.provider_schema import schema
 from tests.stacks.spec.test_groups import PAYMENTS, WIDE
 from tests.stacks.synthesised import ALL, EXAMPLE, named, resources, stacks_of, synthesised
@@ -21,8 +21,6 @@ from tests.standin.terraform import BUILD_FLAGS
 from tests.support.standin import STAND_IN, Terraform
 
 pytestmark = pytest.mark.long
-
-KEPT = {"type", "required", "optional", "computed", "sensitive"}
 
 
 def judged(terraform: Terraform, folder: Path, stack: dict[str, Any]) -> dict[str, Any]:
@@ -58,23 +56,6 @@ def test_terraform_would_tell_what_is_wrong(terraform: Terraform, tmp_path: Path
     assert not said["valid"]
     [told] = said["diagnostics"]
     assert told["detail"].endswith('is named "partition_count". Did you mean "partitions_count"?')
-
-
-def without_prose(block: dict[str, Any]) -> dict[str, Any]:
-    """A block as it is kept: no descriptions, no versions."""
-    return {
-        "attributes": {
-            name: {key: value for key, value in each.items() if key in KEPT}
-            for name, each in block.get("attributes", {}).items()
-        },
-        "block_types": {
-            name: {
-                **{key: value for key, value in each.items() if key != "block"},
-                "block": without_prose(each["block"]),
-            }
-            for name, each in block.get("block_types", {}).items()
-        },
-    }
 
 
 def test_the_sdk_takes_the_stand_ins_schemas(terraform: Terraform) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -14,12 +13,9 @@ from policies.resources import read, together
 from policies.rules import findings
 from policies.table_resources import Scope
 from stacks.spec.deployments import Access, dev
-from tests.stacks.spec.test_existing import KNOWN
 from tests.stacks.synthesised import TODAY, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
-from tests.support.iam_evaluation import Request, evaluate
 
-KEY = {"kms_keykey_F64E54E4arn": f"arn:aws:kms:{dev.region}:{dev.account}:key/1"}
 DEPLOYMENT = named(dev, access=Access(scope=Scope.TABLE, readers=(f"arn:aws:iam::{dev.account}:role/analysts",)))
 """Its roles name each table."""
 ORDERED = Upsert(key=("trip", "leg"), order_by="changed_at", on_tombstone="soft_delete")
@@ -49,25 +45,6 @@ def test_the_jobs_document_has_each_mode_as_it_is_declared(stacks: dict[str, dic
     found = resources(stacks["ingestion"], "aws_s3_object")
     [content] = [each["content"] for name, each in found.items() if name.startswith("pipelines")]
     assert parse(worked_out(content, stacks["ingestion"], {}).encode()) == PIPELINES
-
-
-@pytest.mark.parametrize("role", ["ingest", "maintain", "reader"])
-def test_a_role_reaches_the_tables_and_no_others(stacks: dict[str, dict[str, Any]], role: str) -> None:
-    glue = f"arn:aws:glue:{dev.region}:{dev.account}:table/nyc"
-    files = f"arn:aws:s3:::{dev.names.bucket('tables')}/lake/nyc.db"
-    granted = [
-        json.loads(worked_out(each["policy"], stacks["ingestion"], KNOWN | KEY))
-        for each in resources(stacks["ingestion"], "aws_iam_policy").values()
-        if each["name"].startswith(f"frazil-dev-{role}-")
-    ]
-    every = TABLES | {"others"}
-    for action, place in (("glue:GetTable", f"{glue}/{{}}"), ("s3:GetObject", f"{files}/{{}}/data/1.parquet")):
-        reached = {
-            table
-            for table in every
-            if evaluate(Request(action=action, resource=place.format(table), context={}), granted).is_allowed
-        }
-        assert reached == TABLES, action
 
 
 def test_no_rule_has_anything_against_them(stacks: dict[str, dict[str, Any]]) -> None:

@@ -28,10 +28,9 @@ from tests.stacks.existing_lake import (
     NETWORK,
     SUBNETS,
     TAGS,
-    every_stack,
 )
 from tests.stacks.stacks.test_compose import refused as refused_together
-from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, TODAY, named, resources, synthesised
+from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, TODAY, every_stack, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
 from tests.stacks.workflow.test_deployed_guard import guarded, refused
 from tests.support.iam_evaluation import Request, evaluate

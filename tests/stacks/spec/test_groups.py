@@ -13,7 +13,6 @@ from frazil.rollout.desired import Mode, parse_desired
 from frazil.rollout.function_settings import Settings
 from infra.capacity import Capacity
 from stacks.spec.deployments import DEPLOYMENTS, Access, AlarmsOf, Jobs, Monitoring
-from stacks.spec.groups import groups_of
 from tests.stacks.stacks.test_ingestion import KNOWN as ADDRESSES
 from tests.stacks.synthesised import EXAMPLE, EXAMPLE_TOPICS, named, resources, synthesised
 from tests.stacks.terraform_text import worked_out
@@ -227,14 +226,6 @@ def test_settings_of_a_group_without_pipelines_are_refused() -> None:
 def test_a_group_has_a_name_that_fits_into_names_of_roles(name: str) -> None:
     with pytest.raises(InvalidDeclaration, match="group"):
         of(name, "x")
-
-
-def test_groups_are_in_the_order_of_their_names() -> None:
-    assert [group.name for group in groups_of([of("b", "x"), of(None, "y"), of("a", "z"), of("b", "w")])] == [
-        None,
-        "a",
-        "b",
-    ]
 
 
 def test_a_group_may_be_called_like_a_schedule_of_another() -> None:

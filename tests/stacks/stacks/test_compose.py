@@ -12,7 +12,7 @@ from frazil.release.manifest import Architecture
 from frazil.rollout.desired import Worker, Workers
 from infra.capacity import Capacity
 from infra.confluent.managed_topic import Cleanup, ManagedTopic
-from stacks.spec.deployments import Access, Confluent, Deployment, Runs, dev
+from stacks.spec.deployments import Access, Confluent, Runs, dev
 from tests.declaration.problems_of import problems_of
 from tests.stacks.synthesised import EXAMPLE, FLOWING_PIPELINES, release, resources, synthesised
 
@@ -98,10 +98,6 @@ def test_an_external_id_belongs_to_a_reader() -> None:
     assert Access(readers=(who,), external_ids={who: "SNOW=1"}).external_ids
 
 
-def test_every_problem_of_a_deployment_is_told_at_once() -> None:
-    assert len(problems_of(lambda: replace(dev, name="", account="", region=""))) == 3
-
-
 def test_runs_that_do_not_fit_their_application_are_refused() -> None:
     small = Capacity(cores=3, memory_gb=12, disk_gb=60)
     assert list(problems_of(lambda: Runs(ingest=SMALL, maintain=SMALL, capacity=small))) == ["runs.capacity"]
@@ -121,8 +117,3 @@ def test_a_cluster_that_exists_has_an_environment_that_exists() -> None:
 
 def test_a_terraform_token_is_no_part_of_a_deployment() -> None:
     assert "deployment.account" in problems_of(lambda: replace(dev, account="${aws_account.id}"))
-
-
-def test_a_deployment_is_a_value() -> None:
-    assert replace(dev) == dev
-    assert isinstance(dev, Deployment)

@@ -12,7 +12,6 @@ from frazil.declaration import Environment, Security, parse, parse_environment
 from frazil.release.manifest import Role
 from frazil.rollout.desired import Desired, Mode, parse_desired
 from frazil.rollout.function_settings import EXECUTION, Settings
-from frazil.rollout.job_run_request import TAG_JOB
 from stacks.spec.deployments import DEPLOYMENTS, AlarmsOf, Monitoring
 from tests.stacks.depending import closures
 from tests.stacks.synthesised import (
@@ -86,13 +85,6 @@ def test_secrets_are_names_in_the_environment_document() -> None:
     stack = stacks_of("prod")["confluent"]
     [version] = resources(stack, "aws_secretsmanager_secret_version").values()
     assert set(json.loads(version["secret_string"])) == {"kafka_key", "kafka_secret", "registry_key", "registry_secret"}
-
-
-def test_the_local_environment_talks_to_stand_ins() -> None:
-    told = environment_of("local")
-    assert told.kafka.security is Security.PLAINTEXT
-    assert told.object_store is not None
-    assert told.object_store.path_style
 
 
 @pytest.mark.parametrize("environment", NAMES)
@@ -196,17 +188,6 @@ def test_nobody_is_told_of_a_run_before_its_documents_and_roles_are_there(enviro
 def test_a_document_is_there_until_the_one_that_follows_it_is(environment: str) -> None:
     for name, item in resources(ingestion(environment), "aws_s3_object").items():
         assert (item.get("lifecycle") == {"create_before_destroy": True}) == (name != "desired")
-
-
-def test_maintenance_has_its_own_role_log_and_entry_point() -> None:
-    request = schedules("dev")["frazil-dev-maintain"]
-    assert request["ExecutionRoleArn"].endswith("role/frazil-dev-maintain")
-    assert request["JobDriver"]["SparkSubmit"]["EntryPoint"].endswith("/maintain.py")
-    assert request["JobDriver"]["SparkSubmit"]["EntryPointArguments"][4:] == ["--once", "--orphans"]
-    assert request["Tags"][TAG_JOB] == "maintain"
-    monitoring = request["ConfigurationOverrides"]["MonitoringConfiguration"]
-    assert monitoring["CloudWatchLoggingConfiguration"]["LogGroupName"] == "/frazil/dev/maintain"
-    assert monitoring["S3MonitoringConfiguration"]["LogUri"].endswith("/maintain/")
 
 
 def test_without_a_release_nothing_is_scheduled_and_all_else_is_made() -> None:

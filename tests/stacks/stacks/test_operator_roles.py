@@ -67,12 +67,6 @@ def test_each_role_is_for_those_who_are_named_for_it() -> None:
     assert allowed == {("reader", READER), ("reconciler", OPERATOR)}
 
 
-def test_one_of_them_may_be_named_without_the_other() -> None:
-    made = roles(synthesised(named(dev, access=Access(readers=(READER,))))["ingestion"])
-    assert "frazil-dev-reader" in made
-    assert "frazil-dev-reconciler" not in made
-
-
 def test_a_reader_with_an_external_id_must_send_its_own_and_the_others_need_none() -> None:
     ids = {"arn:aws:iam::888888888888:user/snow": "SNOW=1", "arn:aws:iam::999999999999:role/bricks": "b2"}
     deployment = named(dev, access=Access(readers=(READER, *ids), external_ids=ids, reconcilers=(OPERATOR,)))
@@ -125,12 +119,6 @@ def test_the_reconciler_reads_what_it_keeps_and_puts_it_back(key: str) -> None:
     assert may("reconciler", "s3:PutObject", f"{ARTIFACTS}/{key}", NEW)
 
 
-def test_the_reconciler_overwrites_no_document_and_writes_no_desired_state_and_no_release() -> None:
-    assert not may("reconciler", "s3:PutObject", f"{ARTIFACTS}/documents/1.json")
-    for key in ("desired/ingest.json", "releases/1/manifest.json", "artifacts/1/ingest.py"):
-        assert not may("reconciler", "s3:PutObject", f"{ARTIFACTS}/{key}", NEW), key
-
-
 def test_the_reconciler_reads_desired_state_and_what_runs_wrote_and_gives_them_the_role_of_the_ingest_only() -> None:
     given = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
     assert may("reconciler", "s3:GetObject", f"{ARTIFACTS}/desired/ingest.json")
@@ -152,13 +140,6 @@ def test_the_function_may_do_what_an_operator_may_but_read_logs_and_writes_its_o
     place = f"arn:aws:logs:{dev.region}:{DEPLOYMENTS['local'].account}:log-group:/frazil/local"
     assert may("reconcile-ingest", "logs:PutLogEvents", f"{place}/reconcile-ingest:log-stream:x")
     assert not may("reconcile-ingest", "logs:PutLogEvents", f"{place}/ingest:log-stream:x")
-
-
-def test_the_reader_reads_tables_and_nothing_of_runs() -> None:
-    data = f"arn:aws:s3:::{NAMES.bucket('tables')}/lake/nyc.db/flights/data/1.parquet"
-    assert may("reader", "s3:GetObject", data)
-    assert not may("reader", "s3:PutObject", data)
-    assert not may("reader", "s3:GetObject", f"{ARTIFACTS}/documents/1.json")
 
 
 @pytest.mark.parametrize("scope", list(Scope))

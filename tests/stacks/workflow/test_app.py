@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -133,31 +132,11 @@ def test_every_problem_of_the_pipelines_is_told(refused: Callable[..., str], tmp
     assert refused(**ALL).count("a table has one writer") == 3
 
 
-def test_every_problem_of_an_object_has_its_line(refused: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "pipelines.py").write_text(
-        "from frazil import Pipeline, Table, Topic\n"
-        "pipelines = [Pipeline(topic=Topic('a b', valeu='avro'), table=Table('a.b'))]\n"
-    )
-    told = refused(**ALL)
-    for part in ("topic.valeu", "topic.value", "topic.name"):
-        assert f"pipelines.py:2: {part}: " in told
-
-
-def test_a_file_without_pipelines_is_an_error_of_one_line(refused: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "pipelines.py").write_text("topics = []\n")
-    assert refused(**ALL) == "error: pipelines.py: `pipelines` is missing. Write pipelines = [Pipeline(…), …]\n"
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("topics = 3", "`topics` is of type int, not a list. Write topics = [ManagedTopic"),
-        ("topics = None", "`topics` is nothing (None), not a list"),
-        ("topics = ManagedTopic('orders')", "`topics` is of type ManagedTopic, not a list"),
-        ("topics = ['orders']", "`topics[0]` is of type str, not a ManagedTopic"),
-        ("topics = [ManagedTopic]", "`topics[0]` is the class ManagedTopic, not a ManagedTopic"),
         ("retired = ['orders']", "`retired[0]` is of type str, not a Retired. Write retired = [Retired(…), …]"),
-        ("retired = (each for each in ())", "`retired` is of type generator, not a list"),
     ],
 )
 def test_topics_and_retired_objects_are_lists_of_their_class(
@@ -206,18 +185,3 @@ def test_a_topic_whose_declaration_is_deleted_stays_until_it_is_retired(
     [forgotten] = synthesised["removed"]
     assert forgotten["from"].startswith("confluent_kafka_topic.topic-orders_")
     assert forgotten["lifecycle"] == {"destroy": False}
-
-
-def test_the_cdk_runs_this_module(root: Path) -> None:
-    told = json.loads((root / "cdktf.json").read_text())
-    assert shlex.split(told["app"])[1:] == ["-m", "stacks.workflow.app"]
-    assert told["sendCrashReports"] == "false"
-
-
-def test_pipelines_that_can_be_read_once_only_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A generator is empty for the second reader: all pipelines would be gone from the stacks."""
-    file = tmp_path / "lazy.py"
-    file.write_text("pipelines = (name for name in ('a', 'b'))\n")
-    settings = {"FRAZIL_ENVIRONMENTS": "dev", "FRAZIL_PIPELINES": str(file), "FRAZIL_RELEASE": "none"}
-    assert app.main(settings) == 2
-    assert "`pipelines` is of type generator, not a list" in capsys.readouterr().err

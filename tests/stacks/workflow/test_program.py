@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from stacks.spec.deployments import DEPLOYMENTS, SMALL
-from stacks.workflow import app, review
+from stacks.workflow import app, apply, review
 from stacks.workflow.program import main, run
 
 MINE = replace(DEPLOYMENTS["dev"], name="mine", runs=SMALL)
@@ -77,16 +78,19 @@ def test_variables_count_more_than_the_file_and_empty_ones_do_not(
     assert synthesised["settings"]["FRAZIL_ENVIRONMENTS"] == "mine"
 
 
-def test_a_review_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("command", "option"), [(review, "--offline"), (apply, "--reviewed=f")])
+def test_a_command_synthesises_by_the_same_program(
+    monkeypatch: pytest.MonkeyPatch, command: ModuleType, option: str
+) -> None:
     noted: list[Any] = []
 
     def note(*given: Any) -> int:
         noted.extend(given)
         return 4
 
-    monkeypatch.setattr(review, "run", note)
-    assert main(["infra_app.py", "review", "--offline", "--", "mine"], [MINE], "none") == 4
-    assert noted == [["--offline", "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]
+    monkeypatch.setattr(command, "run", note)
+    assert main(["infra_app.py", command.__name__.rpartition(".")[2], option, "--", "mine"], [MINE], "none") == 4
+    assert noted == [[option, "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]
 
 
 def test_a_release_is_asked_for_its_own_deployments(capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,17 +119,3 @@ def test_wrong_arguments_are_one_line(arguments: list[str], said: str, capsys: p
 def test_two_deployments_of_one_name_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["infra_app.py"], [MINE, MINE], "none") == 2
     assert "mine is declared twice" in capsys.readouterr().err
-
-
-def test_an_apply_synthesises_by_the_same_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stacks.workflow import apply
-
-    noted: list[Any] = []
-
-    def note(*given: Any) -> int:
-        noted.extend(given)
-        return 0
-
-    monkeypatch.setattr(apply, "run", note)
-    assert main(["infra_app.py", "apply", "--reviewed=f", "--", "mine"], [MINE], "none") == 0
-    assert noted == [["--reviewed=f", "--", "mine"], {"mine": MINE}, (str(Path.cwd() / "infra_app.py"),)]

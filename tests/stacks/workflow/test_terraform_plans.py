@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from stacks.workflow.terraform_command import NotPlanned
 from stacks.workflow.terraform_plans import plans
 from tests.policies.review.planning import change, plan
 
-TERRAFORM = shutil.which("terraform")
 SECRET = "cflt0123456789abcdefSECRET"
 SPELT = "-".join(SECRET)
 ERROR = f"""
@@ -36,7 +34,6 @@ STACK = {
     "data": {"confluent_environment": {"x": {}, "y": {}}},
     "resource": {"confluent_kafka_topic": {"t": {}, "u": {}}},
 }
-NAMED = "its errors are at confluent_kafka_topic.t, data.confluent_environment.x"
 PROGRAM = """#!/bin/sh
 case "$1" in
     init) if [ -f fails ]; then cat error >&2; exit 1; fi ;;
