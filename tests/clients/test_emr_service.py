@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
 from frazil.clients.emr import ENDED, Emr, RunState, emr_client
 from frazil.errors import EmrUnavailable
@@ -105,50 +104,9 @@ def ground(request: pytest.FixtureRequest) -> Ground:
     return in_memory() if request.param == "memory" else local_aws(request.getfixturevalue("endpoint"))
 
 
-def code(refusal: pytest.ExceptionInfo[ClientError]) -> str:
-    return str(refusal.value.response["Error"]["Code"])
-
-
-def test_a_batch_run_begins_runs_and_ends_well(ground: Ground) -> None:
-    run = ground.start()
-    assert ground.state(run) in ("SUBMITTED", "PENDING", "SCHEDULED")
-    ground.until(run, "RUNNING")
-    assert ground.until(run, "SUCCESS", "FAILED") == "SUCCESS"
-
-
-def test_a_streaming_run_goes_on(ground: Ground) -> None:
-    run = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
-    ground.until(run, "RUNNING")
-    ground.pass_minutes(10)
-    assert ground.state(run) == "RUNNING"
-
-
 def test_the_same_token_is_the_same_run(ground: Ground) -> None:
     assert ground.start("t1") == ground.start("t1")
     assert len(ground.client.list_job_runs(applicationId=ground.application)["jobRuns"]) == 1
-
-
-def test_the_same_token_for_another_request_is_refused(ground: Ground) -> None:
-    ground.start("t2")
-    with pytest.raises(ClientError) as refusal:
-        ground.start("t2", name="frazil-orders-2")
-    assert code(refusal) == "ConflictException"
-
-
-def test_a_token_is_remembered_after_its_run_has_ended(ground: Ground) -> None:
-    run = ground.start("t3")
-    ground.until(run, "SUCCESS")
-    assert ground.start("t3") == run
-    assert ground.state(run) == "SUCCESS"
-
-
-def test_a_running_run_is_cancelled_after_its_grace(ground: Ground) -> None:
-    run = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
-    ground.until(run, "RUNNING")
-    ground.client.cancel_job_run(applicationId=ground.application, jobRunId=run, shutdownGracePeriodInSeconds=600)
-    assert ground.state(run) == "CANCELLING"
-    ground.client.cancel_job_run(applicationId=ground.application, jobRunId=run)  # asked twice is asked once
-    assert ground.until(run, "CANCELLED", "SUCCESS") == "CANCELLED"
 
 
 def test_a_run_that_takes_too_long_is_cancelled_by_the_service(ground: Ground) -> None:
@@ -170,62 +128,6 @@ def test_our_client_tells_how_long_a_run_was_queued(ground: Ground) -> None:
         runs[second].created_at + runs[second].queued_for + timedelta(milliseconds=1)
     )  # the service cuts off parts of one
     assert began >= runs[first].updated_at
-
-
-def test_a_run_that_has_ended_cannot_be_cancelled(ground: Ground) -> None:
-    run = ground.start()
-    ground.until(run, "SUCCESS")
-    with pytest.raises(ClientError) as refusal:
-        ground.client.cancel_job_run(applicationId=ground.application, jobRunId=run)
-    assert code(refusal) == "ValidationException"
-
-
-@pytest.mark.parametrize("seconds", [1, 14, 1801])
-def test_a_grace_out_of_bounds_is_refused(ground: Ground, seconds: int) -> None:
-    run = ground.start(mode="STREAMING", executionTimeoutMinutes=0)
-    with pytest.raises(ClientError) as refusal:
-        ground.client.cancel_job_run(
-            applicationId=ground.application, jobRunId=run, shutdownGracePeriodInSeconds=seconds
-        )
-    assert code(refusal) == "ValidationException"
-
-
-def test_a_run_without_a_place_is_queued_and_cancelled_at_once(ground: Ground) -> None:
-    small = ground.small_application
-    first = ground.start(applicationId=small, mode="STREAMING", executionTimeoutMinutes=0)
-    queued = ground.start(applicationId=small)
-    assert ground.state(queued, small) == "QUEUED"
-    ground.client.cancel_job_run(applicationId=small, jobRunId=queued)
-    assert ground.state(queued, small) == "CANCELLED"
-    waiting = ground.start(applicationId=small)
-    ground.client.cancel_job_run(applicationId=small, jobRunId=first, shutdownGracePeriodInSeconds=0)
-    ground.until(first, "CANCELLED", application=small)
-    ground.until(waiting, "RUNNING", application=small)
-
-
-@pytest.mark.parametrize(
-    "request_of",
-    [
-        {"mode": "STREAMING", "retryPolicy": {"maxAttempts": 2}},
-        {"mode": "BATCH", "retryPolicy": {"maxFailedAttemptsPerHour": 2}},
-        {"mode": "BATCH", "executionTimeoutMinutes": 0},
-    ],
-)
-def test_a_request_that_contradicts_its_mode_is_refused(ground: Ground, request_of: dict[str, Any]) -> None:
-    with pytest.raises(ClientError) as refusal:
-        ground.start(**request_of)
-    assert code(refusal) == "ValidationException"
-
-
-def test_an_application_or_a_run_that_is_not_there_is_not_found(ground: Ground) -> None:
-    calls: list[Callable[[], Any]] = [
-        lambda: ground.client.get_job_run(applicationId=ground.application, jobRunId="00fnothere"),
-        lambda: ground.client.cancel_job_run(applicationId=ground.application, jobRunId="00fnothere"),
-    ]
-    for call in calls:
-        with pytest.raises(ClientError) as refusal:
-            call()
-        assert code(refusal) == "ResourceNotFoundException"
 
 
 def test_our_client_lists_the_runs_with_our_tags_oldest_first(ground: Ground) -> None:
@@ -264,35 +166,6 @@ def test_an_application_stops_only_after_its_last_run_and_the_next_run_starts_it
     ground.start()
     assert emr.application_state(application) == "STARTED"
     assert emr.application_state("0") is None
-
-
-@pytest.mark.long
-@pytest.mark.e2e
-def test_the_local_aws_changes_and_deletes_no_application_that_is_started(endpoint: str) -> None:
-    ground = local_aws(endpoint)
-    first, second = ground.application, ground.small_application
-    emr = Emr(ground.client)
-    run = ground.start()
-    room = {"cpu": "8 vCPU", "memory": "32 GB"}
-    for change in (
-        lambda: ground.client.update_application(applicationId=first, clientToken="x", maximumCapacity=room),
-        lambda: ground.client.delete_application(applicationId=first),
-    ):
-        with pytest.raises(ClientError) as refusal:
-            change()
-        assert code(refusal) == "ValidationException"
-    other = ground.start(applicationId=second)
-    assert (emr.active(first), emr.active(second)) == ((run,), (other,))
-    ground.until(run, "SUCCESS")
-    emr.stop_application(first)
-    assert emr.application_state(second) == "STARTED"
-    ground.client.delete_application(applicationId=first)
-    assert emr.application_state(first) is None
-    assert emr.active(first) == ()
-    with pytest.raises(EmrUnavailable, match="terminated"):
-        emr.stop_application(first)
-    with pytest.raises(ClientError):
-        ground.start()
 
 
 def test_our_client_finds_no_runs_where_there_is_no_application(ground: Ground) -> None:

@@ -353,11 +353,6 @@ class TestOnABroker:
             steps = [replace(step, after=tuple(n for n in step.after if n.startswith("broker"))) for step in steps]
             return {check.name: check for check in examined(steps, seconds=4, total_seconds=10)}
 
-        good = checks(self.on(broker, "plain"), self.known())
-        assert {check.result for check in good.values()} <= {"ok", "warning"}  # the certificate is valid for two days
-        assert "certificate valid until" in good["broker TLS"].found
-        assert "PLAIN" in good["broker login"].found
-        assert checks(self.on(broker, "mtls"), self.known())["broker login"].result == "ok"
         wrong = checks(self.on(broker, "plain"), self.known(PASSWORD="planted-and-wrong"))
         assert (wrong["broker TLS"].result, wrong["broker login"].result) == ("warning", "failed")
         assert wrong["broker login"].remedy == "Check env USER, env PASSWORD"
