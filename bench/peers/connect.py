@@ -6,17 +6,13 @@ unmeasured.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -25,10 +21,9 @@ from bench.peers.columns import COORDINATES, table_row
 from bench.peers.jars import sink_jars
 from bench.shapes import Format
 from bench.topics import Job, Topic, Way
-from frazil.declaration.catalogs import LocalCatalog
-from frazil.lake.catalogs import spark_options
-from frazil.local.connect_worker import AVRO_CONVERTER
+from frazil.local.connect_worker import AVRO_CONVERTER, request
 from frazil.local.ports import HOST, free_ports
+from frazil.local.process import answers, properties_file
 from frazil.local.registry import CONFLUENT_API
 from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.local.toolchain.jars import jars
@@ -40,48 +35,6 @@ LONGEST_SECONDS = 900
 SINK = "org.apache.iceberg.connect.IcebergSinkConnector"
 _LOOK_SECONDS = 0.1
 _LOOKS_BETWEEN_STATES = 20
-
-
-class Worker:
-    """A running worker."""
-
-    def __init__(self, url: str, process: subprocess.Popen[bytes]) -> None:
-        self._url, self._process = url, process
-
-    def await_ready(self) -> None:
-        """Wait until it answers."""
-        deadline = time.monotonic() + READY_SECONDS
-        while True:
-            try:
-                self.ask("GET", "/connectors")
-            except (urllib.error.URLError, ConnectionError):
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError("the Connect worker did not start: see its log") from None
-                time.sleep(_LOOK_SECONDS)
-            else:
-                return
-
-    def ask(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Any:
-        """Send a request and return its document."""
-        content = None if body is None else json.dumps(dict(body)).encode()
-        request = urllib.request.Request(
-            self._url + path, data=content, method=method, headers={"Content-Type": "application/json"}
-        )
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            received = answer.read()
-        return json.loads(received) if received else None
-
-    def check(self, name: str) -> None:
-        """Raise if the connector or one of its tasks failed."""
-        try:
-            status = self.ask("GET", f"/connectors/{name}/status")
-        except urllib.error.HTTPError as refused:
-            if refused.code == 404:  # it is being created
-                return
-            raise
-        for part in (status["connector"], *status["tasks"]):
-            if part["state"] == "FAILED":
-                raise RuntimeError(f"{name} failed: {part.get('trace')}")
 
 
 @contextmanager
@@ -101,9 +54,9 @@ def connect(job: Job) -> Iterator[Mapping[str, Way]]:
             settings = connector(job, topic, table, control=f"control-{name}")
 
             def land() -> int:
-                worker.ask("PUT", f"/connectors/{name}/config", settings)
+                request(worker, "PUT", f"/connectors/{name}/config", settings)
                 found = _await_rows(worker, name, lambda: lake.landed(catalog, table), topic.rows)
-                leaving.append(threading.Thread(target=worker.ask, args=("DELETE", f"/connectors/{name}")))
+                leaving.append(threading.Thread(target=request, args=(worker, "DELETE", f"/connectors/{name}")))
                 leaving[-1].start()
                 return found
 
@@ -112,16 +65,24 @@ def connect(job: Job) -> Iterator[Mapping[str, Way]]:
         yield {"connect": ready}
 
 
-def _await_rows(worker: Worker, name: str, landed: Callable[[], int], wanted: int) -> int:
+def _await_rows(worker: str, name: str, landed: Callable[[], int], wanted: int) -> int:
     deadline, looks = time.monotonic() + LONGEST_SECONDS, 0
     while (found := landed()) < wanted:
         if looks % _LOOKS_BETWEEN_STATES == 0:
-            worker.check(name)
+            _check(worker, name)
         if time.monotonic() > deadline:
             raise RuntimeError(f"{name}: {found} of {wanted} rows after {LONGEST_SECONDS} s")
         looks += 1
         time.sleep(_LOOK_SECONDS)
     return found
+
+
+def _check(worker: str, name: str) -> None:
+    """Raise if the connector or one of its tasks failed."""
+    status = request(worker, "GET", f"/connectors/{name}/status", unless=404)  # it is being created
+    for part in (status["connector"], *status["tasks"]) if status else ():
+        if part["state"] == "FAILED":
+            raise RuntimeError(f"{name} failed: {part.get('trace')}")
 
 
 def connector(job: Job, topic: Topic, table: str, *, control: str) -> dict[str, str]:
@@ -141,7 +102,7 @@ def connector(job: Job, topic: Topic, table: str, *, control: str) -> dict[str, 
         "iceberg.control.commit.timeout-ms": "30000",
         "iceberg.kafka.bootstrap.servers": bootstrap,
         "iceberg.catalog": "lake",
-        **{f"iceberg.catalog.{name}": value for name, value in _catalog(job).items()},
+        **{f"iceberg.catalog.{name}": value for name, value in lake.catalog_options(job).items()},
         **{f"iceberg.hadoop.{name.removeprefix('spark.hadoop.')}": value for name, value in LOCAL_FILES.items()},
         "consumer.override.max.poll.records": "5000",
         "consumer.override.fetch.min.bytes": "100000",
@@ -165,15 +126,9 @@ def connector(job: Job, topic: Topic, table: str, *, control: str) -> dict[str, 
     }
 
 
-def _catalog(job: Job) -> dict[str, str]:
-    assert isinstance(job.environment.catalog, LocalCatalog)
-    prefix = "spark.sql.catalog.lake."
-    given = spark_options(job.environment, lambda secret: "")
-    return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
-
-
 @contextmanager
-def _worker(job: Job) -> Iterator[Worker]:
+def _worker(job: Job) -> Iterator[str]:
+    """Run a worker, and yield its address."""
     folder = Path(job.folder)
     base = [str(jar) for jar in (*jars("connect"), *(jar for jar in sink_jars() if jar.name.startswith("sqlite-jdbc")))]
     _link_plugins(folder / "plugins")
@@ -183,9 +138,12 @@ def _worker(job: Job) -> Iterator[Worker]:
         command += ["org.apache.kafka.connect.cli.ConnectStandalone", str(_settings(folder, job, url))]
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            worker = Worker(url, process)
-            worker.await_ready()
-            yield worker
+            deadline = time.monotonic() + READY_SECONDS
+            while not answers(f"{url}/connectors"):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError("the Connect worker did not start: see its log")
+                time.sleep(_LOOK_SECONDS)
+            yield url
         finally:
             process.terminate()
             try:
@@ -212,9 +170,7 @@ def _settings(folder: Path, job: Job, url: str) -> Path:
         "plugin.path": folder / "plugins",
         "plugin.discovery": "service_load",
     }
-    file = folder / "worker.properties"
-    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-    return file
+    return properties_file(folder / "worker.properties", settings)
 
 
 def _link_plugins(folder: Path) -> None:

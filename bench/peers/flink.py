@@ -20,8 +20,6 @@ from bench.peers.columns import COORDINATES, selected, source_columns, table_row
 from bench.peers.jars import flink_jars
 from bench.shapes import Format, Shape
 from bench.topics import Job, Topic, Way
-from frazil.declaration.catalogs import LocalCatalog
-from frazil.lake.catalogs import spark_options
 from frazil.local.toolchain.class_path import LOCAL_FILES
 from frazil.local.toolchain.java import java
 
@@ -178,15 +176,7 @@ def tables(job: Job, *, checkpoint_seconds: int = CHECKPOINT_SECONDS) -> Iterato
 
 
 def _catalog(job: Job) -> str:
-    assert isinstance(job.environment.catalog, LocalCatalog)
-    prefix = "spark.sql.catalog.lake."
-    settings = {
-        name.removeprefix(prefix): value
-        for name, value in spark_options(job.environment, lambda secret: "").items()
-        if name.startswith(prefix)
-    }
-    del settings["type"]
-    settings |= {"type": "iceberg", "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog"}
+    settings = {**lake.catalog_options(job), "type": "iceberg", "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog"}
     return f"CREATE CATALOG lake {options(settings)}"
 
 

@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema
 
 from bench.topics import Job
 from frazil.clients.secrets import Secrets
-from frazil.lake.catalogs import pyiceberg_properties
+from frazil.lake.catalogs import pyiceberg_properties, spark_options
 from frazil.schemas.iceberg import schema_json
 from frazil.schemas.types import Struct
 
@@ -22,6 +22,13 @@ def catalog_of(job: Job) -> Catalog:
     catalog = load_catalog(environment.catalog.name, **pyiceberg_properties(environment, Secrets({}).read))
     catalog.create_namespace_if_not_exists(job.table.partition(".")[0])
     return catalog
+
+
+def catalog_options(job: Job) -> dict[str, str]:
+    """Return the catalog's properties, as Iceberg's Java has them."""
+    prefix = "spark.sql.catalog.lake."
+    given = spark_options(job.environment, lambda secret: "")
+    return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 
 def create(

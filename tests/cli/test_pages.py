@@ -1,7 +1,8 @@
-"""README, docs, workflows and templates name commands and options that exist."""
+"""README, docs, workflows, templates and the messages of the source name commands and options that exist."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +18,24 @@ PAGES = [
     *sorted((ROOT / ".github").rglob("*.yml")),
     *sorted((ROOT / "jobs" / "frazil" / "project" / "templates").iterdir()),
 ]
+MODULES = [module for folder in ("jobs", "stacks", "policies", "infra") for module in (ROOT / folder).rglob("*.py")]
 
 
 def commands(page: str) -> Iterator[str]:
     """Yield the commands of a page: lines of code blocks, and code in sentences."""
     yield from re.findall(r"(?m)^ *(frazil [a-z].*)$", page)
     yield from re.findall(r"`(frazil [a-z][^`]*)`", page)
+
+
+def texts(module: Path) -> Iterator[str]:
+    """Yield the texts of a module; each part that is known at run time is an X."""
+    tree = ast.parse(module.read_text())
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else " X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node.value
 
 
 def problem_of(command: str) -> str:
@@ -46,3 +59,17 @@ def problem_of(command: str) -> str:
 def test_the_commands_of_a_page_exist(page: Path) -> None:
     named = list(commands(page.read_text()))
     assert {command: problem for command in named if (problem := problem_of(command))} == {}
+
+
+def test_the_commands_of_messages_and_docstrings_exist() -> None:
+    named = {
+        (str(module.relative_to(ROOT)), command)
+        for module in MODULES
+        for text in texts(module)
+        for command in (
+            *re.findall(r"`(frazil [a-z][^`]*)`", text),
+            *re.findall(r"\bfrazil (?!on |import )[a-z][\w -]*", text),
+        )
+    }
+    assert len(named) > 50
+    assert {(place, command): problem for place, command in named if (problem := problem_of(command))} == {}

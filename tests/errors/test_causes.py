@@ -118,12 +118,6 @@ OTHER = [
     "",
     "java.lang.NullPointerException",
     "ExecutorLostFailure (executor 52 exited caused by one of the running tasks) Reason: Command exited with code 1",
-    TASK
-    + "org.apache.iceberg.exceptions.RuntimeIOException: Failed to create file"
-    + FRAMES
-    + f"\nCaused by: java.io.FileNotFoundException: {LONG_NAME}"
-    + FRAMES
-    + "\n\nDriver stacktrace:",
     WRITE
     + f"org.apache.iceberg.exceptions.RuntimeIOException: Failed to create file\njava.io.FileNotFoundException: {LONG_NAME}",
     "software.amazon.awssdk.services.s3.model.S3Exception: Your key is too long (Service: S3, Status Code: 400, Request ID: 1)",

@@ -1,4 +1,4 @@
-"""Another engine reads what PyIceberg wrote in the object store."""
+"""DuckDB reads tables without its cache of files, and tells no key."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from frazil.declaration.catalogs import LocalCatalog, ObjectStore
 from frazil.declaration.environment import Environment, Kafka
 from frazil.declaration.secret import Secret
 from frazil.lake.catalogs import pyiceberg_properties
-from frazil.local.services import LocalServices
 from tests.support.duckdb_reader import ask
 
 ROWS = {"order_id": [1, 2, 3], "user": ["a", "b", "a"]}
 QUESTION = "SELECT user, count(*) AS orders FROM lake_table GROUP BY ALL ORDER BY ALL"
-ANSWER = (["user", "orders"], [("a", 2), ("b", 1)])
 
 
 def written(environment: Environment) -> str:
@@ -34,12 +32,6 @@ def written(environment: Environment) -> str:
     table.append(rows.slice(0, 1))
     table.append(rows.slice(1))
     return table.metadata_location
-
-
-@pytest.mark.e2e
-def test_a_table_of_the_rest_catalog_is_read(whole_world: LocalServices) -> None:
-    environment = whole_world.rest_environment
-    assert ask(written(environment), QUESTION, store=environment.object_store, resolve=Secrets({}).read) == ANSWER
 
 
 def test_a_question_that_fails_tells_no_key() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import pwd
 import shutil
 from pathlib import Path
 
@@ -42,15 +41,6 @@ def test_root_without_setpriv_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch
     ):
         module._as_other_user(["postgres"])
     assert "as root" in str(module.why_postgres_cannot_run())
-
-
-def test_root_starts_it_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    command = module._as_other_user(["postgres", "-D", Path("data")])
-    assert command[0] == "/usr/bin/setpriv"
-    assert f"--reuid={pwd.getpwnam('nobody').pw_uid}" in command
-    assert command[-3:] == ["postgres", "-D", "data"]
 
 
 def test_a_failed_initialization_is_repeated_by_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

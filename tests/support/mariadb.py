@@ -6,14 +6,14 @@ import json
 import os
 import shutil
 import subprocess
-import urllib.request
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from frazil.local import connect_worker
 from frazil.local.connect_worker import create_connector
 from frazil.local.ports import HOST, free_ports
-from frazil.local.process import Process, await_ready, start, stop
+from frazil.local.process import Process, answers, await_ready, start, stop
 from frazil.local.services import LocalServices
 from frazil.local.toolchain.jars import jars
 from frazil.local.toolchain.java import java
@@ -123,18 +123,7 @@ class MariaDb:
             (plugin / jar.name).symlink_to(jar)
         with free_ports(1) as (port,):
             url = f"http://{HOST}:{port}"
-            json_converter = "org.apache.kafka.connect.json.JsonConverter"
-            settings = {
-                "bootstrap.servers": self._place.bootstrap,
-                "listeners": url,
-                "key.converter": json_converter,
-                "value.converter": json_converter,
-                "offset.storage.file.filename": folder / "offsets",
-                "plugin.path": folder / "plugins",
-                "plugin.discovery": "service_load",
-            }
-            file = folder / "worker.properties"
-            file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+            settings = connect_worker._settings(folder, bootstrap=self._place.bootstrap, url=url)
             options = [
                 "-Xmx400m",
                 "-XX:+UseSerialGC",
@@ -142,19 +131,8 @@ class MariaDb:
                 "-cp",
                 ":".join(map(str, jars("connect"))),
             ]
-            worker = start(
-                "maria-connect",
-                [java(), *options, "org.apache.kafka.connect.cli.ConnectStandalone", file],
-                home=self._home,
-            )
+            arguments = [java(), *options, "org.apache.kafka.connect.cli.ConnectStandalone", settings]
+            worker = start("maria-connect", arguments, home=self._home)
             self._processes.append(worker)
-            await_ready(worker, lambda: _answers(url), seconds=120)
+            await_ready(worker, lambda: answers(f"{url}/health"), seconds=120)
         return url
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{url}/health", timeout=2) as answer:
-            return bool(answer.status == 200)
-    except (OSError, ValueError):
-        return False

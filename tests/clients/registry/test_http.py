@@ -197,7 +197,7 @@ class TestRedirects:
     )
     def test_wherever_they_lead_they_are_refused(self, server: RegistryServer, place: str | None) -> None:
         server.always = says(302, **({"Location": place} if place else {}))
-        with pytest.raises(RegistryUnavailable, match="redirects to" if place else "302"):
+        with pytest.raises(RegistryUnavailable, match="redirects to"):
             Asked(server.url).get()
 
 

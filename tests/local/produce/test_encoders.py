@@ -38,15 +38,10 @@ def read_back(kind: Any, value: str) -> Any:
 @pytest.mark.parametrize(
     ("kind", "value", "expected"),
     [
-        ("null", "null", None),
-        ("boolean", "true", True),
         ("int", "-2147483648", -(2**31)),
         ("long", "9223372036854775807", 2**63 - 1),
         ("double", "5", 5.0),
-        ("float", "0.5", 0.5),
         ("string", '"é"', "é"),
-        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, '"B"', "B"),
-        ({"type": "array", "items": "long"}, "[1, 2]", [1, 2]),
         ({"type": "map", "values": ["null", "long"]}, '{"a": 1, "b": null}', {"a": 1, "b": None}),
         (["null", INNER], '{"n": 1}', {"n": 1}),
         (["null", INNER], "null", None),
@@ -78,12 +73,8 @@ def test_a_value_is_encoded_as_its_type_says(kind: Any, value: str, expected: An
     ("kind", "value", "why"),
     [
         ("long", "9223372036854775808", "shop.R.f is <9223372036854775808> of type <class 'int'> expected long"),
-        ("int", "2147483648", "expected int"),
-        ("long", "1.5", "shop.R.f is <1.5>"),
         ("long", "true", "shop.R.f is <True>"),
-        ("double", '"1"', "expected double"),
         ("double", "1e999", "no double holds 1e999"),
-        ("string", "1", "expected string"),
         ("string", "null", "Field(shop.R.f) is None expected string"),
         ("bytes", '"a"', "expected bytes"),
         ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, '"C"', "shop.R.f is <C>"),

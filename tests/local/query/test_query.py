@@ -149,12 +149,10 @@ def test_values_that_json_does_not_have_are_texts(query: Query) -> None:
         ("select * from ordres", "Tables are shop.order, shop.order__dead_letters"),
         ("select nope from orders", 'Referenced column "nope" not found'),
         ("ordres", "there is no pipeline or table ordres. Name one of later, "),
-        ("drop view orders", "a statement DROP does more than read"),
         ("select * from read_text('/etc/hostname')", "Cannot access file"),
         ("select * from '{}/dev.json'", "Cannot access file"),
         ("select * from read_json('{}/lake/../dev.json')", "Cannot access file"),
         ("select * from glob('{}/*')", "Cannot access file"),
-        ("explain analyze copy (select 1) to '{}/lake/x'", "a statement COPY does more than read"),
         ("select cast('x' as int)", "Conversion Error"),
     ],
 )

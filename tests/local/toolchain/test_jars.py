@@ -14,6 +14,7 @@ from frazil.local.toolchain import jars as module
 from frazil.local.toolchain.jars import EVERYWHERE, copied, jars, lock_file, locked, shown
 from frazil.local.toolchain.maven import Artifact
 
+Fetched = Callable[..., tuple[Path, ...]]
 CONTENT = {"one": b"the first jar", "two": b"the second jar"}
 
 
@@ -43,7 +44,7 @@ def repository(monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 
 @pytest.fixture
-def fetched(tmp_path: Path) -> Callable[..., tuple[Path, ...]]:
+def fetched(tmp_path: Path) -> Fetched:
     lock = tmp_path / "jars.lock"
     artifacts = [
         {
@@ -61,39 +62,39 @@ def fetched(tmp_path: Path) -> Callable[..., tuple[Path, ...]]:
     return lambda **options: jars("spark", lock=lock, cache=tmp_path / "cache", **options)
 
 
-def test_what_is_missing_is_fetched(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+def test_what_is_missing_is_fetched(repository: Repository, fetched: Fetched) -> None:
     assert [file.read_bytes() for file in fetched()] == list(CONTENT.values())
     assert repository.asked == [["one", "two"]]
 
 
 def test_what_was_checked_is_not_read_again(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]], monkeypatch: pytest.MonkeyPatch
+    repository: Repository, fetched: Fetched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = fetched()
     monkeypatch.setattr(module, "_sha256", lambda _: pytest.fail("a jar was read"))
     assert fetched() == first
 
 
-def test_a_removed_jar_is_fetched_alone(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+def test_a_removed_jar_is_fetched_alone(repository: Repository, fetched: Fetched) -> None:
     fetched()[1].unlink()
     assert fetched()[1].read_bytes() == CONTENT["two"]
     assert repository.asked[1:] == [["two"]]
 
 
-def test_a_corrupt_jar_is_fetched_again(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+def test_a_corrupt_jar_is_fetched_again(repository: Repository, fetched: Fetched) -> None:
     fetched()[0].write_bytes(b"cut o")
     assert fetched()[0].read_bytes() == CONTENT["one"]
     assert repository.asked[1:] == [["one"]]
 
 
-def test_a_jar_that_was_only_touched_is_kept(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+def test_a_jar_that_was_only_touched_is_kept(repository: Repository, fetched: Fetched) -> None:
     os.utime(fetched()[0], ns=(1, 1))
     fetched()
     assert len(repository.asked) == 1
 
 
 def test_a_corrupt_jar_of_the_same_size_and_time_is_found_by_checking_anew(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]]
+    repository: Repository, fetched: Fetched
 ) -> None:
     jar = fetched()[0]
     facts = jar.stat()
@@ -103,7 +104,7 @@ def test_a_corrupt_jar_of_the_same_size_and_time_is_found_by_checking_anew(
 
 
 def test_a_jar_with_another_hash_is_refused_and_nothing_is_kept(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]], tmp_path: Path
+    repository: Repository, fetched: Fetched, tmp_path: Path
 ) -> None:
     repository.holds["two"] = b"somebody else's jar"
     with pytest.raises(JarMismatch, match=r"org\.example:two:1\.0: its sha256 is [0-9a-f]{64}, the lock says"):
@@ -111,9 +112,7 @@ def test_a_jar_with_another_hash_is_refused_and_nothing_is_kept(
     assert list((tmp_path / "cache").rglob("*.jar")) == []
 
 
-def test_a_failed_fetch_leaves_what_was_there(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]], tmp_path: Path
-) -> None:
+def test_a_failed_fetch_leaves_what_was_there(repository: Repository, fetched: Fetched, tmp_path: Path) -> None:
     fetched()[1].unlink()
     del repository.holds["two"]
     with pytest.raises(JarsUnavailable, match=r"org\.example:two:1\.0 could not be fetched"):
@@ -122,7 +121,7 @@ def test_a_failed_fetch_leaves_what_was_there(
     assert list((tmp_path / "cache" / "jars").glob(".fetch-*")) == []
 
 
-def test_several_at_once_fetch_once(repository: Repository, fetched: Callable[..., tuple[Path, ...]]) -> None:
+def test_several_at_once_fetch_once(repository: Repository, fetched: Fetched) -> None:
     with ThreadPoolExecutor(max_workers=8) as pool:
         results = [each.result() for each in [pool.submit(fetched) for _ in range(8)]]
     assert len(set(results)) == 1
@@ -141,14 +140,14 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_folder_of_jars_is_used_in_place_and_nothing_is_fetched(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]], offline: Path
+    repository: Repository, fetched: Fetched, offline: Path
 ) -> None:
     assert fetched() == (offline / "one-1.0.jar", offline / "two-1.0.jar")
     assert repository.asked == []
 
 
 def test_a_folder_without_a_jar_names_the_jar_and_the_command_that_brings_it(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]], offline: Path
+    repository: Repository, fetched: Fetched, offline: Path
 ) -> None:
     (offline / "two-1.0.jar").unlink()
     with pytest.raises(
@@ -159,7 +158,7 @@ def test_a_folder_without_a_jar_names_the_jar_and_the_command_that_brings_it(
 
 
 def test_a_folder_with_another_file_of_that_name_is_refused(
-    repository: Repository, fetched: Callable[..., tuple[Path, ...]], offline: Path
+    repository: Repository, fetched: Fetched, offline: Path
 ) -> None:
     fetched()
     (offline / "two-1.0.jar").write_bytes(b"the Second jar")
@@ -170,7 +169,7 @@ def test_a_folder_with_another_file_of_that_name_is_refused(
 
 def test_a_copy_of_the_jars_is_a_folder_for_a_machine_without_a_network(
     repository: Repository,
-    fetched: Callable[..., tuple[Path, ...]],
+    fetched: Fetched,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -186,15 +185,14 @@ def test_an_unknown_purpose_is_an_error() -> None:
         jars("flink")
 
 
-def test_a_lock_of_another_version_is_refused(tmp_path: Path) -> None:
-    lock = tmp_path / "jars.lock"
-    lock.write_text('{"version": 2, "artifacts": []}')
-    with pytest.raises(JarsUnavailable, match="version 2, this release reads 1"):
-        locked(lock)
-
-
-def test_a_lock_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(JarsUnavailable, match="the lock cannot be read"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [('{"version": 2, "artifacts": []}', "version 2, this release reads 1"), (None, "the lock cannot be read")],
+)
+def test_a_lock_that_cannot_be_read_is_refused(tmp_path: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "jars.lock").write_text(text)
+    with pytest.raises(JarsUnavailable, match=said):
         locked(tmp_path / "jars.lock")
 
 
@@ -227,11 +225,6 @@ def test_the_jars_of_spark_are_those_of_the_lock() -> None:
     assert [(hashlib.sha256(content).hexdigest(), len(content)) for content in contents] == wanted
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def artifacts(*sizes: int) -> list[Artifact]:
     facts = {"group": "g", "version": "1", "type": "jar", "sha256": "", "licence": "MIT"}
     return [Artifact(name=f"a{n}", purposes=("x",), size_bytes=size, **facts) for n, size in enumerate(sizes)]
@@ -249,23 +242,3 @@ def test_a_fetch_that_fails_is_not_reported_as_done(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="no network"), shown(artifacts(1, 1), tmp_path, log):
         raise OSError("no network")
     assert "fetched" not in log.getvalue()
-
-
-def test_a_terminal_has_a_bar_of_the_bytes_that_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
-    terminal = Terminal()
-    with shown(artifacts(600_000, 400_000), tmp_path, terminal):
-        (tmp_path / "a.jar").write_bytes(bytes(1_000_000))
-    assert "fetching 2 jars" in terminal.getvalue()
-    assert "1.0/1.0 MB" in terminal.getvalue()
-
-
-def test_what_arrived_is_never_more_than_the_locked_sizes(tmp_path: Path) -> None:
-    (tmp_path / "org").mkdir()
-    (tmp_path / "org" / "a.jar.part").write_bytes(b"x" * 70)
-    (tmp_path / "ivy.properties").write_bytes(b"x" * 20)
-    assert module._arrived(tmp_path, 1000) == 90
-    assert module._arrived(tmp_path, 80) == 80
-    assert module._arrived(tmp_path, None) == 90
-    assert module._arrived(tmp_path / "absent", 80) == 0
